@@ -1,0 +1,112 @@
+"""Which kinds the API server serves, and everything it must know about each.
+
+Built-in kinds are a table (`builtin.py`); custom kinds enter and leave while the server runs, one per CRD version.
+The REST layer is driven by this registry alone: no handler knows a kind by name unless Kubernetes gives that kind a
+behaviour of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from paddlecloud.kube.resource import Resource
+
+Schema = Mapping[str, Any]
+"""An OpenAPI v3 structural schema. `{"$ref": "#/components/schemas/NAME"}` points into `KindInfo.definitions`."""
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A printer column: where a table cell comes from. `priority` above zero shows only with `-o wide`."""
+
+    name: str
+    type: str
+    json_path: str
+    priority: int = 0
+    format: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """JSON paths of the scale subresource inside the object, without the leading dot: `spec.replicas`."""
+
+    spec_replicas: str
+    status_replicas: str
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KindInfo:
+    resource: Resource
+    singular: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: frozenset[str] = frozenset()
+    schema: Schema | None = None
+    definitions: Mapping[str, Schema] = field(default_factory=dict)
+    columns: tuple[Column, ...] = ()
+    scale: ScalePaths | None = None
+    custom: bool = False
+    """Defined by a CRD: pruned and defaulted by its schema, and patched without strategic merge."""
+
+    @property
+    def kind(self) -> str:
+        return self.resource.kind
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.resource.kind}List"
+
+    @property
+    def has_status(self) -> bool:
+        return "status" in self.subresources
+
+
+class Registry:
+    """The kinds served now. Look-ups are by (group, version, plural)."""
+
+    def __init__(self, kinds: Iterable[KindInfo] = ()) -> None:
+        self._kinds: dict[tuple[str, str, str], KindInfo] = {}
+        self.generation = 0  # counts changes, so that discovery and OpenAPI documents can be cached
+        for kind in kinds:
+            self.add(kind)
+
+    def add(self, info: KindInfo) -> None:
+        resource = info.resource
+        self._kinds[(resource.group, resource.version, resource.plural)] = info
+        self.generation += 1
+
+    def remove(self, group: str, version: str, plural: str) -> None:
+        if self._kinds.pop((group, version, plural), None):
+            self.generation += 1
+
+    def find(self, group: str, version: str, plural: str) -> KindInfo | None:
+        return self._kinds.get((group, version, plural))
+
+    def by_kind(self, group: str, version: str, kind: str) -> KindInfo | None:
+        for info in self._kinds.values():
+            if info.resource.group == group and info.resource.version == version and info.kind == kind:
+                return info
+        return None
+
+    def any_version(self, group: str, plural: str) -> KindInfo | None:
+        for (g, _, p), info in self._kinds.items():
+            if g == group and p == plural:
+                return info
+        return None
+
+    def __iter__(self) -> Iterator[KindInfo]:
+        return iter(self._kinds.values())
+
+    def group_versions(self) -> dict[str, dict[str, list[KindInfo]]]:
+        """Kinds by group and version, in the order they were added."""
+        groups: dict[str, dict[str, list[KindInfo]]] = {}
+        for info in self._kinds.values():
+            groups.setdefault(info.resource.group, {}).setdefault(info.resource.version, []).append(info)
+        return groups
