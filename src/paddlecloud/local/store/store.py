@@ -1,0 +1,240 @@
+"""The store: newest objects in memory, every write in the log before it is acknowledged or seen.
+
+Writes are decided in the event loop against the *latest* state, which includes writes still on their way to disk, so
+they never conflict with each other by accident. They are committed in groups by one worker thread: while a group is
+being written the next one gathers. Only when a group is on disk do readers and watchers see it and callers get their
+answer. Nothing that was read can therefore be lost by a crash (with `durable`, not even by a power cut).
+
+Invariants
+- `revision` is the newest committed revision; it never goes back.
+- `_latest` holds exactly the addresses with a write in flight; None there means a deletion in flight.
+- If a group fails, all writes in flight fail with it (later ones may have been decided on top of it) and `_latest` is
+  emptied: memory again equals disk, and the next write starts from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+
+from .log import Op, RevisionLog, Row, StorageError
+from .record import Address, Record, encode
+from .watch import Change, Watch
+
+RING = 4096  # recent changes kept in memory for watchers that resume
+RETAIN = 20_000  # revisions of history kept in the table before compaction takes them
+
+
+class _Write(NamedTuple):
+    row: Row
+    record: Record
+    done: asyncio.Future[Record]
+
+
+class Store:
+    def __init__(self, path: Path, *, durable: bool = False, retain: int = RETAIN) -> None:
+        self._log = RevisionLog(path, durable=durable)
+        self._retain = retain
+        self._collections: dict[str, dict[str, dict[str, Record]]] = {}
+        self._tombstones: dict[Address, int] = {}
+        self._latest: dict[Address, tuple[int, Record | None]] = {}
+        self._queue: list[_Write] = []
+        self._ring: deque[Change] = deque(maxlen=RING)
+        self._watches: dict[str, set[Watch]] = {}
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._flushing: asyncio.Task[None] | None = None
+        for row in self._log.replay():
+            self._apply(row, Record(Address.from_key(row.key), row.rev, row.value))
+        self.revision = self._log.head
+        self._allocated = self.revision
+
+    # Reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def compacted(self) -> int:
+        """Revisions up to this one are history no longer kept."""
+        return self._log.compacted
+
+    def get(self, address: Address) -> Record | None:
+        """The committed state."""
+        namespace = self._collections.get(address.collection, {}).get(address.namespace)
+        return namespace.get(address.name) if namespace else None
+
+    def latest(self, address: Address) -> Record | None:
+        """The state a write must be decided on: committed, or on its way."""
+        if address in self._latest:
+            return self._latest[address][1]
+        return self.get(address)
+
+    def list(self, collection: str, namespace: str | None = None) -> list[Record]:
+        """Committed objects in the order of Kubernetes: by namespace, then name."""
+        spaces = self._collections.get(collection, {})
+        if namespace is not None:
+            return [record for _, record in sorted(spaces.get(namespace, {}).items())]
+        return [record for space in sorted(spaces) for _, record in sorted(spaces[space].items())]
+
+    def count(self, collection: str, namespace: str | None = None) -> int:
+        spaces = self._collections.get(collection, {})
+        if namespace is not None:
+            return len(spaces.get(namespace, ()))
+        return sum(len(space) for space in spaces.values())
+
+    # Writing -----------------------------------------------------------------------------------------------------
+
+    # Plain functions that return a future, not coroutines: check and enqueueing happen before anything else can run.
+
+    def put(self, address: Address, obj: Object, *, expect: int) -> asyncio.Future[Record]:
+        """Create (`expect` 0) or replace the object whose revision is `expect`. Sets metadata.resourceVersion."""
+        return self._write(address, obj, expect=expect, op=Op.UPDATE if expect else Op.CREATE)
+
+    def delete(self, address: Address, obj: Object, *, expect: int) -> asyncio.Future[Record]:
+        """Remove the object; `obj` is the last state that watchers will be shown."""
+        return self._write(address, obj, expect=expect, op=Op.DELETE)
+
+    def _write(self, address: Address, obj: Object, *, expect: int, op: Op) -> asyncio.Future[Record]:
+        current = self.latest(address)
+        if (current.rev if current else 0) != expect:
+            group, _, plural = address.collection.partition("/")
+            if op is Op.CREATE:
+                raise errors.already_exists(plural, address.name, group=group)
+            raise errors.conflict(plural, address.name, group=group)
+        self._allocated += 1
+        rev = self._allocated
+        obj["metadata"]["resourceVersion"] = str(rev)
+        record = Record(address, rev, encode(obj))
+        prev = expect or self._tombstone(address)
+        write = _Write(
+            Row(rev, address.key(), prev, op, record.value),
+            record,
+            asyncio.get_running_loop().create_future(),
+        )
+        self._latest[address] = (rev, None if op is Op.DELETE else record)
+        self._queue.append(write)
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().create_task(self._flush())
+        return write.done
+
+    def _tombstone(self, address: Address) -> int:
+        """The deletion that a new object of the same name follows, so that compaction drops it in time."""
+        pending = self._latest.get(address)
+        return pending[0] if pending else self._tombstones.get(address, 0)
+
+    async def _flush(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._queue:
+                group, self._queue = self._queue, []
+                try:
+                    await loop.run_in_executor(self._writer, self._log.append, [w.row for w in group])
+                except StorageError as error:
+                    self._fail([*group, *self._queue], error)
+                    continue
+                self._commit(group)
+                if self.revision - self._log.compacted > 2 * self._retain:
+                    await self.compact(self.revision - self._retain)
+        finally:
+            self._flushing = None
+
+    def _commit(self, group: Iterable[_Write]) -> None:
+        for row, record, done in group:
+            change = Change(row.op, record, self._apply(row, record))
+            self.revision = row.rev
+            if self._latest.get(record.address, (0, None))[0] == row.rev:
+                del self._latest[record.address]
+            self._ring.append(change)
+            for watch in self._watches.get(record.address.collection, ()):
+                watch.offer(change)
+            if not done.done():  # the caller may have gone away; the write stands all the same
+                done.set_result(record)
+
+    def _fail(self, writes: Iterable[_Write], error: StorageError) -> None:
+        self._queue = []
+        self._latest.clear()
+        self._allocated = self.revision
+        for write in writes:
+            if not write.done.done():
+                write.done.set_exception(errors.ServiceUnavailable(f"nothing was changed: {error}", retry_after=1))
+
+    def _apply(self, row: Row, record: Record) -> Record | None:
+        """Bring memory in line with one committed row; returns what was there before."""
+        address = record.address
+        names = self._collections.setdefault(address.collection, {}).setdefault(address.namespace, {})
+        if row.op is Op.DELETE:
+            self._tombstones[address] = row.rev
+            previous = names.pop(address.name, None)
+            if not names:
+                del self._collections[address.collection][address.namespace]
+            return previous
+        self._tombstones.pop(address, None)
+        previous = names.get(address.name)
+        names[address.name] = record
+        return previous
+
+    # Watching ----------------------------------------------------------------------------------------------------
+
+    def watch(self, collection: str, namespace: str | None, *, since: int) -> Watch:
+        """Changes after revision `since`. Raises `Expired` when that history has been compacted away."""
+        if since < self._log.compacted:
+            raise errors.Expired(f"too old resource version: {since} ({self._log.compacted})")
+        backlog = [
+            change
+            for change in self._history(since)
+            if change.record.address.collection == collection
+            and (namespace is None or change.record.address.namespace == namespace)
+        ]
+        watch = Watch(collection, namespace, backlog)
+        self._watches.setdefault(collection, set()).add(watch)
+        return watch
+
+    def unwatch(self, watch: Watch) -> None:
+        watches = self._watches.get(watch.collection, set())
+        watches.discard(watch)
+
+    def _history(self, since: int) -> Iterable[Change]:
+        if since >= self.revision:
+            return ()
+        if self._ring and self._ring[0].rev <= since + 1:
+            return (change for change in self._ring if change.rev > since)
+        return self._history_from_table(since)
+
+    def _history_from_table(self, since: int) -> Iterable[Change]:
+        rows = self._log.since(since, upto=self.revision, limit=-1)
+        known = {row.rev: row for row in rows}
+        changes = []
+        for row in rows:
+            address = Address.from_key(row.key)
+            before = (known.get(row.prev) or self._log.row(row.prev)) if row.prev else None
+            previous = Record(address, before.rev, before.value) if before and before.op != Op.DELETE else None
+            changes.append(Change(row.op, Record(address, row.rev, row.value), previous))
+        return changes
+
+    # Upkeep ------------------------------------------------------------------------------------------------------
+
+    async def compact(self, upto: int) -> None:
+        """Drop history up to `upto`; watchers older than that must list again."""
+        upto = min(upto, self.revision)
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._writer, self._log.compact, upto)
+        except StorageError:
+            return  # compaction only saves space: it is tried again after the next commit
+        for address in [a for a, rev in self._tombstones.items() if rev <= upto]:
+            del self._tombstones[address]
+        while self._ring and self._ring[0].rev <= upto:
+            self._ring.popleft()
+
+    async def close(self) -> None:
+        """Finish what is queued, end all watches, close the file."""
+        while self._flushing is not None:
+            await asyncio.shield(self._flushing)
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.close()
+        self._writer.shutdown(wait=True)
+        self._log.close()

@@ -1,0 +1,76 @@
+"""Telling watchers what changed, without ever waiting for them.
+
+A `Watch` is a bounded queue between the store and one reader. A reader that falls too far behind is cut off: it sees
+the end of its stream, comes back with the last revision it saw, and catches up from the ring or the table. So a slow
+watcher costs itself a reconnect and nobody else anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from .log import Op
+from .record import Record
+
+
+class Change(NamedTuple):
+    """One committed write. `previous` is what the object was before: None when it was created."""
+
+    op: Op
+    record: Record
+    previous: Record | None
+
+    @property
+    def rev(self) -> int:
+        return self.record.rev
+
+
+class Watch:
+    """Changes of one collection (and namespace, if given) after a revision, in order, without gap or duplicate."""
+
+    LIMIT = 4096  # changes a reader may lag behind before it is cut off
+
+    def __init__(self, collection: str, namespace: str | None, backlog: Iterable[Change]) -> None:
+        self.collection = collection
+        self.namespace = namespace
+        self._queue: deque[Change] = deque(backlog)
+        self._waiter: asyncio.Future[None] | None = None
+        self.closed = False
+
+    def offer(self, change: Change) -> None:
+        """Called by the store for each commit of the collection; never blocks."""
+        if self.closed or (self.namespace is not None and change.record.address.namespace != self.namespace):
+            return
+        if len(self._queue) >= self.LIMIT:
+            self.close()
+            return
+        self._queue.append(change)
+        self._wake()
+
+    def close(self) -> None:
+        """End the stream after what is already queued; `next_batch` then returns an empty list."""
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def next_batch(self, timeout: float | None = None) -> list[Change] | None:
+        """Everything queued, at least one change. None when `timeout` passed; empty when the watch has ended."""
+        while not self._queue:
+            if self.closed:
+                return []
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await asyncio.wait_for(self._waiter, timeout)
+            except asyncio.TimeoutError:
+                return None
+            finally:
+                self._waiter = None
+        batch = list(self._queue)
+        self._queue.clear()
+        return batch
