@@ -1,0 +1,397 @@
+"""Label and field selectors: the text of a query, or a `LabelSelector` of an object, as a thing that matches.
+
+Parsing follows the grammar of Kubernetes and its wording of errors, so that both the embedded API server and a
+client that filters by itself agree with a real cluster. What a label key or value may be is decided here as well,
+because a selector is refused for the same reasons as the label it could never match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from paddlecloud.kube.errors import BadRequest
+
+# --- The syntax of labels ---
+
+_QUALIFIED_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_NAME_PART_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_TWO_SLASHES_RULE = (
+    f"a qualified name {_NAME_PART_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
+_LABEL_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    "validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+
+def subdomain_problems(value: str) -> list[str]:
+    """What keeps `value` from being a DNS-1123 subdomain; empty when nothing does."""
+    problems = ["must be no more than 253 characters"] if len(value) > 253 else []
+    if not _SUBDOMAIN.fullmatch(value):
+        problems.append(SUBDOMAIN_RULE)
+    return problems
+
+
+def qualified_name_problems(value: str) -> list[str]:
+    """What keeps `value` from being a qualified name, `[prefix/]name`: the form of label keys."""
+    problems: list[str] = []
+    prefix, slash, name = value.rpartition("/")
+    if slash:
+        if "/" in prefix:
+            return [_TWO_SLASHES_RULE]
+        if not prefix:
+            problems.append("prefix part must be non-empty")
+        else:
+            problems += [f"prefix part {problem}" for problem in subdomain_problems(prefix)]
+    if not name:
+        problems.append("name part must be non-empty")
+    elif len(name) > 63:
+        problems.append("name part must be no more than 63 characters")
+    if not _QUALIFIED_PART.fullmatch(name):
+        problems.append(f"name part {_NAME_PART_RULE}")
+    return problems
+
+
+def label_value_problems(value: str) -> list[str]:
+    problems = ["must be no more than 63 characters"] if len(value) > 63 else []
+    if not _LABEL_VALUE.fullmatch(value):
+        problems.append(_LABEL_VALUE_RULE)
+    return problems
+
+
+# --- Label selectors ---
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label. `operator` is one of `= != in notin exists ! gt lt`."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        value = labels.get(self.key)
+        return _TESTS[self.operator](value, self.values)
+
+    def __str__(self) -> str:
+        if self.operator == "exists":
+            return self.key
+        if self.operator == "!":
+            return f"!{self.key}"
+        values = ",".join(sorted(self.values))
+        if self.operator in ("in", "notin"):
+            return f"{self.key} {self.operator} ({values or ','})"  # `()` would be the empty set
+        return f"{self.key}{_SYMBOLS[self.operator]}{values}"
+
+
+def _compare(value: str | None, values: frozenset[str], wanted: Callable[[int, int], bool]) -> bool:
+    if value is None:
+        return False
+    try:
+        return wanted(int(value), int(next(iter(values))))
+    except ValueError:  # a label that is not a number satisfies no comparison
+        return False
+
+
+_TESTS: dict[str, Callable[[str | None, frozenset[str]], bool]] = {
+    "=": lambda value, values: value in values,
+    "!=": lambda value, values: value not in values,
+    "in": lambda value, values: value in values,
+    "notin": lambda value, values: value not in values,
+    "exists": lambda value, values: value is not None,
+    "!": lambda value, values: value is None,
+    "gt": lambda value, values: _compare(value, values, lambda a, b: a > b),
+    "lt": lambda value, values: _compare(value, values, lambda a, b: a < b),
+}
+_SYMBOLS = {"=": "=", "!=": "!=", "gt": ">", "lt": "<"}
+_EXPRESSION_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+class LabelSelector:
+    """A conjunction of requirements. Made by `parse` (query text) or `from_dict` (a field of an object)."""
+
+    __slots__ = ("_nothing", "requirements")
+
+    def __init__(self, requirements: Iterable[Requirement] = (), *, nothing: bool = False) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda r: (r.key, r.operator, sorted(r.values))))
+        self._nothing = nothing
+
+    @classmethod
+    def parse(cls, text: str) -> LabelSelector:
+        """`a=b,c!=d,e in (x,y),f notin (z),g,!h`. Empty text selects everything."""
+        return cls(_LabelParser(text).requirements()) if text else cls()
+
+    @classmethod
+    def from_dict(cls, selector: Mapping[str, Any] | None) -> LabelSelector:
+        """`{matchLabels, matchExpressions}`. An empty one selects everything, an absent one nothing."""
+        if selector is None:
+            return cls(nothing=True)
+        found = [_requirement(key, "=", [value]) for key, value in (selector.get("matchLabels") or {}).items()]
+        for expression in selector.get("matchExpressions") or ():
+            operator = expression.get("operator", "")
+            if operator not in _EXPRESSION_OPERATORS:
+                raise BadRequest(f'"{operator}" is not a valid label selector operator')
+            values = expression.get("values") or ()
+            found.append(_requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values))
+        return cls(found)
+
+    @classmethod
+    def from_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
+        """Every one of `labels` with its value: the selector of Services and ReplicationControllers."""
+        return cls(Requirement(key, "=", frozenset((value,))) for key, value in labels.items())
+
+    @property
+    def empty(self) -> bool:
+        """True when every object is selected."""
+        return not self.requirements and not self._nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        if self._nothing:
+            return False
+        for requirement in self.requirements:  # a plain loop: all() costs three times as much
+            if not _TESTS[requirement.operator](labels.get(requirement.key), requirement.values):
+                return False
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelSelector):
+            return NotImplemented
+        return self.requirements == other.requirements and self._nothing == other._nothing
+
+    def __hash__(self) -> int:
+        return hash((self.requirements, self._nothing))
+
+    def __str__(self) -> str:
+        """Text that parses back to an equal selector (a selector of nothing has no text)."""
+        return ",".join(map(str, self.requirements))
+
+    def __repr__(self) -> str:
+        return f"LabelSelector({'nothing' if self._nothing else str(self)!r})"
+
+
+def _requirement(key: str, operator: str, values: Collection[str]) -> Requirement:
+    """A checked requirement; the messages are those of Kubernetes' `NewRequirement`."""
+    problems = [_invalid("key", key, problem) for problem in qualified_name_problems(key)]
+    if operator in ("in", "notin") and not values:
+        problems.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+    elif operator in ("exists", "!") and values:
+        shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
+        problems.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
+    for index, value in enumerate(sorted(values)):
+        if operator in ("gt", "lt") and not re.fullmatch(r"[+-]?[0-9]+", value):
+            problem = "for 'Gt', 'Lt' operators, the value must be an integer"
+            problems.append(_invalid(f"values[{index}]", value, problem))
+        problems += [_invalid(f"values[{index}][{key}]", value, p) for p in label_value_problems(value)]
+    if problems:
+        text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise BadRequest(f"unable to parse requirement: {text}")
+    return Requirement(key, operator, frozenset(values))
+
+
+def _invalid(field: str, value: str, problem: str) -> str:
+    return f'{field}: Invalid value: "{value}": {problem}'
+
+
+_TOKEN = re.compile(r"\s*(==|!=|[=!(),<>]|[^=!(),<>\s]+|$)")
+_OPERATORS = {"in": "in", "notin": "notin", "=": "=", "==": "=", "!=": "!=", ">": "gt", "<": "lt"}
+_SPECIAL = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">", ""))
+
+
+class _LabelParser:
+    """Recursive descent over tokens. The empty token is the end of the text."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _TOKEN.findall(text)
+        self._at = 0
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while token := self._peek():
+            if token in _SPECIAL and token != "!":  # noqa: S105
+                raise BadRequest(f"found '{token}', expected: !, identifier, or 'end of string'")
+            found.append(self._requirement())
+            token = self._next()
+            if not token:
+                break
+            if token != ",":  # noqa: S105
+                raise BadRequest(f"found '{token}', expected: ',' or 'end of string'")
+            if (after := self._peek()) in _SPECIAL and after != "!":
+                raise BadRequest(f"found '{after}', expected: identifier after ','")
+        return found
+
+    def _requirement(self) -> Requirement:
+        absent = self._peek() == "!" and bool(self._next())
+        key = self._identifier("identifier")
+        if problems := qualified_name_problems(key):
+            raise _bad_requirement(_invalid("<nil>", key, "; ".join(problems)))
+        if absent or self._peek() in ("", ","):
+            return Requirement(key, "!" if absent else "exists")
+        token = self._next()
+        operator = _OPERATORS.get(token)
+        if operator is None:
+            raise _bad_requirement(f"found '{token}', expected: in, notin, =, ==, !=, gt, lt")
+        values = self._value_set() if operator in ("in", "notin") else {self._value()}
+        return _requirement(key, operator, values)
+
+    def _value(self) -> str:
+        return "" if self._peek() in ("", ",") else self._identifier("identifier")
+
+    def _value_set(self) -> set[str]:
+        """`(x,y)`; a missing identifier between commas is the empty value."""
+        if (token := self._next()) != "(":
+            raise _bad_requirement(f"found '{token}' expected: '('")
+        if self._peek() == ")":
+            self._next()
+            return set()
+        values: set[str] = set()
+        while True:
+            values.add("" if self._peek() in (",", ")") else self._identifier("',', ')' or identifier"))
+            token = self._next()
+            if token == ")":  # noqa: S105
+                return values
+            if token != ",":  # noqa: S105
+                raise _bad_requirement(f"found '{token}', expected: ',' or ')'")
+
+    def _identifier(self, expected: str) -> str:
+        token = self._next()
+        if token in _SPECIAL:
+            raise _bad_requirement(f"found '{token}', expected: {expected}")
+        return token
+
+    def _peek(self) -> str:
+        return str(self._tokens[self._at]) if self._at < len(self._tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        self._at += 1
+        return token
+
+
+def _bad_requirement(text: str) -> BadRequest:
+    return BadRequest(f"unable to parse requirement: {text}")
+
+
+# --- Field selectors ---
+
+
+class FieldRequirement(NamedTuple):
+    field: str
+    equal: bool
+    value: str
+
+
+class FieldSelector:
+    """`metadata.name=x,status.phase!=Running`: exact comparisons on the fields a kind offers."""
+
+    __slots__ = ("requirements",)
+
+    def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
+        self.requirements = tuple(sorted(requirements))
+
+    @classmethod
+    def parse(cls, text: str) -> FieldSelector:
+        found = []
+        for term in _split_terms(text):
+            if not term:
+                continue
+            match = _FIELD_TERM.fullmatch(term)
+            if match is None:
+                raise BadRequest(f"invalid selector: '{text}'; can't understand '{term}'")
+            field, operator, value = match.groups()
+            found.append(FieldRequirement(field, operator != "!=", _unescape(value)))
+        return cls(found)
+
+    @property
+    def empty(self) -> bool:
+        return not self.requirements
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset(requirement.field for requirement in self.requirements)
+
+    def exact(self, field: str) -> str | None:
+        """The one value `field` must have, if the selector says so: lets a list become a look-up."""
+        for requirement in self.requirements:
+            if requirement.field == field and requirement.equal:
+                return requirement.value
+        return None
+
+    def check(self, supported: Collection[str]) -> None:
+        """Refuse fields that the kind does not offer for selection."""
+        for requirement in self.requirements:
+            if requirement.field not in supported:
+                raise BadRequest(f"field label not supported: {requirement.field}")
+
+    def matches(self, get: Callable[[str], str]) -> bool:
+        """`get` gives the value of a field, the empty string when it is not set."""
+        return all((get(field) == value) is equal for field, equal, value in self.requirements)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FieldSelector) and self.requirements == other.requirements
+
+    def __hash__(self) -> int:
+        return hash(self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(f"{r.field}{'=' if r.equal else '!='}{_escape(r.value)}" for r in self.requirements)
+
+    def __repr__(self) -> str:
+        return f"FieldSelector({str(self)!r})"
+
+
+_FIELD_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"[\\,=]")
+
+
+def _escape(value: str) -> str:
+    return _ESCAPED.sub(lambda match: "\\" + match[0], value)
+
+
+def _split_terms(text: str) -> list[str]:
+    """Split at commas that no backslash escapes."""
+    terms, start, at = [], 0, 0
+    while at < len(text):
+        if text[at] == "\\":
+            at += 1
+        elif text[at] == ",":
+            terms.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*terms, text[start:]]
+
+
+def _unescape(value: str) -> str:
+    if not _ESCAPED.search(value):
+        return value
+    out, at = [], 0
+    while at < len(value):
+        char = value[at]
+        if char == "\\":
+            at += 1
+            following = value[at : at + 1]
+            if not following or following not in "\\,=":
+                raise BadRequest(f"invalid field selector: invalid escape sequence: \\{following}")
+            char = following
+        elif char in ",=":
+            raise BadRequest(f"invalid field selector: unescaped character in value: {char}")
+        out.append(char)
+        at += 1
+    return "".join(out)
