@@ -1,0 +1,116 @@
+"""The status of a PaddleJob: upstream's fields under their old names, and what was missing there."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from paddlecloud.api.fields import Conditions, Int32, Int64, ObjectReference, Time, Wire, doc
+
+PHASES = (
+    "Pending",
+    "Starting",
+    "Running",
+    "Scaling",
+    "Restarting",
+    "Completed",
+    "Failed",
+    "Terminating",
+    "Suspended",
+)
+"""The phases this project writes. Readers of older objects also meet `Succeed` and `Terminated`."""
+
+_OLD_PHASES = {"Succeed": "Completed", "Terminated": "Failed", "Aborted": "Failed"}
+
+
+def phase_of(phase: str | None) -> str:
+    """A phase in today's words, whoever wrote it."""
+    return _OLD_PHASES.get(phase or "", phase or "")
+
+
+class RoleStatus(Wire):
+    """Pods of one role, counted by state."""
+
+    pending: Annotated[Int32 | None, doc("Pods waiting for a node, an image or a volume.")] = None
+    starting: Annotated[Int32 | None, doc("Pods with a container that is not running and ready yet.")] = None
+    running: Annotated[Int32 | None, doc("Pods with every container running and ready.")] = None
+    failed: Annotated[Int32 | None, doc("Pods that failed.")] = None
+    succeeded: Annotated[Int32 | None, doc("Pods that ended with exit code 0.")] = None
+    unknown: Annotated[Int32 | None, doc("Pods on nodes that are out of reach.")] = None
+    ready: Annotated[str | None, doc('Running of wanted pods, as "2/2"; kept as it was when the job ends.')] = None
+    refs: Annotated[list[ObjectReference] | None, doc("The pods, by index.")] = None
+    selector: Annotated[str | None, doc("Label selector of the pods of this role.")] = None
+
+
+class Progress(Wire):
+    """What the training program reports of itself."""
+
+    step: Annotated[Int64 | None, doc("Steps done.")] = None
+    total_steps: Annotated[Int64 | None, doc("Steps to do.")] = None
+    epoch: Annotated[Int64 | None, doc("Current epoch, from 0.")] = None
+    total_epochs: Annotated[Int64 | None, doc("Epochs to do.")] = None
+    samples_per_second: Annotated[float | None, doc("Throughput of the whole job.")] = None
+    eta_seconds: Annotated[Int64 | None, doc("Time left at this rate.")] = None
+    metrics: Annotated[dict[str, float] | None, doc("Last values, such as loss and acc.")] = None
+    update_time: Annotated[Time | None, doc("When this was reported.")] = None
+
+
+class Checkpoint(Wire):
+    """The last checkpoint a restart can begin from."""
+
+    path: Annotated[str | None, doc("Where it lies, as the program names it.")] = None
+    step: Annotated[Int64 | None, doc("The step it holds.")] = None
+    epoch: Annotated[Int64 | None, doc("The epoch it holds.")] = None
+    time: Annotated[Time | None, doc("When it was complete.")] = None
+
+
+class CacheUse(Wire):
+    """How the job read its SampleSet."""
+
+    hits: Annotated[Int64 | None, doc("Samples read from the node's own cache.")] = None
+    misses: Annotated[Int64 | None, doc("Samples fetched from elsewhere.")] = None
+    stall_seconds: Annotated[float | None, doc("Time spent waiting for data.")] = None
+
+
+class Failure(Wire):
+    """One failure and what was made of it."""
+
+    time: Annotated[Time | None, doc("When it was seen.")] = None
+    pod: Annotated[str | None, doc("The pod.")] = None
+    node: Annotated[str | None, doc("The node it ran on.")] = None
+    failure_class: Annotated[
+        str | None,
+        doc("OOM, Evicted, Preempted, NodeLost, UserError, Image, StartTimeout, RendezvousTimeout, DiskFull, Hung …"),
+    ] = None
+    exit_code: Annotated[Int32 | None, doc("Exit code of the training container.")] = None
+    message: Annotated[str | None, doc("The last lines that tell why.")] = None
+    action: Annotated[str | None, doc("What was done: Restart, Fail or Ignore.")] = None
+
+
+class PaddleJobStatus(Wire):
+    """What happened so far."""
+
+    phase: Annotated[str | None, doc("Where the job stands: " + ", ".join(PHASES) + ".")] = None
+    mode: Annotated[str | None, doc("PS, Collective, Single or Heter.")] = None
+    ps: Annotated[RoleStatus | None, doc("The parameter servers.")] = None
+    worker: Annotated[RoleStatus | None, doc("The workers.")] = None
+    heter: Annotated[RoleStatus | None, doc("The heterogeneous workers.")] = None
+    elastic: Annotated[str | None, doc("State of an elastic change: NONE, DOING, DONE or ERROR.")] = None
+    start_time: Annotated[Time | None, doc("When all pods ran for the first time.")] = None
+    completion_time: Annotated[Time | None, doc("When the job ended.")] = None
+    last_reconcile_time: Annotated[Time | None, doc("When this status was last changed.")] = None
+    observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
+    conditions: Annotated[
+        Conditions | None,
+        doc("Created, DataReady, PodsReady, Running, Restarting, Succeeded, Failed, Suspended, Valid."),
+    ] = None
+    reason: Annotated[str | None, doc("One word for the phase.")] = None
+    message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None
+    restarts: Annotated[Int32 | None, doc("Restarts counted against backoffLimit.")] = None
+    disruptions: Annotated[Int32 | None, doc("Restarts after lost nodes, evictions and preemptions.")] = None
+    generation: Annotated[Int64 | None, doc("Counts gang restarts and re-formations; pods carry it.")] = None
+    port: Annotated[Int32 | None, doc("First of the twenty ports the job uses.")] = None
+    progress: Annotated[Progress | None, doc("What the training program reports.")] = None
+    checkpoint: Annotated[Checkpoint | None, doc("The last complete checkpoint.")] = None
+    cache: Annotated[CacheUse | None, doc("How the job read its SampleSet.")] = None
+    failures: Annotated[list[Failure] | None, doc("The last failures, newest last.")] = None
+    version: Annotated[str | None, doc("Version of the controller that wrote this.")] = None

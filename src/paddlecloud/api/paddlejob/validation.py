@@ -1,0 +1,163 @@
+"""What makes a PaddleJob impossible to run.
+
+There is no webhook: the API server refuses what the schema can express, and the controller puts these problems into the
+condition `Valid` before it creates anything. Spellings that can be understood are not problems (`settings` warns).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from paddlecloud.api.paddlejob.settings import INTRANETS, exit_code_range
+from paddlecloud.api.paddlejob.spec import (
+    ROLES,
+    FailureRule,
+    PaddleJob,
+    PaddleJobSpec,
+    RoleSpec,
+    SampleSetRef,
+    SchedulingPolicy,
+)
+from paddlecloud.api.problems import (
+    TOO_LONG,
+    Problem,
+    check_declared,
+    encode,
+    invalid,
+    not_supported,
+    required,
+)
+from paddlecloud.api.schema import Schema, struct_schema
+
+MAX_LABEL = 63
+"""Pod names are host names and label values too, so the longest of them is bounded by the DNS label."""
+
+
+def validate(job: PaddleJob) -> list[Problem]:
+    """Everything wrong with the job, in the order of its fields; empty when it can run."""
+    if job.spec is None:
+        return [required("spec", "say what to run")]
+    problems = list(check_declared(encode(job.spec), _schema(), "spec"))
+    problems += _name(job.name, job.spec)
+    problems += _roles(job.spec)
+    problems += _intranet(job.spec)
+    problems += _elastic(job.spec)
+    if job.spec.sample_set_ref:
+        problems += _sample_set(job.spec.sample_set_ref)
+    if job.spec.scheduling_policy:
+        problems += _scheduling(job.spec, job.spec.scheduling_policy)
+    if job.spec.failure_policy:
+        for index, rule in enumerate(job.spec.failure_policy.rules or ()):
+            problems += _failure_rule(rule, f"spec.failurePolicy.rules[{index}]")
+    return problems
+
+
+@functools.cache
+def _schema() -> Schema:
+    return struct_schema(PaddleJobSpec)
+
+
+def _name(name: str, spec: PaddleJobSpec) -> Iterator[Problem]:
+    if not name:
+        return  # generateName: the server will fill it in
+    if "." in name:
+        yield invalid("metadata.name", name, "must not contain dots: pods take their host names from it")
+    elif INTRANETS.get((spec.intranet or "").strip().lower()) == "Service" and not name[0].isalpha():
+        yield invalid("metadata.name", name, "must begin with a letter when intranet is Service")
+    for role, block in spec.roles():
+        last = max(0, block.replicas or 0, block.limits or 0) - 1
+        pod = f"{name}-{role}-{max(0, last)}"
+        if len(pod) > MAX_LABEL:
+            longest = MAX_LABEL - (len(pod) - len(name))
+            yield Problem(
+                "metadata.name",
+                TOO_LONG,
+                f'Too long: pod name "{pod}" has {len(pod)} characters and may have {MAX_LABEL}: '
+                f"use a job name of at most {longest}",
+            )
+
+
+def _roles(spec: PaddleJobSpec) -> Iterator[Problem]:
+    roles = spec.roles()
+    if not roles:
+        yield required("spec", f"at least one role of {', '.join(ROLES)}")
+    elif all(block.replicas == 0 for _, block in roles):
+        yield invalid("spec", 0, "every role has 0 replicas: nothing would run")
+    for role, block in roles:
+        yield from _template(block, f"spec.{role}.template")
+
+
+def _template(block: RoleSpec, path: str) -> Iterator[Problem]:
+    pod = (block.template or {}).get("spec")
+    if not isinstance(pod, dict):
+        yield required(f"{path}.spec", "the pod to run")
+        return
+    containers = pod.get("containers")
+    if not isinstance(containers, list) or not containers:
+        yield required(f"{path}.spec.containers", "at least one container")
+        return
+    for index, container in enumerate(containers):
+        yield from _container(container, f"{path}.spec.containers[{index}]")
+
+
+def _container(container: Any, path: str) -> Iterator[Problem]:
+    if not isinstance(container, dict):
+        yield invalid(path, container, "must be an object")
+        return
+    for field in ("name", "image"):
+        if not container.get(field):
+            yield required(f"{path}.{field}", "must be set")
+
+
+def _intranet(spec: PaddleJobSpec) -> Iterator[Problem]:
+    if (spec.intranet or "").strip().lower() not in INTRANETS:
+        yield not_supported("spec.intranet", spec.intranet, ("PodIP", "Service", "Host"))
+
+
+def _elastic(spec: PaddleJobSpec) -> Iterator[Problem]:
+    if spec.elastic is None:
+        return
+    if spec.worker is None:
+        yield required("spec.worker", "an elastic job needs workers")
+        return
+    replicas = 1 if spec.worker.replicas is None else spec.worker.replicas
+    low = replicas if spec.worker.requests is None else spec.worker.requests
+    high = replicas if spec.worker.limits is None else spec.worker.limits
+    if low > high:
+        yield invalid("spec.worker.requests", low, f"must not exceed spec.worker.limits ({high})")
+    elif not low <= replicas <= high:
+        yield invalid("spec.worker.replicas", replicas, f"must lie between requests ({low}) and limits ({high})")
+
+
+def _sample_set(ref: SampleSetRef) -> Iterator[Problem]:
+    if ref.mount_path and not ref.mount_path.startswith("/"):
+        yield invalid("spec.sampleSetRef.mountPath", ref.mount_path, "must be an absolute path")
+
+
+def _scheduling(spec: PaddleJobSpec, policy: SchedulingPolicy) -> Iterator[Problem]:
+    total = sum(1 if block.replicas is None else block.replicas for _, block in spec.roles())
+    if policy.min_available is not None and policy.min_available > total:
+        yield invalid("spec.schedulingPolicy.minAvailable", policy.min_available, f"the job has only {total} pods")
+
+
+def _failure_rule(rule: FailureRule, path: str) -> Iterator[Problem]:
+    if rule.exit_codes is None and rule.reasons is None and rule.message_pattern is None:
+        yield required(path, "one of exitCodes, reasons and messagePattern")
+    for index, value in enumerate(rule.exit_codes or ()):
+        try:
+            low, high = exit_code_range(value)
+        except ValueError:
+            low, high = 1, 0
+        if not 0 <= low <= high <= 255:
+            yield invalid(f"{path}.exitCodes[{index}]", value, 'must be an exit code or a range such as "128-159"')
+    if rule.message_pattern is not None:
+        try:
+            re.compile(rule.message_pattern)
+        except re.error as error:
+            yield invalid(f"{path}.messagePattern", rule.message_pattern, f"not a regular expression: {error}")
+    for index, role in enumerate(rule.roles or ()):
+        if role not in ROLES:
+            yield not_supported(f"{path}.roles[{index}]", role, ROLES)
