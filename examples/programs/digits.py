@@ -27,7 +27,7 @@ def generate(count, seed):
     rng = np.random.RandomState(seed)
     labels = rng.permutation(np.arange(count) % 10).astype("int64")
     images = rng.normal(0.0, 0.25, (count, 1, SIDE, SIDE)).astype("float32")
-    for image, label in zip(images, labels):
+    for image, label in zip(images, labels, strict=True):
         glyph = GLYPHS[label].repeat(2, axis=0)[: rng.randint(12, 15)]  # 12 to 14 pixels high: some lose their foot
         glyph = glyph.repeat(2, axis=1)[:, : rng.randint(9, 11)]
         top = rng.randint(0, SIDE - glyph.shape[0] + 1)
