@@ -151,6 +151,18 @@ class Unreachable(ApiError):
     code, reason = 0, "Unreachable"
 
 
+class ConfigError(Exception):
+    """No request could even be made: the kubeconfig, a key file or a credential plugin is at fault.
+
+    `reason` is for programs; the message names the file or setting and the next step.
+    """
+
+    def __init__(self, message: str, *, reason: str = "BadConfig") -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+
+
 def not_found(resource: str, name: str, *, group: str = "") -> NotFound:
     """`pods "x" not found`, in the words kubectl's users know."""
     full = f"{resource}.{group}" if group else resource
@@ -159,9 +171,7 @@ def not_found(resource: str, name: str, *, group: str = "") -> NotFound:
 
 def already_exists(resource: str, name: str, *, group: str = "") -> AlreadyExists:
     full = f"{resource}.{group}" if group else resource
-    return AlreadyExists(
-        f'{full} "{name}" already exists', details={"name": name, "group": group, "kind": resource}
-    )
+    return AlreadyExists(f'{full} "{name}" already exists', details={"name": name, "group": group, "kind": resource})
 
 
 def conflict(resource: str, name: str, *, group: str = "") -> Conflict:

@@ -72,6 +72,32 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 PADDLEJOBS = Resource("batch.paddlepaddle.org", "v1", "paddlejobs", "PaddleJob")
-CRDS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+
+_KNOWN = {(r.api_version, r.kind): r for r in list(globals().values()) if isinstance(r, Resource)}
+_SAME_IN_PLURAL = frozenset({"endpoints"})
+
+
+def resource_of(obj: Object) -> Resource:
+    """The collection an object belongs to, by its own words and without asking a server.
+
+    Kinds not named above follow the rule Kubernetes itself guesses plurals by, and are namespaced if the object is.
+    Where a kind with an irregular plural may occur, ask `discovery.Discovery.for_kind` instead.
+    """
+    api_version, kind = obj["apiVersion"], obj["kind"]
+    known = _KNOWN.get((api_version, kind))
+    if known is not None:
+        return known
+    group, _, version = api_version.rpartition("/")
+    return Resource(group, version, guess_plural(kind), kind, bool(obj["metadata"].get("namespace")))
+
+
+def guess_plural(kind: str) -> str:
+    singular = kind.lower()
+    if singular in _SAME_IN_PLURAL:
+        return singular
+    if singular.endswith("s"):
+        return f"{singular}es"
+    if singular.endswith("y"):
+        return f"{singular[:-1]}ies"
+    return f"{singular}s"

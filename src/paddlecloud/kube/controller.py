@@ -1,0 +1,172 @@
+"""Turns changes of objects into calls of one reconcile function, one key at a time per key, many keys at once.
+
+`reconcile(key)` brings the world closer to what the object of that name asks for and says when to look again:
+None — done, until something changes; a number — after so many seconds. Raising means try again, later each time;
+raising `TerminalError` means trying again cannot help until something changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.errors import ApiError, Conflict
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.queue import RateLimitingQueue, ShutDown
+from paddlecloud.kube.resource import Key, Object, Resource, controller_of, key_of
+
+log = logging.getLogger(__name__)
+
+Reconcile = Callable[[Key], Awaitable[float | None]]
+Mapper = Callable[[Object], Iterable[Key]]
+Predicate = Callable[[Object | None, Object | None], bool]
+
+
+class TerminalError(Exception):
+    """Trying again cannot help: the object itself must change first."""
+
+
+class Hooks(Protocol):
+    """What a controller tells about itself; `metrics.ControllerMetrics` counts it."""
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        """`result` is done, after, error, conflict or terminal."""
+
+    def depth(self, controller: str, ready: int) -> None:
+        """How many keys wait, told whenever one is taken."""
+
+
+class Controller:
+    """Watches are declared before `run`; `run` waits for their caches, works until cancelled, then drains."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        clock: Clock | None = None,
+        workers: int = 4,
+        hooks: Hooks | None = None,
+        backoff_cap: float = 60.0,
+        drain_timeout: float = 10.0,
+    ) -> None:
+        self.name = name
+        self.queue: RateLimitingQueue[Key] = RateLimitingQueue(clock, cap=backoff_cap)
+        self.terminal: dict[Key, str] = {}  # keys whose last run ended in a TerminalError, and what it said
+        self.informers: list[Informer] = []
+        self._reconcile = reconcile
+        self._clock = clock or SystemClock()
+        self._workers = workers
+        self._hooks = hooks
+        self._drain_timeout = drain_timeout
+
+    def watch(self, informer: Informer, *, map: Mapper | None = None, when: Predicate | None = None) -> None:
+        """Work on the keys an object maps to (its own by default) whenever it changes and `when(old, new)` holds.
+
+        The old state is mapped too: an object that changed hands concerns both.
+        """
+        mapper = map or _own_key
+
+        def enqueue(old: Object | None, new: Object | None) -> None:
+            if when is not None and not when(old, new):
+                return
+            for obj in (old, new):
+                if obj is not None:
+                    for key in mapper(obj):
+                        self.queue.add(key)
+
+        if informer not in self.informers:
+            self.informers.append(informer)
+        informer.on_change(enqueue)
+
+    def watch_owned(self, informer: Informer, *, owner_kind: str | Resource, when: Predicate | None = None) -> None:
+        """Work on the controlling owner of what changes. A `Resource` as `owner_kind` checks the group as well."""
+
+        def owner_key(obj: Object) -> Iterable[Key]:
+            owner = controller_of(obj)
+            if owner is not None and _is_kind(owner, owner_kind):
+                yield Key(obj["metadata"].get("namespace", ""), owner["name"])
+
+        self.watch(informer, map=owner_key, when=when)
+
+    async def run(self) -> None:
+        for informer in self.informers:
+            await informer.wait_synced()
+        workers = [asyncio.ensure_future(self._work()) for _ in range(self._workers)]
+        try:
+            # Unlike gather, wait leaves the workers alone when we are cancelled: they get the chance to finish.
+            ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in ended:
+                worker.result()
+        finally:
+            await self._stop(workers)
+
+    async def _stop(self, workers: Sequence[asyncio.Future[None]]) -> None:
+        """Let runs in progress end; what waits is left: it will be found again by whoever starts next."""
+        self.queue.shut_down(discard=True)
+        _, late = await asyncio.wait(workers, timeout=self._drain_timeout)
+        for worker in late:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except ShutDown:
+                return
+            try:
+                await self._process(key)
+            finally:
+                self.queue.done(key)
+
+    async def _process(self, key: Key) -> None:
+        started = self._clock.monotonic()
+        if self._hooks is not None:
+            self._hooks.depth(self.name, len(self.queue))
+        result = await self._outcome(key)
+        if self._hooks is not None:
+            self._hooks.reconciled(self.name, result, self._clock.monotonic() - started)
+
+    async def _outcome(self, key: Key) -> str:
+        queue = self.queue
+        try:
+            after = await self._reconcile(key)
+        except TerminalError as error:
+            queue.forget(key)
+            self.terminal[key] = str(error)
+            log.error("%s %s: gave up until it changes: %s", self.name, key, error)
+            return "terminal"
+        except Conflict as error:  # somebody else was faster: ordinary, and the cache will catch up
+            queue.add_rate_limited(key)
+            log.debug("%s %s: %s", self.name, key, error)
+            return "conflict"
+        except Exception as error:
+            queue.add_rate_limited(key, at_least=_retry_after(error))
+            expected = isinstance(error, ApiError)
+            log.warning("%s %s failed %d times: %s", self.name, key, queue.failures(key), error, exc_info=not expected)
+            return "error"
+        self.terminal.pop(key, None)
+        queue.forget(key)
+        if after is None:
+            return "done"
+        queue.add_after(key, after)
+        return "after"
+
+
+def _own_key(obj: Object) -> Iterable[Key]:
+    return (key_of(obj),)
+
+
+def _is_kind(owner: Object, wanted: str | Resource) -> bool:
+    if isinstance(wanted, str):
+        return bool(owner["kind"] == wanted)
+    group = owner["apiVersion"].rpartition("/")[0]
+    return bool(owner["kind"] == wanted.kind and group == wanted.group)
+
+
+def _retry_after(error: Exception) -> float:
+    return float(getattr(error, "retry_after", None) or 0.0)

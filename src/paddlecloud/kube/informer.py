@@ -1,0 +1,197 @@
+"""Keeps a `Cache` equal to one collection of the API, and tells handlers what changed.
+
+List once, then watch from there. A watch that breaks is resumed where it stopped; a version that is gone (410) leads to
+a new list, whose difference to the cache is told as ordinary changes, deletions that were missed included. Handlers
+therefore see every object's last state, in order, but not every state in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+
+from paddlecloud.kube.cache import Cache, Change, Indexer
+from paddlecloud.kube.client import Client, WatchEvent
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.errors import ApiError, Expired, Gone
+from paddlecloud.kube.resource import Object, Resource
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Object | None, Object | None], None]
+"""(old, new): old is None for a new object, new is None for a deleted one. Called in the event loop; must not block."""
+
+Transform = Callable[[Object], Object]
+
+PAGE = 500
+BURST = 100  # events taken in one go before other tasks get their turn
+SHORT_WATCH = 1.0  # a watch that ends sooner counts as a failure, or a broken server would be hammered
+
+
+class Backoff:
+    """Waits of `base`·2^n seconds up to `cap`, each stretched by up to its own length so that clients spread out."""
+
+    def __init__(self, rng: random.Random, *, base: float = 0.2, cap: float = 30.0) -> None:
+        self._rng = rng
+        self._base = base
+        self._cap = cap
+        self._failures = 0
+
+    def next(self) -> float:
+        wait = min(self._cap, self._base * 2.0 ** min(self._failures, 32))
+        self._failures += 1
+        return wait * (1.0 + self._rng.random())
+
+    def reset(self) -> None:
+        self._failures = 0
+
+
+def drop_managed_fields(obj: Object) -> Object:
+    """Field ownership can be half of an object and no controller reads it."""
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
+class Informer:
+    """`run` works until cancelled and survives every error of the server; `wait_synced` returns after the first list.
+
+    `transform` sees each object before it is cached and may change it in place: it is ours alone at that moment.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        indexers: Mapping[str, Indexer] | None = None,
+        transform: Transform = drop_managed_fields,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self.cache = Cache(indexers)
+        self.restarts = 0  # lists after the first one
+        self._client = client
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._transform = transform
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random()  # noqa: S311 - spreads load, keeps no secret
+        self._handlers: list[Handler] = []
+        self._version: str | None = None  # where to resume; None asks for a list
+        self._synced = asyncio.Event()
+
+    def on_change(self, handler: Handler) -> None:
+        """Call `handler` for every change from now on; first for all that is cached already, as if just created."""
+        self._handlers.append(handler)
+        for obj in self.cache.list():
+            self._tell(handler, Change(None, obj))
+
+    @property
+    def synced(self) -> bool:
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        backoff = Backoff(self._rng)
+        while True:
+            started = self._clock.monotonic()
+            resuming = self._version is not None
+            try:
+                if not resuming:
+                    await self._list()
+                await self._watch(backoff)
+                if self._clock.monotonic() - started >= SHORT_WATCH:
+                    backoff.reset()
+                    continue  # the server ended it as agreed
+                reason = "the watch ended at once"
+            except (Expired, Gone) as error:
+                self._version = None
+                if resuming:
+                    continue  # what we missed should not wait; only a list that is stale at once is worth a pause
+                reason = error.message
+            except ApiError as error:
+                reason = error.message
+            except Exception as error:  # a malformed answer must not end the informer: nobody would notice
+                log.exception("informer of %s failed", self.resource.plural)
+                self._version = None
+                reason = str(error)
+            wait = backoff.next()
+            log.info("informer of %s tries again in %.1f s: %s", self.resource.plural, wait, reason)
+            await self._clock.sleep(wait)
+
+    async def _list(self) -> None:
+        listed = await self._client.list(
+            self.resource,
+            self.namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            limit=PAGE,
+        )
+        items = [self._transform(item) for item in listed.items]
+        if self.synced:
+            self.restarts += 1
+        for count, change in enumerate(self.cache.replace(items, listed.resource_version), start=1):
+            self._tell_all(change)
+            if count % BURST == 0:
+                await asyncio.sleep(0)
+        self._version = listed.resource_version
+        self._synced.set()
+
+    async def _watch(self, backoff: Backoff) -> None:
+        events = self._client.watch(
+            self.resource,
+            self.namespace,
+            resource_version=self._version,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            timeout=self._rng.randint(300, 600),  # spread, so that not all watches of a fleet end together
+        )
+        count = 0
+        try:
+            async for event in events:
+                backoff.reset()
+                self._take(event)
+                count += 1
+                if count % BURST == 0:
+                    await asyncio.sleep(0)
+        finally:
+            closing = getattr(events, "aclose", None)
+            if closing is not None:
+                await closing()
+
+    def _take(self, event: WatchEvent) -> None:
+        version = event.object["metadata"]["resourceVersion"]
+        if event.type == "BOOKMARK":
+            self.cache.bookmark(version)
+            self._advance(version)
+            return
+        obj = self._transform(event.object)
+        change = self.cache.remove(obj) if event.type == "DELETED" else self.cache.upsert(obj)
+        self._advance(version)
+        if change is not None:
+            self._tell_all(change)
+
+    def _advance(self, version: str) -> None:
+        """Resume from the newest version seen: a late event must not move the resume point back."""
+        if self._version and self._version.isdecimal() and version.isdecimal():
+            version = max(self._version, version, key=int)
+        self._version = version
+
+    def _tell_all(self, change: Change) -> None:
+        for handler in self._handlers:
+            self._tell(handler, change)
+
+    def _tell(self, handler: Handler, change: Change) -> None:
+        try:
+            handler(change.old, change.new)
+        except Exception:  # one handler's mistake must not cost the others their events
+            log.exception("a handler of %s failed", self.resource.plural)
