@@ -9,12 +9,18 @@ import msgspec
 from paddlecloud.kube.resource import Object
 
 
-class _Meta(msgspec.Struct):
+class Meta(msgspec.Struct, rename="camel"):
+    """The part of an object's metadata that filters and the garbage collector look at on every write."""
+
+    uid: str = ""
     labels: dict[str, str] | None = None
+    owner_references: list[dict[str, Any]] | None = None
+    finalizers: list[str] | None = None
+    deletion_timestamp: str | None = None
 
 
 class _Head(msgspec.Struct):
-    metadata: _Meta
+    metadata: Meta
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
@@ -41,13 +47,13 @@ class Address(NamedTuple):
 class Record:
     """Immutable. `object` decodes a fresh dict each time, so callers may change what they get."""
 
-    __slots__ = ("_labels", "address", "rev", "value")
+    __slots__ = ("_meta", "address", "rev", "value")
 
     def __init__(self, address: Address, rev: int, value: bytes) -> None:
         self.address = address
         self.rev = rev
         self.value = value
-        self._labels: dict[str, str] | None = None
+        self._meta: Meta | None = None
 
     @property
     def object(self) -> Object:
@@ -55,7 +61,12 @@ class Record:
         return decoded
 
     @property
+    def meta(self) -> Meta:
+        """A partial decode, several times cheaper than `object`, done once."""
+        if self._meta is None:
+            self._meta = _decode_head(self.value).metadata
+        return self._meta
+
+    @property
     def labels(self) -> dict[str, str]:
-        if self._labels is None:
-            self._labels = _decode_head(self.value).metadata.labels or {}
-        return self._labels
+        return self.meta.labels or {}

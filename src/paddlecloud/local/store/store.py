@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -48,6 +48,7 @@ class Store:
         self._queue: list[_Write] = []
         self._ring: deque[Change] = deque(maxlen=RING)
         self._watches: dict[str, set[Watch]] = {}
+        self._listeners: list[Callable[[Change], None]] = []
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._flushing: asyncio.Task[None] | None = None
         for row in self._log.replay():
@@ -79,6 +80,9 @@ class Store:
         if namespace is not None:
             return [record for _, record in sorted(spaces.get(namespace, {}).items())]
         return [record for space in sorted(spaces) for _, record in sorted(spaces[space].items())]
+
+    def collections(self) -> Iterable[str]:
+        return tuple(self._collections)
 
     def count(self, collection: str, namespace: str | None = None) -> int:
         spaces = self._collections.get(collection, {})
@@ -149,6 +153,8 @@ class Store:
             if self._latest.get(record.address, (0, None))[0] == row.rev:
                 del self._latest[record.address]
             self._ring.append(change)
+            for listener in self._listeners:
+                listener(change)
             for watch in self._watches.get(record.address.collection, ()):
                 watch.offer(change)
             if not done.done():  # the caller may have gone away; the write stands all the same
@@ -176,6 +182,13 @@ class Store:
         previous = names.get(address.name)
         names[address.name] = record
         return previous
+
+    def subscribe(self, listener: Callable[[Change], None]) -> None:
+        """Hear every commit at once, before its writer gets an answer: for indexes that must never lag behind.
+
+        A listener only takes notes; it must not raise and must not write.
+        """
+        self._listeners.append(listener)
 
     # Watching ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,91 @@
+"""The process behind `pdc up`: the embedded platform, the machine under it, and this project's controllers.
+
+This is one of the two places (the SDK is the other) where `local` and `controllers` meet. It is started by `pdc up`,
+tells readiness or failure as one line of JSON on the descriptor it was given, and stops on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.api import crd
+from paddlecloud.cli import machine
+from paddlecloud.cli.assembly import Machine
+from paddlecloud.local.platform import Platform, PlatformError
+from paddlecloud.local.store.log import StorageError
+
+log = logging.getLogger("paddlecloud")
+
+
+def main() -> int:
+    args = _arguments()
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
+    )
+    os.umask(0o077)
+    ready = os.fdopen(args.ready_fd, "w")
+
+    def answer(body: dict[str, Any]) -> None:
+        with ready:
+            ready.write(json.dumps(body) + "\n")
+
+    try:
+        asyncio.run(serve(args, answer))
+    except PlatformError as error:
+        answer({"error": str(error), "conflict": True})
+        return 1
+    except (StorageError, OSError) as error:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        answer({"error": text, "conflict": getattr(error, "errno", None) == errno.EADDRINUSE})
+        return 1
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--any-port-if-taken", action="store_true")
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--durable", action="store_true")
+    parser.add_argument("--ready-fd", type=int, required=True)
+    return parser.parse_args()
+
+
+async def serve(args: argparse.Namespace, answer: Any) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    platform = Platform(args.data, durable=args.durable)
+    try:
+        try:
+            await platform.start(port=args.port, objects=crd.generate())
+        except OSError:
+            if not (args.any_port_if_taken and args.port):
+                raise
+            await platform.listen(port=0)
+        body = Machine(platform, nodes=args.nodes)
+        await body.start()
+        machine.announce(args.data, port=platform.port)
+        log.info("ready on port %d", platform.port)
+        answer({"port": platform.port})
+        await stop.wait()
+        log.info("stopping")
+        await body.stop()
+    finally:
+        await platform.stop()
+    machine.withdraw(args.data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""`pdc up`, `pdc down`, `pdc status`: the embedded platform as a background process of this user."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.cli import machine
+from paddlecloud.cli.failures import CONFLICT, UNREACHABLE, CliError, UsageError
+from paddlecloud.cli.parsing import Parsers, number
+from paddlecloud.cli.session import Session
+
+START_TIMEOUT = 30.0
+STOP_TIMEOUT = 30.0
+
+
+def add_commands(parsers: Parsers) -> None:
+    up = parsers.add_parser("up", help="start the embedded platform and wait until it is ready")
+    _add_data(up)
+    up.add_argument("--port", type=number(0, 65535), help="port of the API (default: the last one, else any free one)")
+    up.add_argument("--nodes", type=number(1, 64), default=1, help="split the machine into N virtual nodes")
+    up.add_argument("--durable", action="store_true", help="fsync every commit: survives a power cut, writes slower")
+    up.set_defaults(run=run_up)
+    down = parsers.add_parser("down", help="stop the embedded platform and its pods; the data stays")
+    _add_data(down)
+    down.set_defaults(run=run_down)
+    status = parsers.add_parser("status", help="show the embedded platform")
+    _add_data(status)
+    status.set_defaults(run=run_status)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data directory (default: ~/.paddlecloud)")
+
+
+def _data(args: argparse.Namespace) -> Path:
+    return Path(args.data or machine.default_data()).expanduser().resolve()
+
+
+def run_up(session: Session, args: argparse.Namespace) -> int:
+    data = _data(args)
+    found = machine.find(data)
+    if found is not None and found.alive:
+        if args.port not in (None, 0, found.port):
+            raise CliError(
+                f"a platform already runs on {data}, at port {found.port}",
+                why=f"it cannot move to port {args.port} while it runs",
+                next=f"pdc down --data {data}",
+                exit_code=CONFLICT,
+            )
+        started, port = False, found.port
+    else:
+        started, port = True, _start(session, args, data, last_port=found.port if found else 0)
+    written = _write_kubeconfigs(args, data, port)
+    _say(session, args, data, started=started, written=written)
+    return 0
+
+
+def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port: int) -> int:
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        log = open(data / "platform.log", "ab")  # noqa: SIM115 - handed to the child
+    except OSError as error:
+        raise UsageError(
+            f"cannot use {data}: {error.strerror}", next="pdc up --data with a directory you may write to"
+        ) from error
+    wanted = args.port if args.port is not None else last_port
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "paddlecloud.cli.daemon", "--data", str(data), "--port", str(wanted)]
+    command += ["--nodes", str(args.nodes), "--ready-fd", str(writing)]
+    command += ["--any-port-if-taken"] if args.port is None else []
+    command += ["--durable"] if args.durable else []
+    began = time.monotonic()
+    with log:
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(writing,), start_new_session=True,
+            cwd="/",
+        )  # fmt: skip
+    os.close(writing)
+    answer = _await_ready(reading)
+    if "error" in answer:
+        raise CliError(
+            "the platform did not start",
+            why=answer["error"],
+            next=answer.get("next") or f"see {data / 'platform.log'}",
+            exit_code=CONFLICT if answer.get("conflict") else 1,
+        )
+    session.note(f"platform ready in {time.monotonic() - began:.1f} s")
+    return int(answer["port"])
+
+
+def _await_ready(reading: int) -> dict[str, Any]:
+    """One line of JSON from the daemon, or the reason why none came."""
+    import select
+
+    with os.fdopen(reading, "rb") as pipe:
+        ready, _, _ = select.select([pipe], [], [], START_TIMEOUT)
+        line = pipe.readline() if ready else b""
+    if line:
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+    return {"error": "it ended before it was ready" if ready else f"it was not ready after {START_TIMEOUT:.0f} s"}
+
+
+def _write_kubeconfigs(args: argparse.Namespace, data: Path, port: int) -> Path:
+    """The platform's own file always; the user's when asked for, or when this is the default platform."""
+    import base64
+
+    ca = base64.b64encode((data / "pki" / "ca.crt").read_bytes()).decode()
+    token = (data / "pki" / "admin.token").read_text().strip()
+    ours = machine.kubeconfig(url=f"https://127.0.0.1:{port}", ca=ca, token=token)
+    own = data / "kubeconfig"
+    machine.write_private(own, json.dumps(ours, indent=1))
+    target = Path(args.kubeconfig) if args.kubeconfig else _users_kubeconfig() if _is_default(data) else own
+    if target == own:
+        return own
+    try:
+        machine.merge_into(target, ours)
+    except (OSError, ValueError) as error:
+        raise CliError(
+            f"the platform runs, but its context could not be written to {target}",
+            why=str(error),
+            next=f"export KUBECONFIG={own}",
+        ) from error
+    return target
+
+
+def _is_default(data: Path) -> bool:
+    return data == machine.default_data().expanduser().resolve()
+
+
+def _users_kubeconfig() -> Path:
+    listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    return Path(listed[0]) if listed else Path.home() / ".kube" / "config"
+
+
+def _say(session: Session, args: argparse.Namespace, data: Path, *, started: bool, written: Path) -> None:
+    found = machine.find(data)
+    if found is None:
+        raise CliError("the platform stopped right after it was ready", next=f"see {data / 'platform.log'}")
+    if args.output == "json":
+        body = {
+            "url": found.url, "pid": found.pid, "data": str(data), "kubeconfig": str(written),
+            "context": machine.CONTEXT, "started": started,
+        }  # fmt: skip
+        session.print(json.dumps(session.report("Platform", body)))
+        return
+    session.print(f"{'started' if started else 'already running'}: {found.url} (pid {found.pid}, data {data})")
+    session.print(f'context "{machine.CONTEXT}" written to {written}')
+    if written != _users_kubeconfig():
+        session.note(f"to use it: export KUBECONFIG={written}")
+    session.note("next: kubectl get nodes, or pdc apply -f examples/manual/wide-and-deep.yaml")
+
+
+def run_down(session: Session, args: argparse.Namespace) -> int:
+    data = _data(args)
+    found = machine.find(data)
+    running = found is not None and found.alive
+    if found is not None and found.alive and not machine.stop(found, data, timeout=STOP_TIMEOUT):
+        raise CliError(
+            f"the platform (pid {found.pid}) did not stop within {STOP_TIMEOUT:.0f} s",
+            next=f"see {data / 'platform.log'}, then kill -9 {found.pid}",
+        )
+    machine.withdraw(data)
+    if args.output == "json":
+        session.print(json.dumps(session.report("Platform", {"data": str(data), "stopped": running})))
+    else:
+        session.print(f"stopped (data kept in {data})" if running else f"no platform runs on {data}")
+    return 0
+
+
+def run_status(session: Session, args: argparse.Namespace) -> int:
+    data = _data(args)
+    found = machine.find(data)
+    state = "stopped" if found is None else "running" if found.alive else "crashed"
+    body: dict[str, Any] = {"state": state, "data": str(data)}
+    if found is not None and found.alive:
+        body |= {"url": found.url, "pid": found.pid, "uptimeSeconds": round(time.time() - found.started)}
+        body |= {"residentMegabytes": _resident(found.pid), "kubeconfig": str(data / "kubeconfig")}
+    if args.output == "json":
+        session.print(json.dumps(session.report("PlatformStatus", body)))
+    else:
+        for name, value in body.items():
+            session.print(f"{name:<18} {value}")
+        if state != "running":
+            session.note(f"next: pdc up --data {data}")
+    return 0 if state == "running" else UNREACHABLE
+
+
+def _resident(pid: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE") // (1 << 20)

@@ -1,0 +1,217 @@
+"""What every write passes on its way to the store: system metadata, defaults, pruning, validation, policy.
+
+Kubernetes spreads this over strategies, admission plug-ins and the CRD handler; here it is one ordered path per verb,
+pure but for the clock, the random source and look-ups of committed state that policies need. It decides and rewrites;
+it never writes.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.resource import Object
+
+from . import schema as schemas
+from .builtin import default_builtin
+from .builtin_validation import validate_builtin
+from .managed_fields import record_update
+from .registry import KindInfo
+from .validation import generate_name, validate_metadata, validate_metadata_update
+
+GENERATION_GROUPS = frozenset(("apps", "batch", "policy", "autoscaling", "networking.k8s.io", "apiextensions.k8s.io"))
+"""Built-in groups whose objects count generations; custom kinds always do."""
+
+Policy = Callable[[KindInfo, Object, "Object | None"], None]
+"""A look at a finished object before it is stored: (kind, new, old or None). Refuses by raising ApiError."""
+
+FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
+
+
+@dataclass(slots=True)
+class WriteOptions:
+    """Options of one write, from the query and the user agent."""
+
+    manager: str
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Admission:
+    clock: Clock
+    rng: random.Random
+    mutators: list[Policy] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
+
+    def prepare_create(self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions) -> Object:
+        """The object as it will be stored, all but its resourceVersion."""
+        self._check_type(info, obj)
+        meta = self._metadata(obj)
+        if meta.get("resourceVersion"):
+            raise errors.BadRequest("resourceVersion should not be set on objects to be created")
+        if info.resource.namespaced:
+            if meta.setdefault("namespace", namespace) != namespace:
+                raise errors.BadRequest(
+                    f"the namespace of the provided object ({meta['namespace']}) does not match the namespace "
+                    f"sent on the request ({namespace})"
+                )
+        else:
+            meta.pop("namespace", None)
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = generate_name(str(meta["generateName"]), self.rng)
+        if info.has_status:
+            obj.pop("status", None)
+        self._shape(info, obj, options)
+        for mutate in self.mutators:
+            mutate(info, obj, None)
+        self._validate(info, obj, None)
+        for field_ in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            meta.pop(field_, None)
+        meta["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        meta["creationTimestamp"] = rfc3339(self.clock.now())
+        if info.custom or info.resource.group in GENERATION_GROUPS:
+            meta["generation"] = 1
+        for check in self.policies:
+            check(info, obj, None)
+        return self._record(info, None, obj, options)
+
+    def prepare_update(
+        self,
+        info: KindInfo,
+        old: Object,
+        new: Object,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+        applied: bool = False,
+    ) -> Object:
+        """The object as it will replace `old`. Main and status writes see only their own half.
+
+        `applied` tells that server-side apply has already recorded who owns what.
+        """
+        self._check_type(info, new)
+        meta, old_meta = self._metadata(new), old["metadata"]
+        for field_ in ("uid", "creationTimestamp", "namespace", "name"):
+            if not meta.get(field_) and field_ in old_meta:
+                meta[field_] = old_meta[field_]
+        if subresource:
+            new = _only_subresource(subresource, old, new)
+            meta = new["metadata"]
+        elif info.has_status:
+            _carry(old, new, "status")
+        # What only the server may set stays as it is.
+        for field_ in ("generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generateName"):
+            _carry(old_meta, meta, field_)
+        self._shape(info, new, options)
+        for mutate in self.mutators:
+            mutate(info, new, old)
+        self._validate(info, new, old)
+        if "generation" in old_meta and not subresource and _spec_changed(old, new):
+            meta["generation"] = old_meta["generation"] + 1
+        for check in self.policies:
+            check(info, new, old)
+        return new if applied else self._record(info, old, new, options, subresource=subresource)
+
+    def _check_type(self, info: KindInfo, obj: Object) -> None:
+        resource = info.resource
+        given = obj.get("apiVersion"), obj.get("kind")
+        if given == (resource.api_version, resource.kind):
+            return
+        if given == (None, None):  # protobuf and some typed clients leave it to the URL
+            obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
+            return
+        raise errors.BadRequest(
+            f"the object provided is a {given[1] or 'nameless kind'} of {given[0] or 'no apiVersion'}, "
+            f"but the URL is for {resource.kind} of {resource.api_version}"
+        )
+
+    def _metadata(self, obj: Object) -> Object:
+        meta = obj.get("metadata")
+        if meta is None:
+            meta = obj["metadata"] = {}
+        if not isinstance(meta, dict):
+            raise errors.BadRequest("metadata must be an object")
+        for name in ("name", "namespace", "generateName"):
+            if name in meta and not isinstance(meta[name], str):
+                raise errors.BadRequest(f"metadata.{name} must be a string")
+        return meta
+
+    def _shape(self, info: KindInfo, obj: Object, options: WriteOptions) -> None:
+        """Unknown fields are reported, pruned from custom kinds, kept in built-in ones; then defaults."""
+        if info.schema is None:
+            return
+        if options.field_validation != "Ignore":
+            unknown = schemas.unknown_fields(obj, info.schema, info.definitions)
+            if unknown and options.field_validation == "Strict":
+                listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+                raise errors.BadRequest(
+                    f'{info.kind} in version "{info.resource.version}" cannot be handled as a '
+                    f"{info.kind}: strict decoding error: {listed}"
+                )
+            options.warnings.extend(f'unknown field "{path}"' for path in unknown)
+        if info.custom:
+            schemas.prune(obj, info.schema, info.definitions)
+            schemas.apply_defaults(obj, info.schema, info.definitions)
+        else:
+            default_builtin(obj, info)
+
+    def _validate(self, info: KindInfo, obj: Object, old: Object | None) -> None:
+        meta = obj["metadata"]
+        causes = validate_metadata(meta, namespaced=info.resource.namespaced, name_rule=info.resource.kind)
+        if old is not None:
+            causes += validate_metadata_update(meta, old["metadata"])
+        if info.schema is not None:
+            causes += schemas.validate(obj, info.schema, info.definitions)
+        if not info.custom and not causes:
+            causes += validate_builtin(obj, old, info)
+        if causes:
+            raise errors.invalid(info.kind, str(meta.get("name", "")), causes, group=info.resource.group)
+
+    def _record(
+        self, info: KindInfo, old: Object | None, new: Object, options: WriteOptions, *, subresource: str = ""
+    ) -> Object:
+        return record_update(
+            old,
+            new,
+            manager=options.manager,
+            now=self.clock.now(),
+            node=node_of(info),
+            api_version=info.resource.api_version,
+            subresource=subresource,
+        )
+
+
+def node_of(info: KindInfo) -> schemas.Node:
+    return schemas.Node(info.schema or {}, info.definitions)
+
+
+def _carry(source: Object, target: Object, name: str) -> None:
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _only_subresource(subresource: str, old: Object, new: Object) -> Object:
+    """A write to `status` changes status alone; a binding was built by the server itself and may touch all."""
+    if subresource == "binding":
+        return new
+    merged = dict(old)
+    _carry(new, merged, subresource)
+    merged["metadata"] = dict(old["metadata"])
+    if "managedFields" in new["metadata"]:
+        merged["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+    return merged
+
+
+def _spec_changed(old: Object, new: Object) -> bool:
+    """Anything outside metadata and status counts as the spec, as for custom kinds in Kubernetes."""
+    ignored = ("metadata", "status", "apiVersion", "kind")
+    keys = (old.keys() | new.keys()) - set(ignored)
+    return any(old.get(key) != new.get(key) for key in keys)

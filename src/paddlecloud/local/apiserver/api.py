@@ -1,0 +1,355 @@
+"""The API server without a network: `handle(Request) -> Answer`.
+
+Order of every request: parse the path, authorise, dispatch by verb, audit. Both the HTTPS edge and the in-process
+transport come through here, so nobody gets round authorisation or the audit log by being in the same process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from paddlecloud import __version__
+from paddlecloud.kube import errors
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.errors import ApiError
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.store.record import Record
+from paddlecloud.local.store.store import Store
+
+from . import discovery, listing, negotiation, openapi, scale, table, watching
+from .admission import WriteOptions
+from .audit import AuditLog
+from .authentication import User
+from .authorization import Attributes, Authorizer
+from .listing import Filter, Pages
+from .negotiation import Accept, encode
+from .options import delete_options, patcher, write_options
+from .registry import KindInfo, Registry
+from .request import Answer, Request, RequestInfo, parse
+from .verbs import Verbs
+
+KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
+OPEN_PATHS = frozenset(("/healthz", "/readyz", "/livez", "/version"))
+
+Handler = Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]]
+"""A subresource or a kind that is answered rather than stored."""
+
+
+@dataclass(slots=True)
+class Extensions:
+    """What other parts of the platform add: (group, resource, subresource) → handler.
+
+    Streaming subresources (log, exec, port-forward) and the virtual kinds (access and token reviews) register here.
+    """
+
+    handlers: dict[tuple[str, str, str], Handler] = field(default_factory=dict)
+    paths: dict[str, Callable[[Request], Awaitable[Answer]]] = field(default_factory=dict)
+
+
+class Api:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        registry: Registry,
+        verbs: Verbs,
+        authorizer: Authorizer,
+        audit: AuditLog,
+        clock: Clock,
+        extensions: Extensions,
+    ) -> None:
+        self.store = store
+        self.registry = registry
+        self.verbs = verbs
+        self.clock = clock
+        self.extensions = extensions
+        self._authorizer = authorizer
+        self._audit = audit
+        self._pages = Pages()
+        self._discovery = discovery.Discovery(registry)
+        self._openapi = openapi.OpenApi(registry)
+
+    async def handle(self, request: Request) -> Answer:
+        started = time.perf_counter()
+        info = None
+        try:
+            info = parse(request.method, request.path, request.query)
+            self._authorise(request.user, info)
+            answer = await self._dispatch(request, info)
+        except ApiError as error:
+            answer = failure(error)
+        except RecursionError:
+            answer = failure(errors.BadRequest("the object is nested too deeply"))
+        self._audit.record(
+            user=request.user.name,
+            verb=info.verb if info else request.method.lower(),
+            path=request.path,
+            info=info,
+            code=answer.status,
+            seconds=time.perf_counter() - started,
+            user_agent=request.header("user-agent"),
+        )
+        return answer
+
+    def _authorise(self, user: User, info: RequestInfo) -> None:
+        if info.path in OPEN_PATHS:
+            return
+        attributes = Attributes(
+            verb=info.verb, group=info.group, resource=info.resource, subresource=info.subresource,
+            namespace=info.namespace, name=info.name, path="" if info.is_resource else info.path,
+        )  # fmt: skip
+        decision = self._authorizer.allowed(user, attributes)
+        if not decision.allowed:
+            raise forbidden(user, info)
+
+    async def _dispatch(self, request: Request, info: RequestInfo) -> Answer:
+        if not info.is_resource:
+            return await self._non_resource(request, info)
+        kind = self.registry.find(info.group, info.version, info.resource)
+        if kind is None:
+            raise errors.NotFound("the server could not find the requested resource")
+        if info.namespace and not kind.resource.namespaced and info.resource != "namespaces":
+            raise errors.NotFound("the server could not find the requested resource")
+        handler = self.extensions.handlers.get((info.group, info.resource, info.subresource))
+        if handler is not None:
+            return await handler(request, info, kind)
+        if info.subresource == "scale" and kind.scale is not None:
+            return await scale.handle(self.verbs, request, info, kind)
+        if info.subresource and info.subresource not in kind.subresources:
+            raise errors.NotFound("the server could not find the requested resource")
+        if info.subresource and info.subresource != "status":
+            raise errors.MethodNotAllowed(f"{info.resource}/{info.subresource} is not served by this platform")
+        if info.verb not in kind.verbs or (info.subresource and info.verb not in ("get", "update", "patch")):
+            raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}")
+        verb: Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]] = getattr(self, f"_{info.verb}")
+        return await verb(request, info, kind)
+
+    # Objects -------------------------------------------------------------------------------------------------------
+
+    async def _get(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        record = self.verbs.get(kind, info.namespace, info.name)
+        accept = negotiation.accepted(request.header("accept"))
+        if not accept.as_kind:
+            return Answer(body=record.value)
+        return Answer(body=self._renderer(kind, accept, request.query)(record))
+
+    async def _list(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        records, revision, token, remaining = listing.list_records(
+            self.store, self._pages, kind, info.namespace or None if kind.resource.namespaced else None,
+            labels=request.query.get("labelSelector", ""), fields=request.query.get("fieldSelector", ""),
+            limit=request.number("limit") or 0, token=request.query.get("continue", ""),
+        )  # fmt: skip
+        meta: Object = {"resourceVersion": str(revision)}
+        if token:
+            meta["continue"] = token
+            meta["remainingItemCount"] = remaining
+        accept = negotiation.accepted(request.header("accept"))
+        if accept.as_kind == "Table":
+            shown = table.to_table(
+                [record.object for record in records], kind, now=self.clock.now(),
+                include_object=request.query.get("includeObject", "Metadata"),
+            )  # fmt: skip
+            shown["metadata"] = meta
+            return Answer(body=encode(shown))
+        if accept.as_kind:
+            header = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
+            items = [partial_metadata(record.object) for record in records]
+            return Answer(body=encode({**header, "items": items}))
+        head = encode({"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta})
+        body = b'%s,"items":[%s]}' % (head[:-1], b",".join(record.value for record in records))
+        return Answer(body=body)
+
+    async def _watch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        query = request.query
+        version = query.get("resourceVersion", "")
+        since: int | None = None
+        initial = request.flag("sendInitialEvents")
+        if version not in ("", "0") and not initial:
+            if not version.isdigit():
+                raise errors.BadRequest(f'resourceVersion: Invalid value: "{version}": not a version of this server')
+            since = int(version)
+        if since is not None and since > self.store.revision:
+            raise errors.Timeout(f"Too large resource version: {since}, current: {self.store.revision}", retry_after=1)
+        if since is not None and since < self.store.compacted:
+            raise errors.Expired(f"too old resource version: {since} ({self.store.compacted})")
+        timeout = request.number("timeoutSeconds")
+        chosen = Filter(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        stream = watching.stream(
+            self.store, kind, info.namespace or None if kind.resource.namespaced else None, since=since, chosen=chosen,
+            render=self._renderer(kind, negotiation.accepted(request.header("accept")), query),
+            bookmarks=request.flag("allowWatchBookmarks"), initial_events_end=initial, timeout=timeout, clock=self.clock,
+        )  # fmt: skip
+        return Answer(stream=stream, content_type="application/json;stream=watch")
+
+    async def _create(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        if info.name:
+            raise errors.MethodNotAllowed("create goes to the collection, without a name in the URL")
+        if kind.resource.namespaced and not info.namespace:
+            raise errors.BadRequest("an empty namespace may not be set during creation")
+        options = write_options(request)
+        obj = negotiation.read_object(request.body, request.header("content-type"))
+        created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
+        return self._shown(request, kind, created, options, status=201)
+
+    async def _update(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        options = write_options(request)
+        obj = negotiation.read_object(request.body, request.header("content-type"))
+        if not obj.get("metadata", {}).get("name"):
+            raise errors.BadRequest("name must be provided")
+        updated = await self.verbs.update(
+            kind, info.namespace, info.name, lambda _: obj, options=options, subresource=info.subresource
+        )
+        return self._shown(request, kind, updated, options)
+
+    async def _patch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        options = write_options(request)
+        media = negotiation.media_type(request.header("content-type"))
+        if media == negotiation.APPLY_PATCH:
+            return await self._apply(request, info, kind, options)
+        mutate = patcher(media, negotiation.read_json(request.body), kind)
+        updated = await self.verbs.update(
+            kind, info.namespace, info.name, mutate, options=options, subresource=info.subresource
+        )
+        return self._shown(request, kind, updated, options)
+
+    async def _apply(self, request: Request, info: RequestInfo, kind: KindInfo, options: WriteOptions) -> Answer:
+        if not request.query.get("fieldManager"):
+            raise errors.invalid(
+                "PatchOptions", "", [("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")],
+                group="meta.k8s.io",
+            )  # fmt: skip
+        applied = negotiation.read_yaml(request.body)
+        if not isinstance(applied, dict):
+            raise errors.BadRequest("the body is not an object")
+        obj, created = await self.verbs.apply(
+            kind, info.namespace, info.name, applied, options=options, force=request.flag("force"),
+            subresource=info.subresource,
+        )  # fmt: skip
+        return self._shown(request, kind, obj, options, status=201 if created else 200)
+
+    async def _delete(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        options = delete_options(request)
+        obj, gone = await self.verbs.delete(kind, info.namespace, info.name, options)
+        if not gone or kind.resource.plural == "pods":
+            return Answer(body=encode(obj))
+        resource, meta = kind.resource, obj["metadata"]
+        details = {"name": info.name, "kind": resource.plural, "uid": meta["uid"]}
+        if resource.group:
+            details["group"] = resource.group
+        return Answer(body=encode(success(details)))
+
+    async def _deletecollection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        options = delete_options(request)
+        records, _, _, _ = listing.list_records(
+            self.store, self._pages, kind, info.namespace or None if kind.resource.namespaced else None,
+            labels=request.query.get("labelSelector", ""), fields=request.query.get("fieldSelector", ""), limit=0, token="",
+        )  # fmt: skip
+        items = []
+        for record in records:
+            try:
+                obj, _ = await self.verbs.delete(kind, record.address.namespace, record.address.name, options)
+            except errors.NotFound:
+                continue  # somebody else was faster: the outcome asked for
+            items.append(obj)
+        header = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version}
+        return Answer(
+            body=encode({**header, "metadata": {"resourceVersion": str(self.store.revision)}, "items": items})
+        )
+
+    def _renderer(self, kind: KindInfo, accept: Accept, query: Mapping[str, str]) -> Callable[[Record], bytes]:
+        if accept.as_kind == "Table":
+            include = query.get("includeObject", "Metadata")
+
+            def as_table(record: Record) -> bytes:
+                shown = table.to_table([record.object], kind, now=self.clock.now(), include_object=include)
+                shown["metadata"] = {"resourceVersion": str(record.rev)}
+                return encode(shown)
+
+            return as_table
+        if accept.as_kind:
+            return lambda record: encode(partial_metadata(record.object))
+        return lambda record: record.value
+
+    def _shown(
+        self, request: Request, kind: KindInfo, obj: Object, options: WriteOptions, *, status: int = 200
+    ) -> Answer:
+        accept = negotiation.accepted(request.header("accept"))
+        body = obj
+        if accept.as_kind == "Table":
+            include = request.query.get("includeObject", "Metadata")
+            body = table.to_table([obj], kind, now=self.clock.now(), include_object=include)
+        elif accept.as_kind:
+            body = partial_metadata(obj)
+        return Answer(status=status, body=encode(body), headers=warning_headers(options.warnings))
+
+    # Everything that is not an object ------------------------------------------------------------------------------
+
+    async def _non_resource(self, request: Request, info: RequestInfo) -> Answer:
+        if info.path in ("/healthz", "/readyz", "/livez"):
+            return Answer(body=b"ok", content_type="text/plain")
+        if info.path == "/version":
+            return Answer(body=encode(version()))
+        if info.path in self.extensions.paths:
+            return await self.extensions.paths[info.path](request)
+        if info.verb != "get":
+            raise errors.MethodNotAllowed(f"{request.method} is not supported on {info.path}")
+        if info.path.startswith("/openapi/v3"):
+            return Answer(body=self._openapi.body(info.path))
+        found = self._discovery.answer(info.path, request.header("accept"))
+        if found is None:
+            raise errors.NotFound("the server could not find the requested resource")
+        body, content_type = found
+        return Answer(body=body, content_type=content_type)
+
+
+def failure(error: ApiError) -> Answer:
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
+    return Answer(status=error.code, body=encode(error.status()), headers=headers)
+
+
+def success(details: Mapping[str, Any]) -> Object:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": dict(details)}
+
+
+def forbidden(user: User, info: RequestInfo) -> errors.Forbidden:
+    if not info.is_resource:
+        return errors.Forbidden(f'forbidden: User "{user.name}" cannot {info.verb} path "{info.path}"')
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    full = f"{info.resource}.{info.group}" if info.group else info.resource
+    where = f' in the namespace "{info.namespace}"' if info.namespace else " at the cluster scope"
+    named = f' "{info.name}"' if info.name else ""
+    return errors.Forbidden(
+        f'{full}{named} is forbidden: User "{user.name}" cannot {info.verb} resource "{resource}" in API group '
+        f'"{info.group}"{where}',
+        details={"name": info.name, "group": info.group, "kind": info.resource},
+    )
+
+
+def partial_metadata(obj: Object) -> Object:
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+
+
+def warning_headers(warnings: list[str]) -> dict[str, str]:
+    """RFC 7234 warnings, which kubectl prints. One header, entries separated as the RFC has it."""
+    if not warnings:
+        return {}
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in warnings[:20])
+    return {"Warning": ", ".join(f'299 - "{text}"' for text in quoted)}
+
+
+def version() -> Object:
+    major, minor = KUBERNETES
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{major}.{minor}.0-paddlecloud.{__version__}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "cpython",
+        "platform": "linux/amd64",
+    }

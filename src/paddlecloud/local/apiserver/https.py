@@ -1,0 +1,123 @@
+"""The network edge: HTTPS in, `Request` out, `Answer` back. It knows sockets and headers, and nothing of kinds.
+
+The low-level aiohttp server is used without its router: Kubernetes paths are data, and every microsecond here is paid
+by every request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator
+
+from aiohttp import web
+
+from paddlecloud.kube import errors
+
+from .api import OPEN_PATHS, Api, failure
+from .authentication import ANONYMOUS, Authenticator
+from .negotiation import MAX_BODY
+from .request import Answer, Request
+
+log = logging.getLogger(__name__)
+
+
+class HttpsServer:
+    def __init__(self, api: Api, authenticator: Authenticator, *, tls: ssl.SSLContext | None) -> None:
+        self._api = api
+        self._authenticator = authenticator
+        self._tls = tls
+        self._runner: web.ServerRunner | None = None
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Port 0 takes any free one; a port in use is an error that names the way out."""
+        server = web.Server(self._serve, access_log=None, max_line_size=16384, max_field_size=32768)
+        self._runner = web.ServerRunner(server, shutdown_timeout=2)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, ssl_context=self._tls, backlog=1024)
+        try:
+            await site.start()
+        except OSError as error:
+            raise OSError(
+                error.errno, f"cannot listen on {host}:{port}: {error.strerror}; choose another --port"
+            ) from error
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        try:
+            request = await self._read(incoming)
+        except errors.ApiError as error:
+            return _plain(failure(error))
+        try:
+            answer = await self._api.handle(request)
+        except Exception:
+            log.exception("%s %s failed", incoming.method, incoming.path)
+            answer = failure(errors.InternalError("the server failed; its log says why"))
+        if answer.upgrade is not None:
+            return await answer.upgrade(incoming)  # type: ignore[no-any-return]
+        if answer.stream is not None:
+            return await _stream(incoming, answer, answer.stream)
+        return _plain(answer)
+
+    async def _read(self, incoming: web.BaseRequest) -> Request:
+        headers = {name.lower(): value for name, value in incoming.headers.items()}
+        transport = incoming.transport
+        user = self._authenticator.authenticate(headers, transport.get_extra_info("peercert") if transport else None)
+        if user is None:
+            if incoming.path not in OPEN_PATHS:
+                raise errors.Unauthorized("Unauthorized")
+            user = ANONYMOUS
+        length = incoming.content_length
+        if length is not None and length > MAX_BODY:
+            raise errors.RequestEntityTooLarge(f"the request body is {length} bytes; the limit is {MAX_BODY}")
+        body = b""
+        if incoming.can_read_body:
+            body = await _bounded(incoming)
+        query = incoming.rel_url.query
+        return Request(
+            method=incoming.method,
+            path=incoming.rel_url.raw_path,
+            query={name: query[name] for name in query},
+            headers=headers,
+            body=body,
+            user=user,
+            query_list={name: query.getall(name) for name in query} if "command" in query else {},
+        )
+
+
+async def _bounded(incoming: web.BaseRequest) -> bytes:
+    chunks, size = [], 0
+    async for chunk in incoming.content.iter_any():
+        size += len(chunk)
+        if size > MAX_BODY:
+            raise errors.RequestEntityTooLarge(f"the request body is larger than the limit of {MAX_BODY} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _plain(answer: Answer) -> web.Response:
+    headers = {"Content-Type": answer.content_type, **answer.headers}
+    return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+
+async def _stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterator[bytes]) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type, **answer.headers})
+    await response.prepare(incoming)
+    try:
+        async for frame in frames:
+            await response.write(frame)
+        await response.write_eof()
+    except (ConnectionError, asyncio.CancelledError):
+        # The client went away; that is how watches end.
+        pass
+    finally:
+        close = getattr(frames, "aclose", None)
+        if close is not None:
+            await close()
+    return response

@@ -1,0 +1,109 @@
+"""Bodies in and out: which media types are understood, and which shape of answer a client asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+
+from . import protobuf
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+MAX_BODY = 3 * 1024 * 1024  # as kube-apiserver
+
+encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """The first acceptable form. `as_kind` is Table, PartialObjectMetadata(List) or empty for the object itself."""
+
+    as_kind: str = ""
+    version: str = "v1"
+
+
+def accepted(header: str) -> Accept:
+    """The first entry of an Accept header that this server can produce: JSON in one of three shapes."""
+    if not header or header in ("*/*", "application/json"):
+        return Accept()
+    for entry in header.split(","):
+        media, *params = (part.strip() for part in entry.split(";"))
+        options = dict(p.split("=", 1) for p in params if "=" in p)
+        if media not in ("application/json", "*/*", "application/*"):
+            continue
+        kind = options.get("as", "")
+        if not kind:
+            return Accept()
+        if options.get("g") == "meta.k8s.io" and kind in (
+            "Table",
+            "PartialObjectMetadata",
+            "PartialObjectMetadataList",
+        ):
+            return Accept(kind, options.get("v", "v1"))
+    if "yaml" in header or "protobuf" in header or "json" in header:
+        # Clients that would rather have protobuf or YAML read JSON too: the content type says what came.
+        return Accept()
+    raise errors.NotAcceptable(
+        "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io"
+    )
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def read_json(body: bytes) -> Any:
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.BadRequest(f"the body is not valid JSON: {error}") from None
+
+
+def read_yaml(body: bytes) -> Any:
+    """JSON is YAML; only what is not JSON pays for the slow parser. Aliases are refused: nobody needs bombs."""
+    if body[:1] in (b"{", b"["):
+        return read_json(body)
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise errors.BadRequest("YAML aliases are not accepted: write the value out")
+            return super().compose_node(parent, index)
+
+    try:
+        return yaml.load(body, Loader)  # noqa: S506 - a subclass of the safe loader
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise errors.BadRequest(f"the body is not valid YAML: {error}") from None
+
+
+def read_object(body: bytes, content_type: str) -> Object:
+    """The object in a request body, whatever encoding the client chose."""
+    if not body:
+        raise errors.BadRequest("the body is empty: send the object")
+    media = media_type(content_type)
+    if media in ("", "application/json") or media == MERGE_PATCH:
+        value = read_json(body)
+    elif media == PROTOBUF:
+        value = protobuf.decode(body)
+    elif media in ("application/yaml", "text/yaml", "application/x-yaml"):
+        value = read_yaml(body)
+    else:
+        raise errors.UnsupportedMediaType(
+            f'the body of the request was in an unknown format "{media}": '
+            "accepted are application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        )
+    if not isinstance(value, dict):
+        raise errors.BadRequest("the body is not an object")
+    return value

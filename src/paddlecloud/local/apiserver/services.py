@@ -1,0 +1,68 @@
+"""Service addresses: every ClusterIP service gets a loopback address of its own, which the proxy listens on."""
+
+from __future__ import annotations
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.store.log import Op
+from paddlecloud.local.store.record import Record
+from paddlecloud.local.store.store import Store
+from paddlecloud.local.store.watch import Change
+
+from .registry import KindInfo
+
+COLLECTION = "/services"
+FIRST, LAST = (127 << 24) + (32 << 16) + 10, (127 << 24) + (64 << 16) - 1
+"""127.32.0.10 to 127.63.255.255; pods live above."""
+
+
+class ClusterIPs:
+    """A mutator. Addresses in use follow the store; the next free one is found from where the last search ended."""
+
+    def __init__(self, store: Store) -> None:
+        self._used: dict[str, str] = {}
+        self._next = FIRST
+        for record in store.list(COLLECTION):
+            self._note(record)
+        store.subscribe(self._heard)
+
+    def _heard(self, change: Change) -> None:
+        if change.record.address.collection != COLLECTION:
+            return
+        if change.op is Op.DELETE:
+            self._used = {ip: key for ip, key in self._used.items() if key != change.record.address.key()}
+        else:
+            self._note(change.record)
+
+    def _note(self, record: Record) -> None:
+        address = record.object.get("spec", {}).get("clusterIP")
+        if address and address != "None":
+            self._used[address] = record.address.key()
+
+    def assign(self, info: KindInfo, obj: Object, old: Object | None) -> None:
+        if info.kind != "Service" or info.resource.group:
+            return
+        spec = obj.get("spec")
+        if not isinstance(spec, dict):
+            return
+        before = (old or {}).get("spec", {}).get("clusterIP")
+        if before and not spec.get("clusterIP"):
+            spec["clusterIP"] = before
+        if spec.get("type") == "ExternalName":
+            return
+        if not spec.get("clusterIP"):
+            spec["clusterIP"] = self._free()
+        spec["clusterIPs"] = [spec["clusterIP"]]
+        spec.setdefault("ipFamilies", ["IPv4"])
+        spec.setdefault("ipFamilyPolicy", "SingleStack")
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+
+    def _free(self) -> str:
+        for _ in range(LAST - FIRST + 1):
+            number = self._next
+            self._next = FIRST if number >= LAST else number + 1
+            text = ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+            if text not in self._used:
+                self._used[text] = "reserved"
+                return text
+        raise errors.ServiceUnavailable("every service address is in use: delete services that are no longer needed")

@@ -1,0 +1,283 @@
+"""create, get, update, patch and delete of stored objects, for every kind the registry knows.
+
+Each write is decided and enqueued without an await in between, against the newest state (committed or on its way), so
+a patch never has to be retried and two writers cannot overwrite each other unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.clock import Clock, parse_rfc3339, rfc3339
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.store import Store
+
+from .admission import Admission, WriteOptions, node_of
+from .apply import apply
+from .registry import KindInfo
+
+Mutate = Callable[[Object], Object]
+"""From the newest state to the wanted one. The argument is the caller's own copy."""
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+PROPAGATION = ("Background", "Foreground", "Orphan")
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    grace_period: int | None = None
+    propagation: str | None = None
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+    @staticmethod
+    def parse(body: Any, query: dict[str, str]) -> DeleteOptions:
+        """From the body (DeleteOptions) or, as Kubernetes allows, from the query."""
+        if body is not None and not isinstance(body, dict):
+            raise errors.BadRequest("the body of a delete must be DeleteOptions")
+        given: dict[str, Any] = {**query, **(body or {})}
+        grace = given.get("gracePeriodSeconds")
+        if isinstance(grace, str) and grace.lstrip("-").isdigit():
+            grace = int(grace)
+        if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
+            raise errors.BadRequest("gracePeriodSeconds must be a whole number")
+        if grace is not None and grace < 0:
+            grace = None  # -1 is how kubectl says: as the object has it
+        propagation = given.get("propagationPolicy")
+        if propagation is None and given.get("orphanDependents") is not None:
+            propagation = "Orphan" if given["orphanDependents"] in (True, "true") else "Background"
+        if propagation is not None and propagation not in PROPAGATION:
+            raise errors.invalid(
+                "DeleteOptions",
+                "",
+                [
+                    (
+                        "propagationPolicy",
+                        "FieldValueInvalid",
+                        f'Invalid value: "{propagation}": must be one of {", ".join(PROPAGATION)}',
+                    )
+                ],
+                group="meta.k8s.io",
+            )
+        preconditions = given.get("preconditions") or {}
+        if not isinstance(preconditions, dict):
+            raise errors.BadRequest("preconditions must be an object")
+        return DeleteOptions(
+            grace,
+            propagation,
+            str(preconditions.get("uid") or ""),
+            str(preconditions.get("resourceVersion") or ""),
+            bool(given.get("dryRun")),
+        )
+
+
+class Verbs:
+    def __init__(self, store: Store, admission: Admission, clock: Clock) -> None:
+        self._store = store
+        self._admission = admission
+        self._clock = clock
+
+    # Reading -------------------------------------------------------------------------------------------------------
+
+    def get(self, info: KindInfo, namespace: str, name: str) -> Record:
+        record = self._store.get(address_of(info, namespace, name))
+        if record is None:
+            raise errors.not_found(info.resource.plural, name, group=info.resource.group)
+        return record
+
+    def _latest(self, info: KindInfo, namespace: str, name: str) -> Record:
+        record = self._store.latest(address_of(info, namespace, name))
+        if record is None:
+            raise errors.not_found(info.resource.plural, name, group=info.resource.group)
+        return record
+
+    # Writing -------------------------------------------------------------------------------------------------------
+
+    async def create(self, info: KindInfo, obj: Object, *, namespace: str, options: WriteOptions) -> Object:
+        ready = self._admission.prepare_create(info, obj, namespace, options)
+        address = address_of(info, namespace, ready["metadata"]["name"])
+        if options.dry_run:
+            if self._store.latest(address) is not None:
+                raise errors.already_exists(info.resource.plural, address.name, group=info.resource.group)
+            return ready
+        await self._store.put(address, ready, expect=0)
+        return ready
+
+    async def update(
+        self,
+        info: KindInfo,
+        namespace: str,
+        name: str,
+        mutate: Mutate,
+        *,
+        options: WriteOptions,
+        subresource: str = "",
+        applied: bool = False,
+    ) -> Object:
+        record = self._latest(info, namespace, name)
+        old = record.object
+        wanted = mutate(record.object)
+        meta = wanted.get("metadata")
+        if isinstance(meta, dict):
+            self._check_versions(info, name, meta, old["metadata"])
+        new = self._admission.prepare_update(info, old, wanted, options, subresource=subresource, applied=applied)
+        return await self._replace(info, record, old, new, dry_run=options.dry_run)
+
+    async def apply(
+        self,
+        info: KindInfo,
+        namespace: str,
+        name: str,
+        applied: Object,
+        *,
+        options: WriteOptions,
+        force: bool,
+        subresource: str = "",
+    ) -> tuple[Object, bool]:
+        """Server-side apply; also tells whether the object was created by it."""
+        record = self._store.latest(address_of(info, namespace, name))
+        meta = applied.setdefault("metadata", {})
+        if meta.get("name", name) != name:
+            raise errors.BadRequest(f"the name of the object ({meta['name']}) does not match the URL ({name})")
+        meta["name"] = name
+        if info.resource.namespaced:
+            meta["namespace"] = namespace
+        if meta.pop("managedFields", None):
+            raise errors.BadRequest("metadata.managedFields must be nil")
+
+        def merged(live: Object | None) -> Object:
+            return apply(
+                live,
+                applied,
+                manager=options.manager,
+                force=force,
+                now=self._clock.now(),
+                node=node_of(info),
+                api_version=info.resource.api_version,
+                subresource=subresource,
+            )
+
+        if record is None:
+            if subresource:
+                raise errors.not_found(info.resource.plural, name, group=info.resource.group)
+            created = merged(None)
+            managed = created["metadata"].get("managedFields")
+            ready = self._admission.prepare_create(info, created, namespace, options)
+            ready["metadata"]["managedFields"] = managed
+            if not options.dry_run:
+                await self._store.put(address_of(info, namespace, name), ready, expect=0)
+            return ready, True
+        obj = await self.update(info, namespace, name, merged, options=options, subresource=subresource, applied=True)
+        return obj, False
+
+    def _check_versions(self, info: KindInfo, name: str, meta: Object, old_meta: Object) -> None:
+        if meta.get("name", name) != name:
+            raise errors.BadRequest(
+                f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
+            )
+        if meta.get("uid") and meta["uid"] != old_meta["uid"]:
+            raise errors.Conflict(
+                f'Operation cannot be fulfilled on {info.resource.plural} "{name}": Precondition failed: UID in '
+                f"precondition: {meta['uid']}, UID in object meta: {old_meta['uid']}"
+            )
+        version = meta.get("resourceVersion")
+        if version and version != old_meta["resourceVersion"]:
+            raise errors.conflict(info.resource.plural, name, group=info.resource.group)
+
+    def _replace(self, info: KindInfo, record: Record, old: Object, new: Object, *, dry_run: bool) -> Awaitable[Object]:
+        """Enqueue the replacement (or the removal that it completes); an unchanged object is not written."""
+        meta = new["metadata"]
+        meta["resourceVersion"] = old["metadata"]["resourceVersion"]
+        if dry_run or new == old:
+            return _value(new)
+        if meta.get("deletionTimestamp") and not meta.get("finalizers") and self._removable(info, new):
+            return _then(self._store.delete(record.address, new, expect=record.rev), new)
+        return _then(self._store.put(record.address, new, expect=record.rev), new)
+
+    def _removable(self, info: KindInfo, obj: Object) -> bool:
+        if info.resource.plural == "namespaces" and info.resource.group == "":
+            return not obj.get("spec", {}).get("finalizers")
+        # A pod that is still within its grace period is removed by its kubelet, not by losing its last finalizer.
+        return int(obj["metadata"].get("deletionGracePeriodSeconds") or 0) == 0
+
+    # Deleting ------------------------------------------------------------------------------------------------------
+
+    async def delete(self, info: KindInfo, namespace: str, name: str, options: DeleteOptions) -> tuple[Object, bool]:
+        """The object's last known state, and whether it is gone already (or only on its way)."""
+        record = self._latest(info, namespace, name)
+        obj = record.object
+        meta = obj["metadata"]
+        if options.uid and options.uid != meta["uid"]:
+            raise errors.Conflict(
+                f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {meta['uid']}"
+            )
+        if options.resource_version and options.resource_version != meta["resourceVersion"]:
+            raise errors.Conflict(
+                f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
+                f"ResourceVersion in object meta: {meta['resourceVersion']}"
+            )
+        grace = _grace(info, obj, options.grace_period)
+        finalizers = _finalizers_for(options.propagation, meta.get("finalizers", []))
+        changed = finalizers != meta.get("finalizers", [])
+        if finalizers:
+            meta["finalizers"] = finalizers
+        else:
+            meta.pop("finalizers", None)
+        if not meta.get("deletionTimestamp"):
+            meta["deletionTimestamp"] = rfc3339(self._clock.now() + grace)
+            meta["deletionGracePeriodSeconds"] = grace
+            if "generation" in meta:
+                meta["generation"] += 1
+            changed = True
+        elif grace < int(meta.get("deletionGracePeriodSeconds") or 0):
+            started = parse_rfc3339(meta["deletionTimestamp"]) - int(meta["deletionGracePeriodSeconds"])
+            meta["deletionTimestamp"] = rfc3339(max(started, self._clock.now()) + grace)
+            meta["deletionGracePeriodSeconds"] = grace
+            changed = True
+        if info.resource.plural == "namespaces" and info.resource.group == "":
+            obj.setdefault("status", {})["phase"] = "Terminating"
+        gone = not finalizers and self._removable(info, obj)
+        if options.dry_run:
+            return obj, gone
+        if gone:
+            await self._store.delete(record.address, obj, expect=record.rev)
+        elif changed:
+            await self._store.put(record.address, obj, expect=record.rev)
+        return obj, gone
+
+
+def address_of(info: KindInfo, namespace: str, name: str) -> Address:
+    resource = info.resource
+    return Address(f"{resource.group}/{resource.plural}", namespace if resource.namespaced else "", name)
+
+
+def _grace(info: KindInfo, obj: Object, asked: int | None) -> int:
+    """Only pods leave gracefully, and only those that a kubelet has to stop."""
+    if info.resource.plural != "pods" or info.resource.group:
+        return 0
+    spec, phase = obj.get("spec", {}), obj.get("status", {}).get("phase")
+    if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
+        return 0
+    return int(spec.get("terminationGracePeriodSeconds", 30)) if asked is None else asked
+
+
+def _finalizers_for(propagation: str | None, current: list[str]) -> list[str]:
+    if propagation is None:
+        return current
+    kept = [name for name in current if name not in (FOREGROUND, ORPHAN)]
+    return kept + {"Foreground": [FOREGROUND], "Orphan": [ORPHAN]}.get(propagation, [])
+
+
+async def _value(obj: Object) -> Object:
+    return obj
+
+
+async def _then(done: Awaitable[Record], obj: Object) -> Object:
+    await done
+    return obj

@@ -1,0 +1,171 @@
+"""The embedded platform put together: one directory, one API server, and the small controllers every cluster has.
+
+    <data>/lock          held while a platform runs on the directory
+    <data>/state.db      the revision log
+    <data>/pki/          certificate authority, server certificate, tokens (0600)
+    <data>/audit.log     who did what
+
+What runs pods (scheduler, kubelet) and what this project adds (PaddleJob and the others) is plugged in from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import functools
+import os
+import random
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.errors import AlreadyExists
+from paddlecloud.kube.resource import Object
+
+from .apiserver import authorization, certs, crds, namespaces, pods, reviews, services
+from .apiserver.admission import Admission, WriteOptions
+from .apiserver.api import Api, Extensions
+from .apiserver.audit import AuditLog
+from .apiserver.authentication import ADMIN, Authenticator, User
+from .apiserver.builtin import builtin_kinds
+from .apiserver.garbage import GarbageCollector
+from .apiserver.https import HttpsServer
+from .apiserver.inprocess import InProcessTransport
+from .apiserver.registry import Registry
+from .apiserver.tokens import TokenIssuer
+from .apiserver.verbs import Verbs
+from .store.store import Store
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class PlatformError(Exception):
+    """The platform cannot start here; the message says why and what to do."""
+
+
+class Platform:
+    def __init__(
+        self, data: Path, *, durable: bool = False, clock: Clock | None = None, seed: int | None = None
+    ) -> None:
+        self.data = data
+        self.clock: Clock = clock or SystemClock()
+        self._lock = _lock(data)
+        self._tasks: list[asyncio.Task[Any]] = []
+        self.certs = certs.ensure(data / "pki")
+        self.tokens = TokenIssuer(data / "pki", clock=self.clock)
+        self.store = Store(data / "state.db", durable=durable)
+        self.registry = Registry(builtin_kinds())
+        self.extensions = Extensions()
+        # uids come from here too: unpredictable unless a test asks for repeatable ones
+        rng = random.SystemRandom() if seed is None else random.Random(seed)  # noqa: S311
+        self.admission = Admission(self.clock, rng)
+        self.verbs = Verbs(self.store, self.admission, self.clock)
+        self.authorizer = authorization.Authorizer(self.store)
+        self.audit = AuditLog(data / "audit.log", clock=self.clock)
+        self.api = Api(
+            store=self.store,
+            registry=self.registry,
+            verbs=self.verbs,
+            authorizer=self.authorizer,
+            audit=self.audit,
+            clock=self.clock,
+            extensions=self.extensions,
+        )
+        self.authenticator = Authenticator(self.tokens, self.authorizer)
+        self._https = HttpsServer(self.api, self.authenticator, tls=certs.server_context(self.certs))
+        self._plug_in()
+
+    def _plug_in(self) -> None:
+        """Behaviour that Kubernetes gives to particular kinds."""
+        self.admission.mutators += [
+            namespaces.default,
+            functools.partial(crds.accept, self.clock, self.registry),
+            functools.partial(pods.default, self.store),
+            services.ClusterIPs(self.store).assign,
+        ]
+        self.admission.policies += [functools.partial(namespaces.admit, self.store)]
+        self.extensions.handlers.update(
+            {
+                ("", "pods", "binding"): pods.binding(self.verbs, self.clock),
+                ("", "pods", "eviction"): pods.eviction(self.verbs),
+                **reviews.handlers(self.store, self.authorizer, self.tokens),
+            }
+        )
+        self._collectors = [
+            crds.CustomKinds(self.store, self.registry, self.verbs),
+            GarbageCollector(self.store, self.registry, self.verbs),
+            namespaces.NamespaceCollector(self.store, self.registry, self.verbs),
+            namespaces.NamespaceFurnisher(self.store, self.registry, self.verbs, ca=self.certs.ca.read_text()),
+        ]
+
+    async def start(self, *, host: str = "127.0.0.1", port: int = 0, objects: list[Object] | None = None) -> None:
+        """Ready to serve when this returns. `objects` are made if they are not there yet."""
+        await self._bootstrap([*authorization.bootstrap_objects(), *_namespace_objects(), *(objects or [])])
+        for collector in self._collectors:
+            self.spawn(collector.run())
+        await self.listen(host=host, port=port)
+
+    async def listen(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        await self._https.start(host, port)
+
+    @property
+    def port(self) -> int:
+        return self._https.port
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run something for as long as the platform lives."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.append(task)
+        return task
+
+    def client(self, user: User = ADMIN, *, user_agent: str = "paddlecloud") -> Client:
+        """A client inside the process, under the identity of `user`."""
+        return Client(InProcessTransport(self.api, user, user_agent=user_agent), field_manager=user_agent)
+
+    async def _bootstrap(self, objects: list[Object]) -> None:
+        for obj in objects:
+            group, _, version = obj["apiVersion"].rpartition("/")
+            info = self.registry.by_kind(group, version, obj["kind"])
+            assert info is not None, f"{obj['apiVersion']} {obj['kind']} is not served"
+            meta = obj["metadata"]
+            options = WriteOptions(manager="paddlecloud")
+            try:
+                await self.verbs.create(info, obj, namespace=meta.get("namespace", ""), options=options)
+            except AlreadyExists:
+                pass  # made by an earlier start; what users changed since stays
+
+    async def stop(self) -> None:
+        """Stop serving, then stop working, then close the store: nobody is told of a write that was not kept."""
+        await self._https.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.store.close()
+        self.audit.close()
+        os.close(self._lock)
+
+
+def _namespace_objects() -> list[Object]:
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
+
+
+def _lock(data: Path) -> int:
+    """Two platforms on one directory would corrupt each other's view: the second is refused."""
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise PlatformError(
+            f"cannot use {data}: {error.strerror}; choose a writable directory with --data"
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise PlatformError(
+            f"a platform already runs on {data}; use it, stop it with `pdc down --data {data}`, "
+            "or choose another directory with --data"
+        ) from None
+    return handle
