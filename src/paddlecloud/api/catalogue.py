@@ -1,14 +1,29 @@
-"""All declared kinds."""
+"""All declared kinds, and which module understands which object."""
 
 from __future__ import annotations
 
-from paddlecloud.api import paddlejob
+from paddlecloud.api import kubeflow, paddlejob, paddleservice, podgroup, samplejob, sampleset
 from paddlecloud.api.kind import KindDeclaration
 
-KINDS: tuple[KindDeclaration, ...] = (paddlejob.DECLARATION,)
+KINDS: tuple[KindDeclaration, ...] = (
+    paddlejob.DECLARATION,
+    sampleset.DECLARATION,
+    samplejob.DECLARATION,
+    paddleservice.DECLARATION,
+    paddleservice.ELASTICSERVING,
+)
 """The kinds of this project: what is installed on a cluster."""
 
-FOREIGN_KINDS: tuple[KindDeclaration, ...] = ()
+FOREIGN_KINDS: tuple[KindDeclaration, ...] = (kubeflow.DECLARATION, podgroup.POD_GROUP, podgroup.QUEUE)
 """Kinds of other projects that the embedded platform serves in their place."""
 
 EMBEDDED_KINDS = KINDS + FOREIGN_KINDS
+
+
+def find(api_version: str, kind: str) -> KindDeclaration | None:
+    """The declaration of what an object calls itself."""
+    for declaration in EMBEDDED_KINDS:
+        versions = {f"{declaration.group}/{version}" for version in declaration.versions}
+        if declaration.kind == kind and api_version in versions:
+            return declaration
+    return None

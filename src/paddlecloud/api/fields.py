@@ -77,10 +77,8 @@ class Condition(Wire):
     observed_generation: Annotated[Int64 | None, doc("The generation this was true for.", minimum=0)] = None
 
 
-Conditions = Annotated[
-    list[Condition],
-    _schema(**{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
-]
+CONDITION_LIST = _schema(**{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]})
+Conditions = Annotated[list[Condition], CONDITION_LIST]
 
 
 class ObjectReference(Wire):

@@ -7,13 +7,14 @@ for a check without a server. Rules that look at several fields live with their 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from paddlecloud.api.schema import Schema
+from paddlecloud.api.schema import Schema, struct_schema
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -75,6 +76,14 @@ def invalid(field: str, value: Any, message: str) -> Problem:
 def not_supported(field: str, value: Any, supported: Collection[Any]) -> Problem:
     choices = ", ".join(f'"{choice}"' for choice in supported)
     return Problem(field, NOT_SUPPORTED, f'Unsupported value: "{value}": supported values: {choices}')
+
+
+def declared_problems(struct: msgspec.Struct, path: str) -> list[Problem]:
+    """Problems of a struct against the constraints its own fields declare."""
+    return list(check_declared(encode(struct), _schema_of(type(struct)), path))
+
+
+_schema_of = functools.cache(struct_schema)
 
 
 def check_declared(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:

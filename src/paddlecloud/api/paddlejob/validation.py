@@ -6,7 +6,6 @@ condition `Valid` before it creates anything. Spellings that can be understood a
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -24,13 +23,11 @@ from paddlecloud.api.paddlejob.spec import (
 from paddlecloud.api.problems import (
     TOO_LONG,
     Problem,
-    check_declared,
-    encode,
+    declared_problems,
     invalid,
     not_supported,
     required,
 )
-from paddlecloud.api.schema import Schema, struct_schema
 
 MAX_LABEL = 63
 """Pod names are host names and label values too, so the longest of them is bounded by the DNS label."""
@@ -40,7 +37,7 @@ def validate(job: PaddleJob) -> list[Problem]:
     """Everything wrong with the job, in the order of its fields; empty when it can run."""
     if job.spec is None:
         return [required("spec", "say what to run")]
-    problems = list(check_declared(encode(job.spec), _schema(), "spec"))
+    problems = declared_problems(job.spec, "spec")
     problems += _name(job.name, job.spec)
     problems += _roles(job.spec)
     problems += _intranet(job.spec)
@@ -53,11 +50,6 @@ def validate(job: PaddleJob) -> list[Problem]:
         for index, rule in enumerate(job.spec.failure_policy.rules or ()):
             problems += _failure_rule(rule, f"spec.failurePolicy.rules[{index}]")
     return problems
-
-
-@functools.cache
-def _schema() -> Schema:
-    return struct_schema(PaddleJobSpec)
 
 
 def _name(name: str, spec: PaddleJobSpec) -> Iterator[Problem]:

@@ -1,0 +1,77 @@
+"""PaddleService: a model behind a URL that scales with its load, down to zero.
+
+It is served under two groups with one schema: `serving.paddlepaddle.org/v1` and, for YAML written for the earlier
+ElasticServing project, `elasticserving.paddlepaddle.org/v1`. `decode`, `validate` and `normalise` as for every kind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
+from paddlecloud.api.paddleservice.settings import (
+    EndpointSettings,
+    Normalised,
+    ScalingSettings,
+    ServiceSettings,
+    normalise,
+    window_seconds,
+)
+from paddlecloud.api.paddleservice.spec import PaddleService, PaddleServiceSpec, PaddleServiceStatus
+from paddlecloud.api.paddleservice.validation import validate
+from paddlecloud.api.problems import decode_as, encode
+
+__all__ = [
+    "DECLARATION",
+    "ELASTICSERVING",
+    "EndpointSettings",
+    "Normalised",
+    "PaddleService",
+    "PaddleServiceSpec",
+    "PaddleServiceStatus",
+    "ScalingSettings",
+    "ServiceSettings",
+    "decode",
+    "encode",
+    "normalise",
+    "validate",
+    "window_seconds",
+]
+
+
+def _declaration(group: str, doc: str) -> KindDeclaration:
+    return KindDeclaration(
+        group=group,
+        versions=("v1",),
+        kind="PaddleService",
+        plural="paddleservices",
+        singular="paddleservice",
+        categories=("paddle",),
+        type=PaddleService,
+        doc=doc,
+        columns=(
+            Column("URL", "string", ".status.url"),
+            Column("Default", "string", ".status.default.name"),
+            Column("Canary", "string", ".status.canary.name"),
+            Column("Traffic", "string", ".status.traffic"),
+            Column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'),
+            Column("Replicas", "integer", ".status.replicas"),
+            AGE,
+        ),
+        scale=Scale(".spec.replicas", ".status.replicas", ".status.selector"),
+    )
+
+
+DECLARATION = _declaration(
+    "serving.paddlepaddle.org",
+    "A model behind a URL: autoscaled, down to zero, with a canary that gets a share of the traffic.",
+)
+ELASTICSERVING = _declaration(
+    "elasticserving.paddlepaddle.org",
+    "The same kind under the group of the earlier ElasticServing project. New YAML uses serving.paddlepaddle.org.",
+)
+
+
+def decode(obj: Any) -> PaddleService:
+    """Read an object of either group; `DecodeError` names the field that has the wrong shape."""
+    return decode_as(PaddleService, obj)

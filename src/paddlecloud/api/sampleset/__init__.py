@@ -1,0 +1,60 @@
+"""SampleSet: a data set that is imported once and cached on the nodes that train with it.
+
+`batch.paddlepaddle.org/v1alpha1`. `decode` reads an object, `validate` says what makes it impossible to serve,
+`normalise` says what it means.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paddlecloud.api.kind import AGE, Column, KindDeclaration
+from paddlecloud.api.problems import decode_as, encode
+from paddlecloud.api.sampleset.settings import LevelSettings, Normalised, SampleSetSettings, Secret, normalise
+from paddlecloud.api.sampleset.spec import PHASES, SampleSet, SampleSetSpec, SampleSetStatus, TransferProgress
+from paddlecloud.api.sampleset.validation import SCHEMES, uri_problem, validate
+
+__all__ = [
+    "DECLARATION",
+    "PHASES",
+    "SCHEMES",
+    "LevelSettings",
+    "Normalised",
+    "SampleSet",
+    "SampleSetSettings",
+    "SampleSetSpec",
+    "SampleSetStatus",
+    "Secret",
+    "TransferProgress",
+    "decode",
+    "encode",
+    "normalise",
+    "uri_problem",
+    "validate",
+]
+
+DECLARATION = KindDeclaration(
+    group="batch.paddlepaddle.org",
+    versions=("v1alpha1",),
+    kind="SampleSet",
+    plural="samplesets",
+    singular="sampleset",
+    categories=("paddle",),
+    type=SampleSet,
+    doc="A data set that is imported once and cached, in partitions, on the nodes that train with it.",
+    columns=(
+        Column("TOTAL SIZE", "string", ".status.cacheStatus.totalSize"),
+        Column("CACHED SIZE", "string", ".status.cacheStatus.cachedSize"),
+        Column("AVAIL SPACE", "string", ".status.cacheStatus.diskAvail"),
+        Column("Runtime", "string", ".status.runtimeStatus.runtimeReady"),
+        Column("PHASE", "string", ".status.phase"),
+        AGE,
+        Column("Files", "string", ".status.cacheStatus.totalFiles", priority=1),
+        Column("Driver", "string", ".status.driver", priority=1),
+    ),
+)
+
+
+def decode(obj: Any) -> SampleSet:
+    """Read an object; `DecodeError` names the field that has the wrong shape."""
+    return decode_as(SampleSet, obj)

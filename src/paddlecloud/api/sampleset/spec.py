@@ -1,0 +1,184 @@
+"""The fields of a SampleSet as people write them, and its status."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from paddlecloud.api.fields import (
+    Conditions,
+    Embedded,
+    Int32,
+    Int64,
+    IntOrString,
+    Root,
+    SecretReference,
+    Time,
+    Wire,
+    doc,
+)
+
+PHASES = ("Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
+"""In the order of a set's life; before the first the phase is empty."""
+
+
+class Source(Wire):
+    """Where the data comes from."""
+
+    uri: Annotated[
+        str | None,
+        doc(
+            "SCHEME://BUCKET[.ENDPOINT][/PREFIX], for example bos://bucket.bj.bcebos.com/imagenet. Not to be changed "
+            "once the data has been synchronised.",
+            minLength=10,
+        ),
+    ] = None
+    secret_ref: Annotated[
+        SecretReference | None, doc("Credentials of the source; what it leaves out comes from spec.secretRef.")
+    ] = None
+
+
+class MountOptions(Wire, rename="kebab"):
+    """Options of the JuiceFS mount, under the names JuiceFS gives them."""
+
+    metrics: Annotated[str | None, doc("Address of the metrics endpoint.")] = None
+    attr_cache: Annotated[int | None, doc("Seconds attributes are cached.")] = None
+    entry_cache: Annotated[int | None, doc("Seconds file entries are cached.")] = None
+    dir_entry_cache: Annotated[int | None, doc("Seconds directory entries are cached.")] = None
+    enable_xattr: Annotated[bool | None, doc("Support extended attributes.")] = None
+    get_timeout: Annotated[int | None, doc("Seconds a download may take.")] = None
+    put_timeout: Annotated[int | None, doc("Seconds an upload may take.")] = None
+    io_retries: Annotated[int | None, doc("Retries after a network failure.")] = None
+    max_uploads: Annotated[int | None, doc("Connections used to upload.")] = None
+    buffer_size: Annotated[int | None, doc("Read and write buffer in MiB.")] = None
+    prefetch: Annotated[int | None, doc("Blocks fetched ahead in parallel.")] = None
+    writeback: Annotated[bool | None, doc("Upload in the background.")] = None
+    cache_dir: Annotated[str | None, doc("Cache directories, joined by colons.")] = None
+    cache_size: Annotated[int | None, doc("Cache size in MiB.")] = None
+    free_space_ratio: Annotated[IntOrString | None, doc("Share of the disk that stays free, such as 0.1.")] = None
+    cache_partial_only: Annotated[bool | None, doc("Cache only small and random reads.")] = None
+    open_cache: Annotated[int | None, doc("Seconds open files are cached; 0 switches it off.")] = None
+    sub_dir: Annotated[str | None, doc("Directory that is mounted as the root.")] = None
+
+
+class Csi(Wire):
+    """Which engine keeps the data."""
+
+    driver: Annotated[
+        str | None,
+        doc(
+            "`juicefs` or `local`. When left out: juicefs where its CSI driver is installed, else local; "
+            "status.driver says which.",
+            enum=["juicefs", "local"],
+        ),
+    ] = None
+    juicefs_mount_options: Annotated[MountOptions | None, doc("Options of the mount. Fixed once the set is bound.")] = (
+        msgspec.field(default=None, name="juiceFSMountOptions")
+    )
+
+
+class CacheLevel(Wire):
+    """One tier of the cache on every node."""
+
+    medium_type: Annotated[str | None, doc("Kind of storage.", enum=["MEM", "SSD", "HDD"])] = None
+    path: Annotated[str | None, doc("One or several directories, joined by colons.", minLength=1)] = None
+    cache_size: Annotated[Int64 | None, doc("MiB for all paths of the level together.", minimum=0)] = None
+
+
+class Cache(Wire):
+    """Where each node keeps its part of the data."""
+
+    levels: Annotated[list[CacheLevel] | None, doc("The tiers, fastest first.", minItems=1)] = None
+
+
+class SampleSetSpec(Wire):
+    """Which data, from where, and over how many nodes it is cached."""
+
+    partitions: Annotated[
+        Int32 | None,
+        doc("Number of nodes that cache a part of the data. Can be changed at any time.", minimum=1, default=1),
+    ] = None
+    source: Annotated[Source | None, doc("The data to import.")] = None
+    secret_ref: Annotated[
+        SecretReference | None, doc("Secret of the JuiceFS file system. Fixed once the set is bound.")
+    ] = None
+    no_sync: Annotated[bool | None, doc("The data is already in the file system: import nothing.")] = None
+    csi: Annotated[Csi | None, doc("The engine that keeps the data.")] = None
+    cache: Annotated[Cache | None, doc("Where nodes keep their part.")] = None
+    node_affinity: Annotated[Embedded | None, doc("core/v1 NodeAffinity of the cache servers, kept whole.")] = None
+    tolerations: Annotated[list[Embedded] | None, doc("core/v1 Tolerations of the cache servers.")] = None
+
+
+class CacheStatus(Wire):
+    """How much there is and how much of it is cached, in words for people."""
+
+    total_size: Annotated[str | None, doc('Size of the data, as "4.2 GiB".')] = None
+    total_files: Annotated[str | None, doc('Number of files, as "128,660".')] = None
+    cached_size: Annotated[str | None, doc("Size of what all nodes have cached.")] = None
+    disk_size: Annotated[str | None, doc("Size of the cache disks of all nodes.")] = None
+    disk_used: Annotated[str | None, doc("Used on them.")] = None
+    disk_avail: Annotated[str | None, doc("Free on them.")] = None
+    disk_usage_rate: Annotated[str | None, doc('Used share of them, as "12.5%".')] = None
+    error_massage: Annotated[
+        str | None, doc("What kept the figures from being collected. The spelling is part of the API.")
+    ] = None
+
+
+class RuntimeStatus(Wire):
+    """The cache servers."""
+
+    runtime_ready: Annotated[str | None, doc('Ready of wanted servers, as "1/1".')] = None
+    spec_replicas: Annotated[Int32 | None, doc("Servers wanted.")] = None
+    ready_replicas: Annotated[Int32 | None, doc("Servers ready.")] = None
+
+
+class JobsName(Wire):
+    """Ids of the jobs the set itself runs."""
+
+    sync_job_name: Annotated[str | None, doc("The import.")] = None
+    warmup_job_name: Annotated[str | None, doc("The warm-up.")] = None
+
+
+class TransferProgress(Wire):
+    """How far a transfer has come."""
+
+    files: Annotated[Int64 | None, doc("Files done.")] = None
+    total_files: Annotated[Int64 | None, doc("Files to do.")] = None
+    bytes: Annotated[Int64 | None, doc("Bytes done.")] = None
+    total_bytes: Annotated[Int64 | None, doc("Bytes to do.")] = None
+    bytes_per_second: Annotated[Int64 | None, doc("Rate over the last interval.")] = None
+    seconds_left: Annotated[Int64 | None, doc("Time left at this rate.")] = None
+    update_time: Annotated[Time | None, doc("When this was measured.")] = None
+
+
+class ReadReport(Wire):
+    """How one job read the set in one epoch."""
+
+    job: Annotated[str | None, doc("Name of the PaddleJob.")] = None
+    epoch: Annotated[Int64 | None, doc("The epoch, from 0.")] = None
+    hits: Annotated[Int64 | None, doc("Samples read from the node's own cache.")] = None
+    misses: Annotated[Int64 | None, doc("Samples fetched from elsewhere.")] = None
+    stall_seconds: Annotated[float | None, doc("Time spent waiting for data.")] = None
+
+
+class SampleSetStatus(Wire):
+    """What happened so far."""
+
+    phase: Annotated[str | None, doc("Where the set stands: " + ", ".join(PHASES) + ".")] = None
+    cache_status: Annotated[CacheStatus | None, doc("Sizes, in words for people.")] = None
+    runtime_status: Annotated[RuntimeStatus | None, doc("The cache servers.")] = None
+    jobs_name: Annotated[JobsName | None, doc("Ids of the jobs the set itself runs.")] = None
+    driver: Annotated[str | None, doc("The engine in use: juicefs or local.")] = None
+    conditions: Annotated[Conditions | None, doc("Valid, Bound, Synced, RuntimeReady, Warm, Ready, InUse.")] = None
+    observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
+    message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None
+    progress: Annotated[TransferProgress | None, doc("How far the import has come.")] = None
+    reads: Annotated[list[ReadReport] | None, doc("How jobs read the set, newest last.")] = None
+
+
+class SampleSet(Root):
+    """A data set."""
+
+    spec: Annotated[SampleSetSpec | None, doc("Which data, from where, cached over how many nodes.")] = None
+    status: Annotated[SampleSetStatus | None, doc("What happened so far; written by the controller.")] = None
