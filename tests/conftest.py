@@ -1,0 +1,135 @@
+"""Fixtures shared by all tests: a running embedded platform, real kubectl, and what the machine must have.
+
+`PDC_REQUIRE` names what must be there (root, fuse, kubectl, helm, cluster): a test skipped for a required thing fails.
+`PDC_KUBECONFIG` points the conformance suite at another API server than the embedded one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REQUIRED = frozenset(part for part in os.environ.get("PDC_REQUIRE", "").split(",") if part)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "soak: long versions of tests; run by `make soak` only")
+    config.addinivalue_line("markers", "paddle: trains with real Paddle; builds its environment on first use")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not os.environ.get("PDC_SOAK"):
+        items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+
+
+def need(thing: str, *, have: bool, hint: str) -> None:
+    """Skip without `thing`; fail if PDC_REQUIRE promises it."""
+    if have:
+        return
+    if thing in REQUIRED:
+        pytest.fail(f"{thing} is required (PDC_REQUIRE) but missing: {hint}")
+    pytest.skip(f"needs {thing}: {hint}")
+
+
+@dataclass(frozen=True)
+class Target:
+    """An API server to test against."""
+
+    kubeconfig: Path
+    embedded: bool
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
+
+
+def pdc(
+    *args: str, check: bool = True, env: dict[str, str] | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run pdc as a user would."""
+    result = subprocess.run(
+        [sys.executable, "-m", "paddlecloud.cli.main", *args],
+        capture_output=True, text=True, timeout=options.pop("timeout", 90), env=env or dict(os.environ), **options,
+    )  # fmt: skip
+    if check and result.returncode != 0:
+        raise AssertionError(f"pdc {' '.join(args)} exited {result.returncode}\n{result.stdout}\n{result.stderr}")
+    return result
+
+
+@pytest.fixture(scope="session")
+def platform_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A platform of the test session's own, started and stopped by pdc."""
+    data = tmp_path_factory.mktemp("platform")
+    pdc("up", "--data", str(data), "--port", "0", "--kubeconfig", str(data / "session.kubeconfig"))
+    yield data
+    log = (data / "platform.log").read_text()
+    pdc("down", "--data", str(data))
+    assert "Traceback" not in log, f"the platform's log has a traceback:\n{log[-4000:]}"
+
+
+@pytest.fixture(scope="session")
+def platform(platform_data: Path) -> Target:
+    return Target(platform_data / "kubeconfig", embedded=True)
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> Target:
+    """The API server that conformance is judged on: the embedded one unless PDC_KUBECONFIG names another."""
+    other = os.environ.get("PDC_KUBECONFIG")
+    if other:
+        return Target(Path(other), embedded=False)
+    return request.getfixturevalue("platform")  # type: ignore[no-any-return]
+
+
+Kubectl = Callable[..., Completed]
+
+
+@pytest.fixture(scope="session")
+def kubectl_binary() -> str:
+    found = shutil.which("kubectl")
+    need("kubectl", have=found is not None, hint="install kubectl and put it on PATH")
+    return str(found)
+
+
+@pytest.fixture
+def kubectl(kubectl_binary: str, server: Target, namespace: str) -> Kubectl:
+    """Real kubectl in the test's own namespace. `check=False` returns failures instead of raising."""
+
+    def run(
+        *args: str, check: bool = True, input: str | None = None, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run(
+            [kubectl_binary, "--namespace", namespace, *args],
+            capture_output=True, text=True, input=input, timeout=timeout, env=server.env,
+        )  # fmt: skip
+        if check and result.returncode != 0:
+            raise AssertionError(
+                f"kubectl {' '.join(args)} exited {result.returncode}\n{result.stdout}\n{result.stderr}"
+            )
+        return result
+
+    return run
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def namespace(server: Target, kubectl_binary: str) -> Iterator[str]:
+    """A fresh namespace, deleted without waiting afterwards."""
+    name = f"t-{os.getpid()}-{next(_numbers)}"
+    base = [kubectl_binary, "--kubeconfig", str(server.kubeconfig)]
+    manifest = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    subprocess.run([*base, "create", "-f", "-"], input=manifest, text=True, check=True, capture_output=True, timeout=30)
+    yield name
+    subprocess.run([*base, "delete", "namespace", name, "--wait=false"], capture_output=True, check=True, timeout=30)
