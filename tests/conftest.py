@@ -41,6 +41,9 @@ def need(thing: str, *, have: bool, hint: str) -> None:
     pytest.skip(f"needs {thing}: {hint}")
 
 
+Completed = subprocess.CompletedProcess[str]
+
+
 @dataclass(frozen=True)
 class Target:
     """An API server to test against."""
@@ -53,9 +56,7 @@ class Target:
         return {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
 
 
-def pdc(
-    *args: str, check: bool = True, env: dict[str, str] | None = None, **options: Any
-) -> subprocess.CompletedProcess[str]:
+def pdc(*args: str, check: bool = True, env: dict[str, str] | None = None, **options: Any) -> Completed:
     """Run pdc as a user would."""
     result = subprocess.run(
         [sys.executable, "-m", "paddlecloud.cli.main", *args],
@@ -105,9 +106,7 @@ def kubectl_binary() -> str:
 def kubectl(kubectl_binary: str, server: Target, namespace: str) -> Kubectl:
     """Real kubectl in the test's own namespace. `check=False` returns failures instead of raising."""
 
-    def run(
-        *args: str, check: bool = True, input: str | None = None, timeout: float = 60
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*args: str, check: bool = True, input: str | None = None, timeout: float = 60) -> Completed:
         result = subprocess.run(
             [kubectl_binary, "--namespace", namespace, *args],
             capture_output=True, text=True, input=input, timeout=timeout, env=server.env,
