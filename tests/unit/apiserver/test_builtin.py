@@ -14,7 +14,7 @@ def test_every_kind_and_subresource_has_a_type_that_resolves_completely() -> Non
     schemas = [info.schema for info in KINDS.values()]
     schemas += [type_schema(*kind) for kind in SUBRESOURCE_KINDS.values()]
     seen: set[int] = set()
-    todo = [sch.compiled(schema or {}, DEFINITIONS) for schema in schemas]
+    todo = [sch.Node(schema or {}, DEFINITIONS) for schema in schemas]
     while todo:
         node = todo.pop()
         if id(node) in seen:
@@ -27,7 +27,7 @@ def test_every_kind_and_subresource_has_a_type_that_resolves_completely() -> Non
 
 def test_kinds_speak_for_themselves_in_kubectl_explain() -> None:
     for info in KINDS.values():
-        node = sch.compiled(info.schema or {}, info.definitions)
+        node = sch.Node(info.schema or {}, info.definitions)
         assert node.schema["description"], info.kind
         gvk = {"group": info.resource.group, "version": info.resource.version, "kind": info.kind}
         assert node.schema["x-kubernetes-group-version-kind"] == [gvk]
@@ -37,7 +37,7 @@ def test_kinds_speak_for_themselves_in_kubectl_explain() -> None:
 
 def test_pod_lists_carry_the_keys_that_merging_needs() -> None:
     pod = KINDS["v1/Pod"]
-    spec = sch.child(sch.compiled(pod.schema or {}, pod.definitions), "spec")
+    spec = sch.child(sch.Node(pod.schema or {}, pod.definitions), "spec")
     assert spec is not None
     containers = sch.child(spec, "containers")
     assert containers is not None

@@ -10,14 +10,13 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from paddlecloud.kube.errors import BadRequest
+from paddlecloud.local.apiserver.causes import Cause
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema_node import (
-    ABSENT,
+    MAX_DEPTH,
     META_FIELDS,
     Node,
     child,
-    compiled,
     default,
     item,
     list_type,
@@ -25,14 +24,15 @@ from paddlecloud.local.apiserver.schema_node import (
     map_type,
     patch_merge_key,
     patch_strategy,
+    too_deep,
 )
+from paddlecloud.local.apiserver.schema_validate import validate
 
 __all__ = [
-    "MAX_DEPTH",
+    "Cause",
     "Node",
     "apply_defaults",
     "child",
-    "compiled",
     "default",
     "item",
     "list_type",
@@ -42,10 +42,8 @@ __all__ = [
     "patch_strategy",
     "prune",
     "unknown_fields",
+    "validate",
 ]
-
-MAX_DEPTH = 128
-"""Objects nesting deeper are refused: far beyond any real one, far below the interpreter's recursion limit."""
 
 
 def prune(obj: Any, schema: Schema, definitions: Mapping[str, Schema]) -> list[str]:
@@ -53,50 +51,51 @@ def prune(obj: Any, schema: Schema, definitions: Mapping[str, Schema]) -> list[s
 
     apiVersion, kind and metadata of the root stay even where the schema leaves them out.
     """
-    return sorted(_unknown(obj, compiled(schema, definitions), drop=True, root=True, depth=0) or ())
+    return sorted(_unknown(obj, Node(schema, definitions), True, 0, root=True))
 
 
 def unknown_fields(obj: Any, schema: Schema, definitions: Mapping[str, Schema]) -> list[str]:
     """The paths `prune` would drop; the object is left alone."""
-    return sorted(_unknown(obj, compiled(schema, definitions), drop=False, root=True, depth=0) or ())
+    return sorted(_unknown(obj, Node(schema, definitions), False, 0, root=True))
 
 
-def _unknown(
-    value: Any, node: Node, *, drop: bool, depth: int, root: bool = False, keep: bool = False
-) -> list[str] | None:
+def _unknown(value: Any, node: Node, drop: bool, depth: int, *, root: bool = False, keep: bool = False) -> list[str]:
     """Paths relative to `value`. They are put together on the way back, so that a clean object builds no strings."""
     if depth > MAX_DEPTH:
-        raise _too_deep()
+        raise too_deep()
     found: list[str] = []
-    keep = keep or node.preserve
     if type(value) is dict:
+        nested: list[str] = []
         children, extra = node.children, node.additional
-        strangers = []
         for key, part in value.items():
             sub = children.get(key, extra)
             if sub is None:
-                if not keep and not (root and key in META_FIELDS):
-                    strangers.append(key)
+                if not (keep or node.preserve or (root and key in META_FIELDS)):
+                    found.append(key)
             elif type(part) is dict or type(part) is list:
-                below = _unknown(part, sub, drop=drop, depth=depth + 1)
+                below = _unknown(part, sub, drop, depth + 1)
                 if below:
-                    found += [f"{key}{path if path[0] == '[' else '.' + path}" for path in below]
-        found += strangers
+                    nested += _under(key, below)
         if drop:
-            for key in strangers:
+            for key in found:
                 del value[key]
+        found += nested
     elif type(value) is list:
         sub = node.items
         if sub is None:
-            if keep:
-                return None
+            if keep or node.preserve:
+                return found
             sub = _NOTHING
         for index, part in enumerate(value):
             if type(part) is dict or type(part) is list:
-                below = _unknown(part, sub, drop=drop, depth=depth + 1, keep=node.preserve)
+                below = _unknown(part, sub, drop, depth + 1, keep=node.preserve)
                 if below:
-                    found += [f"[{index}]{path if path[0] == '[' else '.' + path}" for path in below]
-    return found or None
+                    found += _under(f"[{index}]", below)
+    return found
+
+
+def _under(place: str, paths: list[str]) -> list[str]:
+    return [place + path if path.startswith("[") else f"{place}.{path}" for path in paths]
 
 
 _NOTHING = Node({}, {})
@@ -107,45 +106,45 @@ def apply_defaults(obj: Any, schema: Schema, definitions: Mapping[str, Schema]) 
 
     A null in a field that is neither nullable nor defaulted is removed first, as if it had not been sent.
     """
-    _default(obj, compiled(schema, definitions), 0)
+    _default(obj, Node(schema, definitions), 0)
+
+
+_SCALARS = frozenset((str, int, float, bool))
 
 
 def _default(value: Any, node: Node, depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise _too_deep()
+        raise too_deep()
     if type(value) is dict:
         children = node.children
         for key, fallback in node.defaults:
-            if key not in value or (value[key] is None and not children[key].nullable):
-                value[key] = copy.deepcopy(fallback)
-        nulls = None
+            if key not in value:
+                value[key] = fallback if type(fallback) in _SCALARS else copy.deepcopy(fallback)
         extra = node.additional
+        nulls: list[str] = []
         for key, part in value.items():
             sub = children.get(key, extra)
-            if sub is None:
-                continue
             if part is None:
-                if not sub.nullable:
-                    nulls = [*(nulls or ()), key]
-            elif type(part) is dict or type(part) is list:
+                if sub is not None and not sub.nullable:
+                    nulls.append(key)
+            elif sub is not None and (type(part) is dict or type(part) is list):
                 _default(part, sub, depth + 1)
-        for key in nulls or ():
-            sub = children.get(key, extra)
-            if sub is not None and sub.default_value is not ABSENT:
-                value[key] = copy.deepcopy(sub.default_value)
-                _default(value[key], sub, depth + 1)
-            else:
-                del value[key]
+        for key in nulls:
+            _replace_null(value, key, children.get(key, extra), depth)
     elif type(value) is list:
         sub = node.items
         if sub is None:
             return
         for index, part in enumerate(value):
-            if part is None and not sub.nullable and sub.default_value is not ABSENT:
+            if part is None and not sub.nullable and sub.default_value is not None:
                 value[index] = part = copy.deepcopy(sub.default_value)
             if type(part) is dict or type(part) is list:
                 _default(part, sub, depth + 1)
 
 
-def _too_deep() -> BadRequest:
-    return BadRequest(f"the object nests deeper than {MAX_DEPTH} levels; flatten it")
+def _replace_null(value: dict[str, Any], key: str, node: Node | None, depth: int) -> None:
+    if node is None or node.default_value is None:
+        del value[key]
+    else:
+        value[key] = copy.deepcopy(node.default_value)
+        _default(value[key], node, depth + 1)

@@ -14,30 +14,40 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from paddlecloud.kube.errors import BadRequest
 from paddlecloud.local.apiserver.registry import Schema
 
 REF = "#/components/schemas/"
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 META_FIELDS = ("apiVersion", "kind", "metadata")
 
-ABSENT: Any = object()
-"""Stands for "the schema has no default", since null is a possible default."""
+LENIENT = "x-paddlecloud-lenient"
+"""Our own extension, never published: required fields whose absence the server reads as their zero value."""
+
+
+MAX_DEPTH = 128
+"""Objects nesting deeper are refused: far beyond any real one, far below the interpreter's recursion limit."""
+
+
+def too_deep() -> BadRequest:
+    return BadRequest(f"the object nests deeper than {MAX_DEPTH} levels; flatten it")
 
 
 class Node:
-    """A schema at one place. Compare nodes by identity; the same place of the same schema is the same node."""
+    """A schema at one place. `Node(schema, definitions)` of the same two objects is the same node, compiled once."""
 
     __slots__ = (
-        "_children",
         "_definitions",
-        "_item",
         "_shared",
         "additional",
         "checks",
+        "children",
         "default_value",
         "defaults",
         "embedded",
         "int_or_string",
+        "items",
+        "name",
         "nullable",
         "preserve",
         "required",
@@ -45,109 +55,121 @@ class Node:
         "type",
     )
 
-    def __init__(
-        self,
-        schema: Schema,
-        definitions: Mapping[str, Schema],
-        *,
-        _shared: dict[str, Node] | None = None,
-    ) -> None:
-        self.schema: Schema = _resolve(schema, definitions)
+    schema: Schema
+    """With references followed."""
+    name: str
+    """The definition a reference led to, such as `io.k8s.api.core.v1.Pod`; empty for a schema written in place."""
+    children: dict[str, Node]
+    """Nodes of the declared fields."""
+    additional: Node | None
+    """The node of every other key: what makes an object a map."""
+    items: Node | None
+    """The node of every element of a list, where the schema says what they are."""
+    defaults: tuple[tuple[str, Any], ...]
+    """The declared fields that have a default, with it."""
+    default_value: Any
+    """None where there is none: Kubernetes ignores a default of null, too."""
+    checks: Any
+    """Compiled by `schema_validate` on first use."""
+
+    def __new__(cls, schema: Schema, definitions: Mapping[str, Schema]) -> Node:
+        return _remembered(schema, definitions)
+
+    def _fill(self, schema: Schema, definitions: Mapping[str, Schema], shared: dict[str, Node]) -> Node:
+        self.schema, self.name = _resolve(schema, definitions)
         self._definitions = definitions
-        self._shared: dict[str, Node] = {} if _shared is None else _shared
-        self._children: dict[str, Node] | None = None
-        self._item: Node | None = None
-        self.additional: Node | None = None
-        self.defaults: tuple[tuple[str, Any], ...] = ()  # of the children that have one; filled with them
-        self.checks: Any = None  # compiled by schema_validate on first use
+        self._shared = shared
+        self.checks = None
         body = self.schema
         self.type: str = body.get("type", "")
-        self.int_or_string: bool = bool(body.get("x-kubernetes-int-or-string") or body.get("format") == "int-or-string")
-        self.nullable: bool = bool(body.get("nullable"))
-        self.preserve: bool = bool(body.get("x-kubernetes-preserve-unknown-fields"))
-        self.embedded: bool = bool(body.get("x-kubernetes-embedded-resource"))
-        self.required: tuple[str, ...] = tuple(body.get("required", ()))
-        self.default_value: Any = body.get("default", ABSENT)
+        self.int_or_string = bool(body.get("x-kubernetes-int-or-string") or body.get("format") == "int-or-string")
+        self.nullable = bool(body.get("nullable"))
+        self.preserve = bool(body.get("x-kubernetes-preserve-unknown-fields"))
+        self.embedded = bool(body.get("x-kubernetes-embedded-resource"))
+        zero_is_fine = body.get(LENIENT, ())
+        self.required: tuple[str, ...] = tuple(key for key in body.get("required", ()) if key not in zero_is_fine)
+        self.default_value = body.get("default")
+        return self
 
-    @property
-    def children(self) -> dict[str, Node]:
-        """Nodes of the declared fields; compiles this level on first use."""
-        if self._children is None:
-            self._load()
-        assert self._children is not None
-        return self._children
-
-    @property
-    def items(self) -> Node | None:
-        """The node of every element of a list, or None where the schema does not say."""
-        if self._item is None and isinstance(self.schema.get("items"), Mapping):
-            self._item = self._make(self.schema["items"])
-        return self._item
+    def __getattr__(self, name: str) -> Any:
+        """Slots that are still empty: this level is compiled when something below it is first asked for."""
+        if name not in ("children", "additional", "defaults", "items"):
+            raise AttributeError(name)
+        self._load()
+        return object.__getattribute__(self, name)
 
     def _load(self) -> None:
-        children = {name: self._make(sub) for name, sub in self.schema.get("properties", {}).items()}
+        children = {name: self.sub(sub) for name, sub in self.schema.get("properties", {}).items()}
         if self.embedded:
-            children["apiVersion"] = self._make({"type": "string"})
-            children["kind"] = self._make({"type": "string"})
+            children["apiVersion"] = self.sub({"type": "string"})
+            children["kind"] = self.sub({"type": "string"})
             known = OBJECT_META in self._definitions
-            children["metadata"] = self._make({"$ref": REF + OBJECT_META} if known else _ANY_OBJECT)
+            children["metadata"] = self.sub({"$ref": REF + OBJECT_META} if known else _ANY_OBJECT)
         extra = self.schema.get("additionalProperties")
-        if isinstance(extra, Mapping):
-            self.additional = self._make(extra)
-        elif extra is True:
-            self.additional = self._make({})
+        if extra is True:
+            extra = {}
+        self.additional = self.sub(extra) if isinstance(extra, Mapping) else None
+        element = self.schema.get("items")
+        self.items = self.sub(element) if isinstance(element, Mapping) else None
         self.defaults = tuple(
-            (name, node.default_value) for name, node in children.items() if node.default_value is not ABSENT
+            (name, node.default_value) for name, node in children.items() if node.default_value is not None
         )
-        self._children = children
+        self.children = children
 
-    def _make(self, schema: Schema) -> Node:
+    def sub(self, schema: Schema) -> Node:
+        """The node of a schema written inside this one. Named types are shared, which is what ends recursion."""
         if len(schema) == 1 and "$ref" in schema:
             name = schema["$ref"][len(REF) :]
             node = self._shared.get(name)
             if node is None:
-                node = self._shared[name] = Node(schema, self._definitions, _shared=self._shared)
+                node = self._shared[name] = _new()._fill(schema, self._definitions, self._shared)
             return node
-        return Node(schema, self._definitions, _shared=self._shared)
+        return _new()._fill(schema, self._definitions, self._shared)
+
+
+def _new() -> Node:
+    return object.__new__(Node)
 
 
 _ANY_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def _resolve(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+def _resolve(schema: Schema, definitions: Mapping[str, Schema]) -> tuple[Schema, str]:
     """Follow `$ref`, also in the published form `allOf: [{$ref}]` beside other keys; what stands beside it wins."""
+    name = ""
     seen: set[str] = set()
     while True:
-        ref = schema.get("$ref")
-        beside = {k: v for k, v in schema.items() if k != "$ref"} if ref else None
-        if ref is None:
-            parts = schema.get("allOf")
-            if not (isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0].get("$ref"), str)):
-                return schema
-            ref = parts[0]["$ref"]
-            beside = {k: v for k, v in schema.items() if k != "allOf"}
+        parts = schema.get("allOf")
+        if isinstance(schema.get("$ref"), str):
+            via, ref = "$ref", schema["$ref"]
+        elif isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0].get("$ref"), str):
+            via, ref = "allOf", parts[0]["$ref"]
+        else:
+            return schema, name
         name = ref[len(REF) :]
         if name in seen or name not in definitions:
             raise ValueError(f"schema reference {ref!r} does not lead to a definition")
         seen.add(name)
-        schema = {**definitions[name], **(beside or {})}
+        beside = {key: value for key, value in schema.items() if key != via}
+        schema = {**definitions[name], **beside} if beside else definitions[name]
 
 
-_compiled: dict[tuple[int, int], tuple[Node, Schema, Mapping[str, Schema]]] = {}
-_COMPILED_LIMIT = 1024
+# Both caches are keyed by identity, since dicts do not hash, and keep what they are keyed by alive, so that no id is
+# ever met twice. Nodes of named types are shared by all schemas over the same definitions.
+_nodes: dict[tuple[int, int], tuple[Node, Schema]] = {}
+_named: dict[int, tuple[Mapping[str, Schema], dict[str, Node]]] = {}
+_REMEMBERED = 1024
 
 
-def compiled(schema: Schema, definitions: Mapping[str, Schema]) -> Node:
-    """The node of a schema, compiled once as long as the same two objects are passed.
-
-    The cache is keyed by identity (dicts do not hash) and keeps both alive, so an id is never met twice.
-    """
-    entry = _compiled.get((id(schema), id(definitions)))
+def _remembered(schema: Schema, definitions: Mapping[str, Schema]) -> Node:
+    entry = _nodes.get((id(schema), id(definitions)))
     if entry is None:
-        if len(_compiled) >= _COMPILED_LIMIT:
-            _compiled.clear()
-        entry = (Node(schema, definitions), schema, definitions)
-        _compiled[(id(schema), id(definitions))] = entry
+        if len(_nodes) >= _REMEMBERED or len(_named) >= _REMEMBERED:
+            _nodes.clear()
+            _named.clear()
+        shared = _named.setdefault(id(definitions), (definitions, {}))[1]
+        entry = (_new()._fill(schema, definitions, shared), schema)
+        _nodes[(id(schema), id(definitions))] = entry
     return entry[0]
 
 
@@ -193,6 +215,4 @@ def patch_merge_key(node: Node) -> str | None:
 def default(node: Node, key: str) -> Any:
     """The default of a field, or None. List-map keys with a default (a port's protocol) may be left out by users."""
     found = node.children.get(key)
-    if found is None or found.default_value is ABSENT:
-        return None
-    return copy.deepcopy(found.default_value)
+    return copy.deepcopy(found.default_value) if found is not None else None
