@@ -1,0 +1,28 @@
+"""What an image is on this machine: an environment for processes, not a file system of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Everything a container takes from its image. The host's root file system lies beneath it."""
+
+    image_id: str
+    """`sha256:…` of what the recipe gives: equal ids, equal environments."""
+    path: tuple[str, ...] = ()
+    """Folders searched for programs before the host's."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
+    workdir: str = ""
+    user: str = ""
+    root: Path | None = None
+    """A tree of files that appear in the container at their paths under it; copied, so that pods may write there."""
+    readonly: tuple[Path, ...] = ()
+    """Trees shared by all pods of the image, at their own paths, protected from them."""
+    preload: tuple[str, ...] = ()
+    """Modules that a warm parent of this image keeps imported."""

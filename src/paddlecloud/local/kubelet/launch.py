@@ -1,0 +1,164 @@
+"""From a forked shim to the program of a container: what happens between fork and exec.
+
+Runs in the child only. It either replaces the process or reports why it could not and exits with the code that
+container runtimes use for it. Standard library only: the shim imports this.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from paddlecloud.local.kubelet import linux
+from paddlecloud.local.kubelet.sandbox import Mount, Sandbox, become_user_in_namespace, build_root
+from paddlecloud.local.kubelet.wire import ContainerSpec
+
+START_ERROR = 128
+"""Exit code of a container whose program never started, as runc's users know it."""
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class StartError(Exception):
+    """The program could not be started; the text is for the container's status."""
+
+
+def become(
+    spec: ContainerSpec, sandbox: Sandbox, *, staging: str, report: socket.socket, stdio: Sequence[int]
+) -> NoReturn:
+    """Turn this child into the container's first process; `report` hears why where that fails."""
+
+    def prepare() -> None:
+        os.setsid()
+        mounts = _mountable(spec.mounts, sandbox)
+        if sandbox.mounts:
+            build_root(mounts, staging=staging)
+        _finish(spec, sandbox, stdio)
+
+    _run(spec.argv, spec.env, prepare=prepare, tell=report.send)
+
+
+def enter(
+    spec: ContainerSpec,
+    sandbox: Sandbox,
+    *,
+    namespace_fd: int | None,
+    argv: Sequence[str],
+    tty: bool,
+    stdio: Sequence[int],
+) -> NoReturn:
+    """Turn this child into one more process beside the container's first (`exec`, hooks, exec probes).
+
+    There is no status to put a failed start into: its text goes to the caller's standard error.
+    """
+
+    def prepare() -> None:
+        os.setsid()
+        if namespace_fd is not None:
+            linux.setns(namespace_fd, linux.CLONE_NEWNS)
+        _finish(spec, sandbox, stdio)
+        if tty:
+            _take_terminal()
+
+    _run(argv, spec.env, prepare=prepare, tell=lambda text: os.write(stdio[2], text + b"\n"))
+
+
+def _run(
+    argv: Sequence[str],
+    env: dict[str, str],
+    *,
+    prepare: Callable[[], None],
+    tell: Callable[[bytes], object],
+) -> NoReturn:
+    try:
+        prepare()
+        _reset_signals()
+        _exec(argv, env)
+    except (OSError, StartError, ValueError) as error:
+        try:
+            tell(str(error).encode()[:4000])
+        except OSError:
+            pass  # the other end is gone: nobody is left to tell, and the exit code below is all that remains
+    finally:
+        os._exit(START_ERROR)
+
+
+def _mountable(mounts: Sequence[Mount], sandbox: Sandbox) -> list[Mount]:
+    if sandbox.mounts:
+        for mount in mounts:
+            if mount.tmpfs_bytes is None and not os.path.exists(mount.source):
+                raise StartError(f"volume for {mount.target}: {mount.source} does not exist")
+        return list(mounts)
+    needed = [mount.target for mount in mounts if not mount.optional]
+    if needed:
+        raise StartError(
+            f"this machine allows no mount namespaces ({sandbox.reason}), and the container mounts " + ", ".join(needed)
+        )
+    return []
+
+
+def _finish(spec: ContainerSpec, sandbox: Sandbox, stdio: Sequence[int]) -> None:
+    for target, fd in enumerate(stdio):
+        os.dup2(fd, target, inheritable=True)
+    try:
+        os.chdir(spec.cwd)
+    except OSError as error:
+        raise StartError(f"working directory {spec.cwd}: {os.strerror(error.errno or 0)}") from error
+    os.umask(spec.umask)
+    _take_identity(spec, sandbox)
+    # Last, because changing identity clears it: the program must not outlive its shim.
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _take_identity(spec: ContainerSpec, sandbox: Sandbox) -> None:
+    uid = spec.uid or 0
+    gid = spec.gid if spec.gid is not None else 0
+    if spec.uid is None and spec.gid is None:
+        return
+    if sandbox.mode == "user":
+        if (uid, gid) != (0, 0):
+            become_user_in_namespace(uid, gid)
+    elif os.getuid() == 0:
+        os.setgroups(spec.groups)
+        os.setgid(gid)
+        os.setuid(uid)
+    elif uid != os.getuid():
+        raise StartError(f"runAsUser {uid} needs user namespaces, which this machine refuses: {sandbox.reason}")
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _reset_signals() -> None:
+    """Python ignores SIGPIPE and SIGXFSZ; programs expect the default."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _exec(argv: Sequence[str], env: dict[str, str]) -> NoReturn:
+    program = argv[0]
+    if "/" in program:
+        candidates = [program]
+    else:
+        path = env.get("PATH", DEFAULT_PATH)
+        candidates = [os.path.join(folder or ".", program) for folder in path.split(":")]
+    refused: OSError | None = None
+    for candidate in candidates:
+        try:
+            os.execve(candidate, list(argv), env)  # noqa: S606 - the one place where programs of pods start
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                refused = error
+    if refused is not None:
+        raise StartError(f'exec: "{program}": {os.strerror(refused.errno or 0)}')
+    where = "no such file or directory" if "/" in program else "executable file not found in $PATH"
+    raise StartError(f'exec: "{program}": {where}')

@@ -1,0 +1,171 @@
+"""The directory of a pod: made before its first container, filled before each, removed with the pod."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.images.environment import Environment
+from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet.assembly import assemble, hostname_of, platform_env, sub_paths
+from paddlecloud.local.kubelet.env import Facts, build_env
+from paddlecloud.local.kubelet.hosts import own_lines
+from paddlecloud.local.kubelet.lifecycle import Start
+from paddlecloud.local.kubelet.paths import PodPaths
+from paddlecloud.local.kubelet.services import Machine, PreparedVolumes
+
+
+class PodFiles:
+    """Also holds the pod's address: it is kept in the directory's `spec.json`, so that it outlives the kubelet."""
+
+    def __init__(self, pod: Object, machine: Machine) -> None:
+        self._machine = machine
+        self._uid: str = pod["metadata"]["uid"]
+        self.paths = PodPaths(machine.pod_dir(self._uid))
+        self._prepared: PreparedVolumes | None = None
+        self.ip = ""
+        if known := wire.read_json(str(self.paths.spec)):
+            self.ip = known.get("ip", "")
+            self._publish_names(pod)
+
+    def create(self, pod: Object) -> None:
+        """Give the pod its address and directory; does nothing the second time."""
+        if self.ip:
+            return
+        host = bool(pod["spec"].get("hostNetwork"))
+        self.ip = self._machine.host_ip if host else self._machine.addresses.allocate()
+        self.paths.root.mkdir(parents=True, exist_ok=True)
+        self.paths.hostname.write_text(hostname_of(pod) + "\n")
+        wire.write_json(str(self.paths.spec), self.pod_spec(pod)._asdict())
+        self._publish_names(pod)
+
+    def _publish_names(self, pod: Object) -> None:
+        self._machine.hosts.add(
+            self._uid, self.paths.hosts, own=own_lines(pod, self.ip), namespace=pod["metadata"].get("namespace", "")
+        )
+
+    def pod_spec(self, pod: Object) -> wire.PodSpec:
+        meta = pod["metadata"]
+        return wire.PodSpec(
+            uid=self._uid,
+            namespace=meta.get("namespace", ""),
+            name=meta["name"],
+            hostname=hostname_of(pod),
+            ip=self.ip,
+            forbid=self._machine.forbid,
+            tmpfs=self._prepared.tmpfs if self._prepared else (),
+        )
+
+    async def container(self, pod: Object, container: Object, start: Start, image: Environment) -> wire.ContainerSpec:
+        """Everything on disk that this run needs, and the order for the shim.
+
+        Raises `ConfigError` for a missing reference and `VolumeError` for a volume that is not there yet.
+        """
+        if self._prepared is None:
+            self._prepared = await self._machine.volumes.prepare(pod, self.paths.volumes, pod_ip=self.ip)
+        facts = Facts(
+            pod_ip=self.ip,
+            host_ip=self._machine.host_ip,
+            node_name=pod["spec"].get("nodeName", ""),
+            allocatable=self._machine.allocatable,
+        )
+        namespace = pod["metadata"].get("namespace", "")
+        objects = await _referenced(container, namespace, self._machine)
+        env = build_env(
+            pod,
+            container,
+            facts=facts,
+            configmap=lambda name: objects.get(("configmap", name)),
+            secret=lambda name: objects.get(("secret", name)),
+            base={**self._machine.service_env(pod), **platform_env(pod, container, image)},
+        )
+        spec = assemble(
+            pod,
+            container,
+            attempt=start.attempt,
+            streak=start.streak,
+            image=image,
+            env=env,
+            volumes=self._prepared.volumes,
+            paths=self.paths,
+            pod_ip="" if pod["spec"].get("hostNetwork") else self.ip,
+        )
+        await asyncio.to_thread(self._materialize, container, spec, image)
+        return spec
+
+    def _materialize(self, container: Object, spec: wire.ContainerSpec, image: Environment) -> None:
+        name = spec.name
+        (self.paths.private(name, "tmp") / "home").mkdir(parents=True, exist_ok=True)
+        message = self.paths.termination(name, spec.attempt)
+        message.parent.mkdir(exist_ok=True)
+        message.touch()
+        if spec.uid:
+            # The program may be another user; these are its own, so they are open to it.
+            self.paths.private(name, "tmp").chmod(0o1777)
+            (self.paths.private(name, "tmp") / "home").chmod(0o777)
+            message.chmod(0o666)
+        if image.root is not None and not self.paths.private(name, "image").exists():
+            shutil.copytree(image.root, self.paths.private(name, "image"), symlinks=True)
+        for source in sub_paths(container, spec.mounts):
+            if not os.path.lexists(source):
+                os.makedirs(source)
+
+    async def remove(self, pod: Object) -> None:
+        """Free the address and delete the directory."""
+        self._machine.hosts.remove(self._uid)
+        if self.paths.root.exists():
+            await self._machine.volumes.release(pod, self.paths.volumes)
+            await asyncio.to_thread(remove_tree, self.paths.root)
+        if self.ip and not pod["spec"].get("hostNetwork"):
+            self._machine.addresses.release(self.ip)
+        self.ip = ""
+
+    def read_termination(self, name: str, attempt: int, *, limit: int = 4096) -> str:
+        """What the container left at terminationMessagePath."""
+        try:
+            with open(self.paths.termination(name, attempt), "rb") as handle:
+                return handle.read(limit).decode(errors="replace")
+        except OSError:
+            return ""
+
+
+async def _referenced(container: Object, namespace: str, machine: Machine) -> dict[tuple[str, str], Object]:
+    """The ConfigMaps and Secrets that a container's environment names, as far as they exist."""
+    wanted: set[tuple[str, str]] = set()
+    for source in container.get("envFrom") or ():
+        for field, kind in (("configMapRef", "configmap"), ("secretRef", "secret")):
+            if field in source:
+                wanted.add((kind, source[field]["name"]))
+    for entry in container.get("env") or ():
+        for field, kind in (("configMapKeyRef", "configmap"), ("secretKeyRef", "secret")):
+            if ref := (entry.get("valueFrom") or {}).get(field):
+                wanted.add((kind, ref["name"]))
+    found = {}
+    for kind, name in wanted:
+        look_up = machine.objects.configmap if kind == "configmap" else machine.objects.secret
+        if (obj := await look_up(namespace, name)) is not None:
+            found[(kind, name)] = obj
+    return found
+
+
+def remove_tree(root: Path) -> None:
+    """Delete a tree, also what a container closed to its owner; what vanishes meanwhile is no error."""
+
+    def open_up(function: Callable[[str], object], path: str, _: object) -> None:
+        parent = os.path.dirname(path)
+        try:
+            os.chmod(parent, stat.S_IRWXU)
+            if os.path.isdir(path) and not os.path.islink(path):
+                os.chmod(path, stat.S_IRWXU)
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)
+        except FileNotFoundError:
+            pass  # somebody else removed it: the outcome asked for
+
+    shutil.rmtree(root, onerror=open_up)

@@ -1,0 +1,86 @@
+"""What pod workers share: everything of the machine and of the API that they use, behind narrow interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.images.environment import Environment
+from paddlecloud.local.kubelet.addresses import Addresses
+from paddlecloud.local.kubelet.assembly import Volume
+from paddlecloud.local.kubelet.launcher import Launcher
+
+
+class ImageUnavailable(Exception):
+    """No environment for an image; `reason` is the waiting reason, the text says what would fix it."""
+
+    def __init__(self, message: str, *, reason: str = "ErrImagePull") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Images(Protocol):
+    def resolve(self, image: str) -> Environment | None:
+        """The environment of an image that is ready to use; None when it must be built, or nobody can."""
+
+    async def prepare(self, image: str, *, policy: str) -> Environment:
+        """The environment of an image, built now if need be. Raises `ImageUnavailable`."""
+
+
+class ConfigObjects(Protocol):
+    """ConfigMaps and Secrets. The pods that asked for a missing one are told when it arrives."""
+
+    async def configmap(self, namespace: str, name: str) -> Object | None: ...
+
+    async def secret(self, namespace: str, name: str) -> Object | None: ...
+
+
+class VolumeError(Exception):
+    """A volume cannot be provided now; the pod waits and tries again."""
+
+
+class Volumes(Protocol):
+    async def prepare(self, pod: Object, folder: Path, *, pod_ip: str) -> PreparedVolumes:
+        """Provide all volumes of a pod under `folder`. Raises `VolumeError`."""
+
+    async def release(self, pod: Object, folder: Path) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedVolumes:
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    tmpfs: tuple[tuple[str, int], ...] = ()
+    """Directories over which the shim mounts a tmpfs, with their size limit."""
+
+
+class Hosts(Protocol):
+    def add(self, uid: str, file: Path, *, own: str, namespace: str) -> None:
+        """Keep `file` showing the pod's own lines (`own`) and the names of the cluster as `namespace` sees them."""
+
+    def remove(self, uid: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Machine:
+    client: Client
+    clock: Clock
+    data: Path
+    launcher: Launcher
+    addresses: Addresses
+    images: Images
+    objects: ConfigObjects
+    volumes: Volumes
+    hosts: Hosts
+    host_ip: str = "127.0.0.1"
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}
+    forbid: str = ""
+    """Sandbox modes not to use, for tests and for machines where one is known to be broken."""
+
+    def pod_dir(self, uid: str) -> Path:
+        return self.data / "pods" / uid

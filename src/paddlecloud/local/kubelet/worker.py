@@ -1,0 +1,247 @@
+"""One pod, from its first sight to its removal: observe, decide, carry out, publish; again whenever something changed.
+
+All decisions are in `lifecycle` and `status`; here they meet the shim, the file system and the API. A worker never
+gives up: what fails is put into the pod's status and tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.errors import ApiError, Conflict, NotFound
+from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.kubelet.env import ConfigError
+from paddlecloud.local.kubelet.lifecycle import Plan, Start, decide
+from paddlecloud.local.kubelet.model import Observed, Waiting, all_containers
+from paddlecloud.local.kubelet.obstacles import Obstacles
+from paddlecloud.local.kubelet.pod_files import PodFiles
+from paddlecloud.local.kubelet.runtime import ShimError
+from paddlecloud.local.kubelet.services import ImageUnavailable, Machine, VolumeError
+from paddlecloud.local.kubelet.status import build_status
+from paddlecloud.local.kubelet.supervised import SupervisedPod
+
+log = logging.getLogger(__name__)
+
+SETTLE = 0.25
+"""Seconds for which a pod that is merely being created is not yet worth a write: most are running by then."""
+
+RETRY_BASE, RETRY_CAP = 1.0, 60.0
+QUIET_REASONS = frozenset(("ContainerCreating", "PodInitializing"))
+
+
+class PodWorker:
+    """`update` and `poke` tell it news; `run` ends when the pod is gone from this machine."""
+
+    def __init__(self, pod: Object, machine: Machine, *, on_gone: Callable[[], None] = lambda: None) -> None:
+        self.pod = pod
+        self.uid: str = pod["metadata"]["uid"]
+        self._machine = machine
+        self._on_gone = on_gone
+        self._files = PodFiles(pod, machine)
+        self._supervised = SupervisedPod(self._files.paths, machine.launcher, machine.clock, on_change=self.poke)
+        self._dirty = asyncio.Event()
+        self._vanished = False  # the object is gone: nobody waits for a status
+        self._obstacles = Obstacles()
+        self._pulls: dict[str, asyncio.Task[None]] = {}
+        self._images: dict[str, str] = {}
+        self._failures = 0
+        self._first_seen = machine.clock.now()
+        started = (pod.get("status") or {}).get("startTime")
+        self._start_time = parse_rfc3339(started) if started else self._first_seen
+        self._published: Object | None = None
+
+    def update(self, pod: Object | None) -> None:
+        """The newest object; None when it is gone from the API (removed by force)."""
+        if pod is None:
+            self._vanished = True
+        else:
+            self.pod = pod
+        self.poke()
+
+    def poke(self) -> None:
+        self._dirty.set()
+
+    async def run(self) -> None:
+        await self._supervised.recover()
+        while True:
+            self._dirty.clear()
+            try:
+                if await self._step():
+                    break
+                self._failures = 0
+            except (ApiError, OSError, ShimError) as error:
+                self._failures += 1
+                wait = min(RETRY_CAP, RETRY_BASE * 2.0 ** min(self._failures - 1, 10))
+                log.warning("pod %s: %s; again in %.0f s", self._name, error, wait)
+                await self._pause(self._machine.clock.now() + wait)
+        self._on_gone()
+
+    @property
+    def _name(self) -> str:
+        meta = self.pod["metadata"]
+        return f"{meta.get('namespace', '')}/{meta['name']}"
+
+    async def _step(self) -> bool:
+        """One round; True when the pod is over and cleared away."""
+        if self._vanished:
+            await self._clear_away()
+            return True
+        await self._supervised.check()
+        now = self._machine.clock.now()
+        plan = decide(self.pod, self._observe(now), now)
+        for stop in plan.stop:
+            await self._supervised.stop(stop.name, grace=stop.grace)
+        for start in plan.start:
+            await self._start(start)
+        if plan.done:
+            await self._supervised.shutdown()
+        await self._publish(plan)
+        if plan.remove:
+            await self._clear_away()
+            await self._delete_object()
+            return True
+        if (retry := self._obstacles.next_retry(now)) is not None:
+            plan.wake_at(retry)
+        await self._pause(plan.look_again)
+        return False
+
+    async def _pause(self, until: float | None) -> None:
+        """Wait for news, or for the moment at which time alone changes things."""
+        if until is None:
+            await self._dirty.wait()
+            return
+        clock = self._machine.clock
+        waiting = asyncio.ensure_future(self._dirty.wait())
+        sleeping = asyncio.ensure_future(clock.sleep(max(0.0, until - clock.now())))
+        try:
+            await asyncio.wait((waiting, sleeping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            sleeping.cancel()
+
+    def _observe(self, now: float) -> Observed:
+        return Observed(
+            runs=self._supervised.runs(),
+            previous=self._supervised.previous(),
+            start_time=self._start_time,
+            pod_ip=self._files.ip,
+            host_ip=self._machine.host_ip,
+            images=self._images,
+            blocked=self._obstacles.blocking(now),
+        )
+
+    async def _start(self, start: Start) -> None:
+        """Prepare a container and order its start; what prevents it is remembered for the status."""
+        container = next(c for c in all_containers(self.pod) if c["name"] == start.name)
+        self._files.create(self.pod)
+        image = self._machine.images.resolve(container["image"])
+        if image is None:
+            self._pull(container)
+            return
+        self._images[start.name] = image.image_id
+        now = self._machine.clock.now()
+        try:
+            spec = await self._files.container(self.pod, container, start, image)
+        except ConfigError as error:
+            waiting = Waiting("CreateContainerConfigError", str(error))
+            self._obstacles.note(start.name, waiting, now=now, timed=False)
+            return
+        except VolumeError as error:
+            self._obstacles.note(start.name, Waiting("ContainerCreating", str(error)), now=now, timed=False)
+            return
+        self._obstacles.clear(start.name)
+        await self._supervised.start(spec, self._files.pod_spec(self.pod))
+
+    def _pull(self, container: Object) -> None:
+        """Have the image built beside the worker, which must stay able to hear of a deletion."""
+        name = container["name"]
+        if name in self._pulls:
+            return
+        policy = container.get("imagePullPolicy", "IfNotPresent")
+
+        async def pull() -> None:
+            try:
+                await self._machine.images.prepare(container["image"], policy=policy)
+                self._obstacles.clear(name)
+            except ImageUnavailable as error:
+                waiting = Waiting(error.reason, str(error))
+                self._obstacles.note(name, waiting, now=self._machine.clock.now(), timed=True)
+            finally:
+                del self._pulls[name]
+                self.poke()
+
+        self._pulls[name] = asyncio.create_task(pull(), name=f"image {container['image']}")
+
+    # The API
+
+    async def _publish(self, plan: Plan) -> None:
+        """Write the status if it changed, once for a burst of changes."""
+        now = self._machine.clock.now()
+        plan.waiting = {**self._obstacles.waiting(), **plan.waiting}
+        status = build_status(self.pod, self._observe(now), plan, now)
+        if status == self._published or _includes(self.pod.get("status") or {}, status):
+            return
+        if _is_quiet(status) and now < self._first_seen + SETTLE and not plan.remove:
+            plan.wake_at(self._first_seen + SETTLE)
+            return
+        meta = self.pod["metadata"]
+        try:
+            await self._machine.client.patch(
+                PODS,
+                meta["name"],
+                {"metadata": {"uid": self.uid}, "status": status},
+                namespace=meta["namespace"],
+                kind="strategic",
+                subresource="status",
+            )
+        except (NotFound, Conflict):
+            # The object of this uid is gone; the watch will say so too, in its own time.
+            self._vanished = True
+            self.poke()
+            return
+        self._published = status
+
+    async def _delete_object(self) -> None:
+        meta = self.pod["metadata"]
+        try:
+            await self._machine.client.delete(
+                PODS, meta["name"], namespace=meta["namespace"], grace_period=0, uid=self.uid
+            )
+        except (NotFound, Conflict):
+            pass  # gone already, or a newer pod has the name
+
+    async def _clear_away(self) -> None:
+        for task in self._pulls.values():
+            task.cancel()
+        await self._supervised.shutdown()
+        await self._files.remove(self.pod)
+
+    async def leave(self) -> None:
+        """The kubelet ends, the pod does not."""
+        for task in self._pulls.values():
+            task.cancel()
+        await self._supervised.detach()
+
+
+def _is_quiet(status: Object) -> bool:
+    """Nothing but a pod on its way."""
+    if status["phase"] != "Pending":
+        return False
+    for container in (*status.get("initContainerStatuses", ()), *status["containerStatuses"]):
+        waiting = container["state"].get("waiting")
+        if waiting is None or waiting["reason"] not in QUIET_REASONS or waiting.get("message"):
+            return False
+    return True
+
+
+def _includes(whole: Any, part: Any) -> bool:
+    """Whether writing `part` over `whole` would change nothing."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(key in whole and _includes(whole[key], value) for key, value in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(whole) == len(part) and all(map(_includes, whole, part))
+    return bool(whole == part)
