@@ -14,6 +14,7 @@ from typing import Protocol
 
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Conflict
+from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.queue import RateLimitingQueue, ShutDown
 from paddlecloud.kube.resource import Key, Object, Resource, controller_of, key_of
@@ -63,26 +64,42 @@ class Controller:
         self._hooks = hooks
         self._drain_timeout = drain_timeout
 
-    def watch(self, informer: Informer, *, map: Mapper | None = None, when: Predicate | None = None) -> None:
+    def watch(
+        self,
+        informer: Informer,
+        *,
+        map: Mapper | None = None,
+        when: Predicate | None = None,
+        expectations: Expectations | None = None,
+    ) -> None:
         """Work on the keys an object maps to (its own by default) whenever it changes and `when(old, new)` holds.
 
-        The old state is mapped too: an object that changed hands concerns both.
+        The old state is mapped too: an object that changed hands concerns both. `expectations` are shown every change,
+        before the key is queued.
         """
         mapper = map or _own_key
 
         def enqueue(old: Object | None, new: Object | None) -> None:
-            if when is not None and not when(old, new):
-                return
-            for obj in (old, new):
-                if obj is not None:
-                    for key in mapper(obj):
-                        self.queue.add(key)
+            keys = {key: None for obj in (old, new) if obj is not None for key in mapper(obj)}
+            if expectations is not None:
+                for key in keys:
+                    expectations.observe(key, old, new)
+            if when is None or when(old, new):
+                for key in keys:
+                    self.queue.add(key)
 
         if informer not in self.informers:
             self.informers.append(informer)
         informer.on_change(enqueue)
 
-    def watch_owned(self, informer: Informer, *, owner_kind: str | Resource, when: Predicate | None = None) -> None:
+    def watch_owned(
+        self,
+        informer: Informer,
+        *,
+        owner_kind: str | Resource,
+        when: Predicate | None = None,
+        expectations: Expectations | None = None,
+    ) -> None:
         """Work on the controlling owner of what changes. A `Resource` as `owner_kind` checks the group as well."""
 
         def owner_key(obj: Object) -> Iterable[Key]:
@@ -90,7 +107,7 @@ class Controller:
             if owner is not None and _is_kind(owner, owner_kind):
                 yield Key(obj["metadata"].get("namespace", ""), owner["name"])
 
-        self.watch(informer, map=owner_key, when=when)
+        self.watch(informer, map=owner_key, when=when, expectations=expectations)
 
     async def run(self) -> None:
         for informer in self.informers:

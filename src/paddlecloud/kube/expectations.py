@@ -1,8 +1,8 @@
 """What we wrote and have not yet seen come back.
 
-A cache lags behind the server. Whoever decides on a cache that does not hold yesterday's writes would make them again:
-at best wasted requests, at worst two pods where one was wanted. So each write is noted under the owner it was made for,
-crossed out when the informer shows it, and no new decision is taken for an owner while one is open.
+A cache lags behind the server. Whoever decides on a cache that does not hold their own last writes would make them
+again: at best wasted requests, at worst two pods where one was wanted. So each write is noted under the owner it was
+made for, crossed out when the informer shows it, and no decision is taken for an owner while a note is open.
 
 Notes expire: a write can be undone by others before we ever see it, and waiting for it for ever would be worse than
 deciding on old news.
@@ -10,7 +10,6 @@ deciding on old news.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,78 +34,83 @@ def ref_of(obj: Object) -> Ref:
 
 @dataclass(slots=True)
 class _Note:
-    """One open expectation; exactly one of the three questions is asked of what the informer shows."""
+    """Open until the informer shows version `wanted`, or that the incarnation `doomed` is going or gone.
+
+    `wanted` is unknown until the server has answered; `shown` remembers what came meanwhile, for informers may be
+    faster than answers.
+    """
 
     expires: float
-    gone: str | None = None  # this uid is deleted or being deleted
-    version: int | None = None  # the object is at least this new
+    doomed: str | None = None
+    wanted: int | None = None
+    shown: int = 0
 
-    def met(self, new: Object | None) -> bool:
-        if self.gone is not None:
-            return new is None or new["metadata"].get("uid") != self.gone or "deletionTimestamp" in new["metadata"]
-        if new is None:
-            return self.version is not None  # an updated object that vanished will not come back at that version
-        shown = version_of(new)
-        return self.version is None or shown is None or shown >= self.version
+    def show(self, new: Object | None) -> bool:
+        """Take in a change; True when the note is settled."""
+        if self.doomed is not None:
+            return new is None or new["metadata"].get("uid") != self.doomed or "deletionTimestamp" in new["metadata"]
+        if new is not None:
+            self.shown = max(self.shown, version_of(new) or 0)
+        return self.wanted is not None and self.shown >= self.wanted
 
 
 class Expectations:
-    """Invariant: an owner is in `_open` only while it has at least one note."""
+    """For each write: `expect` or `expect_deleted`, send it, then `answered` (except deletions) or `drop`.
+
+    Invariant: an owner is in `_open` only while it has at least one note.
+    """
 
     def __init__(self, *, clock: Clock | None = None, ttl: float = 30.0) -> None:
         self._clock = clock or SystemClock()
         self._ttl = ttl
-        self._open: dict[Hashable, dict[Ref, _Note]] = {}
+        self._open: dict[Key, dict[Ref, _Note]] = {}
 
-    # Before or after a write
-
-    def expect_created(self, owner: Key, ref: Ref) -> None:
-        """Note before the request leaves: the informer may be faster than the answer."""
-        self._note(owner, ref, _Note(self._expiry()))
+    def expect(self, owner: Key, ref: Ref, *, seen: str | None = None) -> None:
+        """A creation or change is about to be sent. `seen` is the resourceVersion the decision was based on: a write
+        that changes nothing is answered with it and will never be shown again."""
+        shown = int(seen) if seen and seen.isdecimal() else 0
+        self._open.setdefault(owner, {})[ref] = _Note(self._expiry(), shown=shown)
 
     def expect_deleted(self, owner: Key, ref: Ref, uid: str) -> None:
-        self._note(owner, ref, _Note(self._expiry(), gone=uid))
+        """The deletion of this incarnation is about to be sent."""
+        self._open.setdefault(owner, {})[ref] = _Note(self._expiry(), doomed=uid)
 
-    def expect_version(self, owner: Key, written: Object, cached: Object | None) -> None:
-        """Note after an update was answered with `written`, unless `cached` shows it already."""
-        note = _Note(self._expiry(), version=version_of(written))
-        if note.version is not None and not (cached is not None and note.met(cached)):
-            self._note(owner, ref_of(written), note)
+    def answered(self, owner: Key, written: Object) -> None:
+        """The server did it; now we know which version to wait for."""
+        ref = ref_of(written)
+        note = self._open.get(owner, {}).get(ref)
+        if note is None:
+            return
+        note.wanted = version_of(written)
+        if note.wanted is None or note.shown >= note.wanted:
+            self.drop(owner, ref)
 
     def drop(self, owner: Key, ref: Ref) -> None:
-        """The write failed: nothing will come."""
-        notes = self._open.get(owner)
-        if notes is not None:
-            notes.pop(ref, None)
-            if not notes:
-                del self._open[owner]
-
-    # From informers
+        """The write failed or was not needed: nothing will come."""
+        notes = self._open.get(owner, {})
+        notes.pop(ref, None)
+        if not notes:
+            self._open.pop(owner, None)
 
     def observe(self, owner: Key, old: Object | None, new: Object | None) -> None:
-        """Cross out what this change answers."""
+        """The informer shows a change of an object of this owner (or of the owner itself)."""
         obj = new if new is not None else old
         if obj is None or owner not in self._open:
             return
         ref = ref_of(obj)
         note = self._open[owner].get(ref)
-        if note is not None and note.met(new):
+        if note is not None and note.show(new):
             self.drop(owner, ref)
 
-    # Before a decision
-
     def pending(self, owner: Key) -> float | None:
-        """None when a decision may be taken, else after how many seconds to look again at the latest."""
-        notes = self._open.get(owner)
-        if notes is None:
-            return None
+        """None when a decision may be taken, else the seconds after which to look again at the latest."""
         now = self._clock.monotonic()
-        live = {ref: note for ref, note in notes.items() if note.expires > now}
+        live = {ref: note for ref, note in self._open.get(owner, {}).items() if note.expires > now}
         if not live:
-            del self._open[owner]
+            self._open.pop(owner, None)
             return None
         self._open[owner] = live
-        return min(note.expires for note in live.values()) - now
+        return max(note.expires for note in live.values()) - now
 
     def satisfied(self, owner: Key) -> bool:
         return self.pending(owner) is None
@@ -117,6 +121,3 @@ class Expectations:
 
     def _expiry(self) -> float:
         return self._clock.monotonic() + self._ttl
-
-    def _note(self, owner: Key, ref: Ref, note: _Note) -> None:
-        self._open.setdefault(owner, {})[ref] = note

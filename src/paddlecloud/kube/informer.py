@@ -13,9 +13,9 @@ import random
 from collections.abc import Callable, Mapping
 
 from paddlecloud.kube.cache import Cache, Change, Indexer
-from paddlecloud.kube.client import Client, WatchEvent
+from paddlecloud.kube.client import Client, ObjectList, WatchEvent
 from paddlecloud.kube.clock import Clock, SystemClock
-from paddlecloud.kube.errors import ApiError, Expired, Gone
+from paddlecloud.kube.errors import ApiError, Expired, Gone, NotFound
 from paddlecloud.kube.resource import Object, Resource
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ class Informer:
     """`run` works until cancelled and survives every error of the server; `wait_synced` returns after the first list.
 
     `transform` sees each object before it is cached and may change it in place: it is ours alone at that moment.
+    An `optional` kind counts as empty, and as synced, while the server does not serve it (its CRD is not installed).
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Informer:
         field_selector: str | None = None,
         indexers: Mapping[str, Indexer] | None = None,
         transform: Transform = drop_managed_fields,
+        optional: bool = False,
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -81,6 +83,7 @@ class Informer:
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._transform = transform
+        self._optional = optional
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, keeps no secret
         self._handlers: list[Handler] = []
@@ -129,6 +132,16 @@ class Informer:
             await self._clock.sleep(wait)
 
     async def _list(self) -> None:
+        try:
+            listed = await self._fetch()
+        except NotFound:
+            if self._optional:
+                await self._replace(ObjectList([], ""))
+            raise
+        await self._replace(listed)
+        self._version = listed.resource_version
+
+    async def _fetch(self) -> ObjectList:
         listed = await self._client.list(
             self.resource,
             self.namespace,
@@ -136,14 +149,15 @@ class Informer:
             field_selector=self._field_selector,
             limit=PAGE,
         )
-        items = [self._transform(item) for item in listed.items]
+        return ObjectList([self._transform(item) for item in listed.items], listed.resource_version)
+
+    async def _replace(self, listed: ObjectList) -> None:
         if self.synced:
             self.restarts += 1
-        for count, change in enumerate(self.cache.replace(items, listed.resource_version), start=1):
+        for count, change in enumerate(self.cache.replace(*listed), start=1):
             self._tell_all(change)
             if count % BURST == 0:
                 await asyncio.sleep(0)
-        self._version = listed.resource_version
         self._synced.set()
 
     async def _watch(self, backoff: Backoff) -> None:

@@ -23,6 +23,8 @@ CONCURRENCY = 32
 
 @dataclass(frozen=True, slots=True)
 class Patch:
+    """`seen` is the resourceVersion the decision was based on; with it, no new decision precedes the patch's event."""
+
     resource: Resource
     name: str
     namespace: str | None
@@ -30,6 +32,7 @@ class Patch:
     kind: PatchKind = "merge"
     subresource: str | None = None
     force: bool = False
+    seen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,37 +182,42 @@ class _Work:
         changes = merge_diff(self._owner.get("status") or {}, status)
         if not changes:
             return
-        resource = resource_of(self._owner)
+        ref = ref_of(self._owner)
+        self._expect(ref, self._owner["metadata"].get("resourceVersion"))
         try:
             written = await self._client.patch(
-                resource,
+                resource_of(self._owner),
                 self._key.name,
                 {"status": changes},
                 namespace=self._key.namespace or None,
                 subresource="status",
             )
         except NotFound:
-            return  # the owner was deleted meanwhile; there is no one left to tell
+            self._drop(ref)  # the owner was deleted meanwhile; there is no one left to tell
+            return
         except ApiError as error:
+            self._drop(ref)
             self.errors.append((f"status of {_of(self._owner)}", error))
             return
         self.outcome.status = written
-        if self._expectations is not None:
-            self._expectations.expect_version(self._key, written, self._owner)
+        self._answered(written)
 
     async def _create(self, obj: Object) -> None:
         ref = ref_of(obj)
-        if self._expectations is not None:
-            self._expectations.expect_created(self._key, ref)
+        self._expect(ref)
         try:
-            self.outcome.created.append(await self._client.create(resource_of(obj), obj))
+            created = await self._client.create(resource_of(obj), obj)
         except AlreadyExists:
+            self._drop(ref)
             await self._settle_existing(obj)
-            self._give_up(ref)
+            return
         except ApiError as error:
-            self._give_up(ref)
+            self._drop(ref)
             if not _namespace_is_ending(error):
                 raise
+            return
+        self.outcome.created.append(created)
+        self._answered(created)
 
     async def _settle_existing(self, obj: Object) -> None:
         """Harmless when it is ours: an earlier pass made it and the cache did not know. Its deletion will be told."""
@@ -228,6 +236,9 @@ class _Work:
         self.outcome.present.append(existing)
 
     async def _patch(self, patch: Patch) -> None:
+        ref = _ref(patch)
+        if patch.seen is not None:
+            self._expect(ref, patch.seen)
         try:
             written = await self._client.patch(
                 patch.resource,
@@ -239,32 +250,45 @@ class _Work:
                 force=patch.force,
             )
         except NotFound:
-            return  # gone: its deletion event brings the next pass
+            self._drop(ref)  # gone: its deletion event brings the next pass
+            return
+        except ApiError:
+            self._drop(ref)
+            raise
         self.outcome.patched.append(written)
+        self._answered(written)
 
     async def _delete(self, delete: Delete) -> None:
-        resource = delete.resource
-        ref = Ref(resource.api_version, resource.kind, delete.namespace or "", delete.name)
+        ref = _ref(delete)
         if self._expectations is not None and delete.uid is not None:
             self._expectations.expect_deleted(self._key, ref, delete.uid)
         try:
             await self._client.delete(
-                resource,
+                delete.resource,
                 delete.name,
                 namespace=delete.namespace,
                 propagation=delete.propagation,
                 grace_period=delete.grace_period,
                 uid=delete.uid,
             )
-            self.outcome.deleted += 1
         except NotFound:
-            self._give_up(ref)
+            self._drop(ref)
         except ApiError as error:
-            self._give_up(ref)
+            self._drop(ref)
             if not (isinstance(error, Conflict) and delete.uid is not None):
                 raise  # a conflict on the uid means that incarnation is gone, as we wanted
+        else:
+            self.outcome.deleted += 1
 
-    def _give_up(self, ref: Ref) -> None:
+    def _expect(self, ref: Ref, seen: str | None = None) -> None:
+        if self._expectations is not None:
+            self._expectations.expect(self._key, ref, seen=seen)
+
+    def _answered(self, written: Object) -> None:
+        if self._expectations is not None:
+            self._expectations.answered(self._key, written)
+
+    def _drop(self, ref: Ref) -> None:
         if self._expectations is not None:
             self._expectations.drop(self._key, ref)
 
@@ -294,6 +318,11 @@ def _bind(method: Callable[[Any], Awaitable[None]], item: Any) -> Callable[[], A
 
 def _name(action: Patch | Delete) -> str:
     return f"{action.resource.kind} {action.name}"
+
+
+def _ref(action: Patch | Delete) -> Ref:
+    resource = action.resource
+    return Ref(resource.api_version, resource.kind, action.namespace or "", action.name)
 
 
 def _of(obj: Object) -> str:
