@@ -16,15 +16,15 @@ Object = dict[str, Any]
 
 
 def generate(kinds: Iterable[KindDeclaration] | None = None) -> list[Object]:
-    """CRDs of the kinds of this project, or of those given.
+    """CRDs of everything the embedded platform serves, or of the kinds given.
 
-    `generate(EMBEDDED_KINDS)` adds the foreign kinds that the embedded platform serves; never install those on a
-    cluster, where they belong to Volcano and Kubeflow.
+    For a cluster use `generate(KINDS)`: PodGroup, Queue and Kubeflow's PaddleJob belong to other projects there, and
+    installing ours over theirs would break them.
     """
     if kinds is None:
-        from paddlecloud.api.catalogue import KINDS
+        from paddlecloud.api.catalogue import EMBEDDED_KINDS
 
-        kinds = KINDS
+        kinds = EMBEDDED_KINDS
     return [definition(kind) for kind in kinds]
 
 

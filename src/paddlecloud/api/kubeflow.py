@@ -24,6 +24,7 @@ from paddlecloud.api.paddlejob.spec import (
 from paddlecloud.api.problems import decode_as
 
 CONTAINER = "paddle"
+_CLEAN_POD_POLICIES = {"All": "Always", "Running": "Running", "None": "Never"}
 ORIGIN_ANNOTATION = "paddlepaddle.org/converted-from"
 
 
@@ -120,8 +121,8 @@ def convert(job: KubeflowPaddleJob) -> PaddleJob:
     replicas = spec.paddle_replica_specs or ReplicaSpecs()
     elastic = spec.elastic_policy
     run = copy.copy(spec.run_policy) if spec.run_policy else RunPolicy()
-    if run.clean_pod_policy is None:
-        run.clean_pod_policy = "None"  # Kubeflow keeps pods unless told otherwise; we would delete them
+    # Kubeflow keeps pods unless told otherwise; we would delete those of a completed job
+    run.clean_pod_policy = _CLEAN_POD_POLICIES.get(run.clean_pod_policy or "None", run.clean_pod_policy)
     if run.backoff_limit is None and elastic and elastic.max_restarts is not None:
         run.backoff_limit = elastic.max_restarts
     worker = _role(replicas.worker)

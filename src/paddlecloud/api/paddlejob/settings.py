@@ -25,6 +25,7 @@ Intranet = Literal["PodIP", "Service", "Host"]
 Mode = Literal["PS", "Collective", "Single", "Heter"]
 RestartPolicy = Literal["Never", "OnFailure", "Always", "ExitCode"]
 
+RESTART_POLICIES = ("Never", "OnFailure", "Always", "ExitCode")
 DEFAULT_BACKOFF_LIMIT = 3
 
 CLEAN_POD_POLICIES: dict[str, CleanPodPolicy] = {
@@ -230,14 +231,15 @@ def _with_gloo(spec: PaddleJobSpec, warnings: list[str]) -> int:
 def _role(name: str, block: RoleSpec) -> RoleSettings:
     replicas = _replicas(block)
     template = block.template or {}
-    in_template = (template.get("spec") or {}).get("restartPolicy")
-    policy = block.restart_policy or in_template or "OnFailure"
+    pod = template.get("spec")
+    in_template = pod.get("restartPolicy") if isinstance(pod, dict) else None
+    policy = block.restart_policy or in_template
     return RoleSettings(
         name=name,
         replicas=replicas,
         minimum=replicas if block.requests is None else block.requests,
         maximum=replicas if block.limits is None else block.limits,
-        restart_policy=cast(RestartPolicy, policy),
+        restart_policy=cast(RestartPolicy, policy) if policy in RESTART_POLICIES else "OnFailure",
         template=template,
     )
 

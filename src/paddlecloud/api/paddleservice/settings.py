@@ -171,12 +171,16 @@ def _resources(written: dict[str, Any]) -> dict[str, Any]:
     A limit is never set below its request: filling in `limits.cpu: 0.2` beside `requests.cpu: 2` made pods that no
     cluster accepts, so a missing limit follows a request that was written, and the other way round.
     """
-    requests = dict(written.get("requests") or {})
-    limits = dict(written.get("limits") or {})
+    requests, limits = _quantities(written, "requests"), _quantities(written, "limits")
     for name, value in DEFAULT_RESOURCES.items():
         requests.setdefault(name, limits.get(name, value))
         limits.setdefault(name, requests[name])
     return {**written, "requests": requests, "limits": limits}
+
+
+def _quantities(resources: dict[str, Any], name: str) -> dict[str, Any]:
+    found = resources.get(name)
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def _rollout(rollout: Rollout) -> RolloutSettings:
