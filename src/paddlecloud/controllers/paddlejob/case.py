@@ -1,0 +1,111 @@
+"""One job at one moment: everything the rules look at, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, phase_of
+from paddlecloud.controllers.paddlejob import env, names, ports
+from paddlecloud.controllers.paddlejob.observe import Observed, PodView
+from paddlecloud.kube.resource import Object
+
+REPLICAS = "paddlepaddle.org/replicas"
+"""Annotation of the ConfigMap: how many pods of each role it speaks of."""
+
+WRITTEN = "paddlepaddle.org/written"
+"""Annotation of the ConfigMap: when its content last changed, in seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the one who runs the controller chooses."""
+
+    shared_network: bool = False
+    """Pods share the ports of their machine, so every job needs ports of its own."""
+    nudge_after: float = 1.0
+    """Seconds after which a pod that still waits for its ConfigMap is touched, so that its kubelet looks again."""
+    controller_name: str = "paddlecloud.org/paddlejob-controller"
+    """The value of `managedBy` that means us, besides none at all."""
+
+
+Member = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    job: Object
+    settings: JobSettings
+    old: PaddleJobStatus
+    observed: Observed
+    now: float
+    options: Options = field(default_factory=Options)
+
+    @property
+    def phase(self) -> str:
+        return phase_of(self.old.phase)
+
+    @property
+    def generation(self) -> int:
+        return self.old.generation or 0
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        return tuple((role.name, index) for role in self.settings.roles for index in range(role.replicas))
+
+    @cached_property
+    def current(self) -> dict[Member, PodView]:
+        """The pods of this generation that are wanted."""
+        wanted = set(self.members)
+        return {
+            (pod.role, pod.index): pod
+            for pod in self.observed.pods
+            if pod.generation == self.generation and (pod.role, pod.index) in wanted
+        }
+
+    @cached_property
+    def stale(self) -> tuple[PodView, ...]:
+        """The pods that have no place in the job any more: of an older generation, or beyond its replicas."""
+        keep = {pod.uid for pod in self.current.values()}
+        return tuple(pod for pod in self.observed.pods if pod.uid not in keep)
+
+    @cached_property
+    def missing(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member not in self.current)
+
+    @property
+    def formed(self) -> bool:
+        """Whether this generation has been told its endpoints: from then on a pod that is missing was lost."""
+        data = (self.observed.config or {}).get("data") or {}
+        return env.generation_key(self.generation) in data
+
+    @property
+    def resized(self) -> bool:
+        """Whether the generation was formed with other numbers of pods than are wanted now."""
+        if not self.formed or self.observed.config is None:
+            return False
+        told = (self.observed.config["metadata"].get("annotations") or {}).get(REPLICAS)
+        return told is not None and told != self.replicas
+
+    @property
+    def replicas(self) -> str:
+        return ",".join(f"{role.name}={role.replicas}" for role in self.settings.roles)
+
+    @cached_property
+    def port(self) -> int | None:
+        """First port of the job, for life; None when every block is taken."""
+        if not (self.options.shared_network or self.settings.intranet == "Host"):
+            return ports.BASE
+        told = [pod.raw["metadata"].get("annotations", {}).get(names.PORT) for pod in self.current.values()]
+        known = self.old.port or next((int(port) for port in told if port), None)
+        if known in ports.SHARED_RANGE:
+            return known
+        return ports.choose(self.job["metadata"]["uid"], self.observed.ports_in_use)
+
+    def host(self, pod: PodView) -> str:
+        """What peers call a pod; empty while it has no address."""
+        if not pod.ip:
+            return ""
+        if self.settings.intranet == "Service":
+            return names.host_name(self.settings.name, pod.role, pod.index, namespace=self.settings.namespace)
+        return pod.ip

@@ -1,0 +1,218 @@
+"""The PaddleJob controller's hands: it gathers what the caches hold, lets `decide` judge, and carries the plan out.
+
+All memory it has of its own is a convenience (when a status was last written, why a pass failed): losing it in a crash
+costs nothing but a repeated sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from paddlecloud.api.paddlejob import phase_of
+from paddlecloud.controllers.paddlejob import names
+from paddlecloud.controllers.paddlejob.case import Options
+from paddlecloud.controllers.paddlejob.decide import decide
+from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
+from paddlecloud.controllers.paddlejob.status import FINISHED, essence, hold_back
+from paddlecloud.kube.cache import by_label, by_owner
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.events import EventRecorder
+from paddlecloud.kube.expectations import Expectations
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.plan import Plan, PlanFailed, carry_out
+from paddlecloud.kube.resource import (
+    CONFIGMAPS,
+    PADDLEJOBS,
+    PERSISTENTVOLUMECLAIMS,
+    PODGROUPS,
+    PODS,
+    SERVICES,
+    Key,
+    Object,
+    Resource,
+    controller_of,
+    key_of,
+)
+
+OWNED = (PODS, CONFIGMAPS, SERVICES, PODGROUPS)
+COMPONENT = "paddlejob-controller"
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is remembered of one job between passes."""
+
+    written: float = 0.0
+    drifts: int = 0
+    trouble: str = ""
+    port: int | None = None
+
+
+class PaddleJobController:
+    """`run` works until cancelled. `served` names optional kinds the API server has; the others are not watched."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        options: Options | None = None,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        workers: int = 8,
+        hooks: Hooks | None = None,
+        served: Iterable[Resource] = (PODGROUPS,),
+    ) -> None:
+        self.options = options or Options()
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
+        self._expectations = Expectations(clock=self._clock)
+        self._memory: dict[str, _Memory] = {}
+        self._jobs = Informer(
+            client,
+            PADDLEJOBS,
+            namespace=namespace,
+            clock=self._clock,
+            indexers={"claim": _claim_of},
+        )
+        self._owned = {
+            resource: Informer(
+                client,
+                resource,
+                namespace=namespace,
+                clock=self._clock,
+                label_selector=None if resource == PODGROUPS else names.JOB,
+                indexers={"owner": by_owner, "job": by_label(names.JOB)},
+            )
+            for resource in OWNED
+            if resource != PODGROUPS or PODGROUPS in served
+        }
+        self._claims = Informer(client, PERSISTENTVOLUMECLAIMS, namespace=namespace, clock=self._clock)
+        self.controller = Controller("paddlejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
+        self._watch()
+
+    @property
+    def informers(self) -> list[Informer]:
+        return [self._jobs, *self._owned.values(), self._claims]
+
+    def _watch(self) -> None:
+        self.controller.watch(self._jobs, expectations=self._expectations)
+        for resource, informer in self._owned.items():
+            self.controller.watch_owned(informer, owner_kind=PADDLEJOBS, expectations=self._expectations)
+            if resource == PODGROUPS:  # also those that users made, which nobody owns
+                self.controller.watch(informer)
+        self.controller.watch(self._claims, map=self._readers_of)
+
+    def _readers_of(self, claim: Object) -> Iterable[Key]:
+        return [key_of(job) for job in self._jobs.cache.by_index("claim", str(key_of(claim)))]
+
+    async def run(self) -> None:
+        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
+        try:
+            await self.controller.run()
+        finally:
+            for task in informers:
+                task.cancel()
+            await asyncio.gather(*informers, return_exceptions=True)
+
+    # One pass
+
+    async def reconcile(self, key: Key) -> float | None:
+        job = self._jobs.cache.get(key)
+        if job is None:
+            self._expectations.forget(key)
+            return None
+        if (wait := self._expectations.pending(key)) is not None:
+            return wait  # our own writes are still on their way back; they bring the next pass
+        uid = job["metadata"]["uid"]
+        memory = self._memory.setdefault(uid, _Memory())
+        now = self._clock.now()
+        plan = decide(job, self.observe(job), now, self.options)
+        self._pace(job, plan, memory, now)
+        if plan.status is not None and plan.status.get("port"):
+            memory.port = int(plan.status["port"])
+        try:
+            await carry_out(plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations)
+        except PlanFailed as failed:
+            await self._complain(job, memory, failed)
+            raise
+        memory.trouble = ""
+        return plan.after
+
+    def _pace(self, job: Object, plan: Plan, memory: _Memory, now: float) -> None:
+        """Hold a status back that says nothing urgent, and note when it goes out."""
+        if plan.status is None:
+            return
+        old = job.get("status") or {}
+        workers = int((plan.status.get("worker") or {}).get("ready", "0/0").partition("/")[2] or 0)
+        wait = hold_back(old, plan.status, written=memory.written, drifts=memory.drifts, workers=workers, now=now)
+        if wait > 0 and not plan.status_first:
+            plan.status = None
+            plan.after = wait if plan.after is None else min(plan.after, wait)
+            return
+        memory.drifts = memory.drifts + 1 if essence(old) == essence(plan.status) else 0
+        memory.written = now
+
+    async def _complain(self, job: Object, memory: _Memory, failed: PlanFailed) -> None:
+        """A refusal is said on the job itself: at once as an event, and by the next pass in its status."""
+        text = str(failed)
+        if text != memory.trouble:
+            memory.trouble = text
+            await self._recorder.record(job, "FailedCreate", text, type="Warning")
+
+    # What the caches hold
+
+    def observe(self, job: Object) -> Observed:
+        meta = job["metadata"]
+        uid, key = meta["uid"], key_of(job)
+        pods = (view(pod) for pod in self._owned[PODS].cache.by_index("owner", uid))
+        named = {resource: informer.cache.get(key) for resource, informer in self._owned.items() if resource != PODS}
+        ours = {
+            resource: obj
+            for resource, obj in named.items()
+            if obj is not None and (controller_of(obj) or {}).get("uid") == uid
+        }
+        claim = next(iter(_claim_of(job)), None)
+        memory = self._memory.get(uid)
+        return Observed(
+            pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
+            config=ours.get(CONFIGMAPS),
+            service=ours.get(SERVICES),
+            pod_group=named.get(PODGROUPS),
+            claim=self._claims.cache.get(_key(claim)) if claim else None,
+            ports_in_use=self._ports_in_use(uid),
+            trouble=memory.trouble if memory else "",
+        )
+
+    def _ports_in_use(self, uid: str) -> frozenset[int]:
+        if not self.options.shared_network:
+            return frozenset()
+        used = set()
+        for job in self._jobs.cache.list():
+            other = job["metadata"]["uid"]
+            if other == uid or phase_of((job.get("status") or {}).get("phase")) in FINISHED:
+                continue
+            memory = self._memory.get(other)
+            port = (job.get("status") or {}).get("port") or (memory.port if memory else None)
+            if port:
+                used.add(int(port))
+        return frozenset(used)
+
+
+def _by_place(pod: PodView) -> tuple[str, int]:
+    return pod.role, pod.index
+
+
+def _claim_of(job: Object) -> Iterable[str]:
+    ref = (job.get("spec") or {}).get("sampleSetRef")
+    name = ref.get("name") if isinstance(ref, dict) else None
+    return (f"{job['metadata'].get('namespace', '')}/{name}",) if name else ()
+
+
+def _key(text: str) -> Key:
+    namespace, _, name = text.partition("/")
+    return Key(namespace, name)

@@ -1,0 +1,73 @@
+"""The data a job reads: the volume of its sample set, and the nodes that hold each partition of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paddlecloud.api.paddlejob import JobSettings
+from paddlecloud.controllers.paddlejob.observe import Observed
+
+_BY_INDEX = ("worker",)
+"""Roles whose pod i reads partition i."""
+
+
+def missing(settings: JobSettings, observed: Observed) -> str:
+    """What the job still waits for before its pods make sense; empty when the data is there.
+
+    The claim of the sample set's name is what pods mount, so a plain claim that nobody made a SampleSet for will do.
+    """
+    wanted = settings.sample_set
+    if wanted is None:
+        return ""
+    where = f"{wanted.namespace}/{wanted.name}"
+    if observed.sample_set is None and observed.claim is None:
+        return f"SampleSet {where} not found, nor a PersistentVolumeClaim {wanted.name}"
+    if observed.claim is None:
+        return f"PersistentVolumeClaim {wanted.name} of SampleSet {where} does not exist yet"
+    if observed.sample_set is not None and wanted.wait_for != "None":
+        phase = (observed.sample_set.get("status") or {}).get("phase") or "None"
+        if phase not in _GOOD_ENOUGH[wanted.wait_for]:
+            return f"SampleSet {where} is {phase}, waiting for {wanted.wait_for}"
+    return ""
+
+
+_GOOD_ENOUGH = {
+    "Ready": ("Mount", "Syncing", "Ready", "Partial"),
+    "Warm": ("Ready",),
+}
+"""Phases of a SampleSet in which its data can be read at all, and in which all of it is cached."""
+
+
+def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, observed: Observed) -> None:
+    """Add the claim to a pod, and bring pod i to a node that caches partition i.
+
+    Pods beyond the partitions go anywhere and read from afar.
+    """
+    wanted = settings.sample_set
+    if wanted is None:
+        return
+    claim: dict[str, Any] = {"claimName": wanted.name}
+    if wanted.read_only:
+        claim["readOnly"] = True
+    volumes = spec.setdefault("volumes", [])
+    if all(volume.get("name") != wanted.name for volume in volumes):
+        volumes.append({"name": wanted.name, "persistentVolumeClaim": claim})
+    mounts = spec["containers"][0].setdefault("volumeMounts", [])
+    mounts.append({"name": wanted.name, "mountPath": wanted.mount_path, "readOnly": wanted.read_only})
+    label = observed.cache_nodes.get(index) if role in _BY_INDEX else None
+    if label is None:
+        return
+    rule = {"key": label[0], "operator": "In", "values": [label[1]]}
+    affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
+    if wanted.policy == "Preferred":
+        affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(
+            {"weight": 100, "preference": {"matchExpressions": [rule]}}
+        )
+        return
+    required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
+    # Terms are alternatives: the rule must join each of them, or it would widen the user's own choice.
+    terms = required.setdefault("nodeSelectorTerms", [])
+    for term in terms or [{}]:
+        term.setdefault("matchExpressions", []).append(rule)
+        if term not in terms:
+            terms.append(term)

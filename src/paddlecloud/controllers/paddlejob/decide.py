@@ -1,0 +1,255 @@
+"""The whole of the PaddleJob controller's judgement: `decide(job, observed, now)` is pure and says everything to do.
+
+The rules are tried in order and the first that speaks has the word: not ours, being deleted, finished, invalid,
+suspended, succeeded, out of time, failed, resized, and finally: form the gang. Whatever is remembered between passes
+stands in the job's own status, so that any pass can follow any crash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, validate
+from paddlecloud.api.paddlejob.status import Failure as FailureRecord
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.controllers.paddlejob import data, failure, finish, form, status
+from paddlecloud.controllers.paddlejob.case import Case, Options
+from paddlecloud.controllers.paddlejob.observe import Observed
+from paddlecloud.kube.clock import parse_rfc3339, rfc3339
+from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
+from paddlecloud.kube.resource import PODGROUPS, Object
+
+INVALID = "InvalidSpec"
+
+
+def decide(job: Object, observed: Observed, now: float, options: Options | None = None) -> Plan:
+    """Everything to be done for `job` now. An empty plan means: as it should be."""
+    options = options or Options()
+    try:
+        parsed = decode(job)
+    except DecodeError as error:
+        return _reject(job, PaddleJobStatus(), [str(error)], now)
+    settings, warnings = normalise(parsed)
+    case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options)
+    if settings.managed_by not in ("", options.controller_name):
+        return Plan()
+    if job["metadata"].get("deletionTimestamp"):
+        return Plan()  # the garbage collector takes everything the job owns
+    if case.phase in status.FINISHED and not _repaired(case):
+        return _after_the_end(case)
+    if problems := [str(problem) for problem in validate(parsed)]:
+        return _reject(job, case.old, problems, now)
+    if settings.suspend:
+        return _suspend(case)
+    for rule in (_success, _deadline, _failure, _resize):
+        if (plan := rule(case)) is not None:
+            return plan
+    return _form(case, warnings)
+
+
+# Rules, in the order they are tried
+
+
+def _repaired(case: Case) -> bool:
+    """An invalid job created nothing, so it may begin when its spec has changed."""
+    return (
+        case.phase == "Failed"
+        and case.old.reason == INVALID
+        and case.old.observed_generation != case.job["metadata"].get("generation")
+    )
+
+
+def _reject(job: Object, old: PaddleJobStatus, problems: list[str], now: float) -> Plan:
+    """Say what is wrong, create nothing."""
+    text = "; ".join(problems)
+    new = status.with_condition(old, "Valid", "False", reason=INVALID, message=text, now=now)
+    new = status.in_phase(
+        new, "Failed", now=now, reason=INVALID, message=text, generation=job["metadata"].get("generation")
+    )
+    written = status.finish(new, job.get("status") or {}, now=now)
+    events = [PlannedEvent(INVALID, text, type="Warning")] if written else []
+    return Plan(status=written, events=events)
+
+
+def _after_the_end(case: Case) -> Plan:
+    plan = Plan()
+    finish.clean_up(case, plan, case.phase)
+    finish.expire(case, plan)
+    return plan
+
+
+def _suspend(case: Case) -> Plan:
+    """Take the gang down and keep it down. The generation moves on, so that nothing of this life meets the next."""
+    plan = Plan()
+    new = case.old
+    if case.phase != "Suspended":
+        plan.status_first = True
+        plan.events.append(PlannedEvent("Suspended", "the job is suspended: its pods are removed"))
+        new = msgspec.structs.replace(new, generation=case.generation + 1)
+    form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
+    if (group := case.observed.pod_group) is not None and form.is_ours(case, group):
+        plan.delete.append(Delete(PODGROUPS, case.settings.name, case.settings.namespace, uid=finish.uid_of(group)))
+    new = status.with_counts(new, case.settings, ())
+    new = status.with_condition(new, "Created", "False", reason="Suspended", now=case.now)
+    return _conclude(case, plan, new, "Suspended", reason="Suspended", message="spec.suspend is true")
+
+
+def _success(case: Case) -> Plan | None:
+    """The workers decide, or all roles where that was asked for or there are no workers."""
+    worker = case.settings.role("worker")
+    deciding = case.settings.roles
+    if worker is not None and worker.replicas and case.settings.success_policy == "Workers":
+        deciding = (worker,)
+    members = [(role.name, index) for role in deciding for index in range(role.replicas)]
+    done = all(member in case.current and case.current[member].state == "succeeded" for member in members)
+    if not members or not done:
+        return None
+    text = f"all {len(members)} {'workers' if len(deciding) < len(case.settings.roles) else 'pods'} succeeded"
+    plan = Plan(status_first=True, events=[PlannedEvent("Completed", text)])
+    finish.clean_up(case, plan, "Completed")
+    new = status.with_counts(case.old, case.settings, tuple(case.current.values()))
+    return _conclude(case, plan, new, "Completed", reason="Completed", message=text)
+
+
+def _deadline(case: Case) -> Plan | None:
+    """Active for too long, or not scheduled for too long."""
+    created = status.condition(case.old, "Created")
+    if created is None or created.status != "True" or not created.last_transition_time:
+        return None
+    age = case.now - parse_rfc3339(created.last_transition_time)
+    limit = case.settings.active_deadline_seconds
+    if limit is not None and age >= limit:
+        return _fail(case, "DeadlineExceeded", f"the job was active for more than {limit} seconds")
+    limit = case.settings.scheduling.timeout_seconds
+    unscheduled = [pod.name for pod in case.current.values() if not pod.node] or case.missing
+    if limit is not None and age >= limit and case.phase in status.FORMING and unscheduled:
+        text = f"{len(unscheduled)} pods were not scheduled within {limit} seconds: {form.awaited(case)}"
+        return _fail(case, "ScheduleTimeout", text)
+    return None
+
+
+def _failure(case: Case) -> Plan | None:
+    """Restart the gang or fail the job, once per generation however many ranks fall over each other."""
+    missing = case.missing if case.formed and not case.resized else ()
+    found = [*failure.failures(case.current.values()), *failure.lost(case.settings, missing)]
+    if not found:
+        return None
+    first = found[0]
+    verdict = failure.judge(
+        case.settings, first, restarts=case.old.restarts or 0, disruptions=case.old.disruptions or 0
+    )
+    old = _with_record(case, first, verdict.action)
+    if verdict.action == "Fail":
+        return _fail(replace(case, old=old), verdict.reason, first.describe())
+    counted = verdict.action == "Restart"
+    restarts = (old.restarts or 0) + (1 if counted and not first.is_disruption else 0)
+    disruptions = (old.disruptions or 0) + (1 if counted and first.is_disruption else 0)
+    new = msgspec.structs.replace(
+        old, generation=case.generation + 1, restarts=restarts or None, disruptions=disruptions or None
+    )
+    of = f" {restarts} of {case.settings.backoff_limit}" if counted and not first.is_disruption else ""
+    text = f"{first.describe()}; restart{of} of all {case.settings.total} pods"
+    plan = Plan(status_first=True, events=[PlannedEvent("Restarting", text, type="Warning")])
+    form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
+    new = status.with_counts(new, case.settings, ())
+    return _conclude(case, plan, new, "Restarting", reason=verdict.reason, message=text)
+
+
+def _resize(case: Case) -> Plan | None:
+    """Other numbers of pods than the gang was formed with: form it anew, from its checkpoint."""
+    if not case.resized:
+        return None
+    text = f"the job is formed anew with {case.replicas.replace(',', ', ')}"
+    new = msgspec.structs.replace(case.old, generation=case.generation + 1)
+    plan = Plan(status_first=True, events=[PlannedEvent("Scaling", text)])
+    form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
+    new = status.with_counts(new, case.settings, ())
+    return _conclude(case, plan, new, "Scaling", reason="Scaling", message=text)
+
+
+def _form(case: Case, warnings: list[str]) -> Plan:
+    """Make what is missing, and say how far it is."""
+    plan = Plan()
+    new, waiting = case.old, ""
+    if case.observed.blockers:
+        waiting = f"{', '.join(case.observed.blockers)} exists and is not ours: rename the job or delete it"
+    elif case.port is None:
+        waiting = "no free block of ports: wait for another job to end"
+        form.look_again(plan, 10.0)
+    elif case.settings.sample_set is not None and (waiting := data.missing(case.settings, case.observed)):
+        new = status.with_condition(new, "DataReady", "False", reason="Waiting", message=waiting, now=case.now)
+    elif not form.clear_stale(case, plan):
+        if case.settings.sample_set is not None:
+            new = status.with_condition(new, "DataReady", "True", reason="Ready", now=case.now)
+        new, waiting = _create(case, plan, new, case.port)
+    if warnings and case.old.phase is None:
+        plan.events.append(PlannedEvent("Guessed", "; ".join(warnings), type="Warning"))
+    new = msgspec.structs.replace(new, generation=case.generation, port=case.port)
+    pods = tuple(case.current.values())
+    reforming = case.generation > 0 and case.phase in ("Restarting", "Scaling")
+    phase = status.phase_while_forming(case.settings, pods, case.phase, reforming=reforming)
+    new = status.with_counts(new, case.settings, pods)
+    if phase == "Running":
+        return _conclude(case, plan, new, phase, reason="Running")
+    reason = (case.old.reason or phase) if reforming else phase
+    message = case.observed.trouble or waiting or form.awaited(case)
+    return _conclude(case, plan, new, phase, reason=reason, message=message)
+
+
+def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[PaddleJobStatus, str]:
+    waiting = ""
+    if case.missing:
+        waiting = form.ensure_gang(case, plan)
+        if not waiting and (pause := form.restart_delay(case)):
+            waiting = f"the next restart is due in {pause:.0f} seconds"
+            form.look_again(plan, pause)
+        if not waiting:
+            form.ensure_pods(case, plan, port)
+    else:
+        form.ensure_config(case, plan, port)
+    _watch_the_clock(case, plan)
+    return status.with_condition(new, "Created", "True", reason="Created", now=case.now), waiting
+
+
+def _watch_the_clock(case: Case, plan: Plan) -> None:
+    """Come back when a deadline is due."""
+    limits = (case.settings.active_deadline_seconds, case.settings.scheduling.timeout_seconds)
+    created = status.condition(case.old, "Created")
+    since = parse_rfc3339(created.last_transition_time) if created and created.last_transition_time else case.now
+    for limit in limits:
+        if limit is not None and since + limit > case.now:
+            form.look_again(plan, since + limit - case.now)
+
+
+# Helpers
+
+
+def _fail(case: Case, reason: str, text: str) -> Plan:
+    plan = Plan(status_first=True, events=[PlannedEvent("Failed", f"{reason}: {text}", type="Warning")])
+    finish.clean_up(case, plan, "Failed")
+    new = status.with_counts(case.old, case.settings, tuple(case.current.values()))
+    return _conclude(case, plan, new, "Failed", reason=reason, message=text)
+
+
+def _with_record(case: Case, first: failure.Failure, action: str) -> PaddleJobStatus:
+    record = FailureRecord(
+        time=rfc3339(case.now),
+        pod=first.pod,
+        node=first.node or None,
+        failure_class=first.kind,
+        exit_code=first.exit_code,
+        message=first.message or None,
+        action=action,
+    )
+    kept = [*(case.old.failures or ()), record][-status.FAILURES_KEPT :]
+    return msgspec.structs.replace(case.old, failures=kept)
+
+
+def _conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
+    new = status.in_phase(
+        new, phase, now=case.now, reason=reason, message=message, generation=case.job["metadata"].get("generation")
+    )
+    plan.status = status.finish(new, case.job.get("status") or {}, now=case.now)
+    return plan

@@ -1,0 +1,204 @@
+"""Why a pod failed, and what is to be done about it.
+
+A failure has a class that a person understands and a rule can match. Some classes are nobody's fault: a lost node, an
+eviction, a preemption. Those restart the job on a budget of their own, so that a busy cluster cannot use up the
+restarts meant for the program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from paddlecloud.api.paddlejob import JobSettings
+from paddlecloud.controllers.paddlejob.observe import PodView, first_container, waiting_reason
+
+Action = Literal["Restart", "Fail", "Ignore"]
+
+DISRUPTIONS = frozenset({"Evicted", "Preempted", "NodeLost", "Deleted", "Rejected"})
+DISRUPTION_LIMIT = 20
+"""Restarts after disruptions; a job that is disrupted this often is in the wrong place."""
+
+MESSAGE_LIMIT = 800
+"""Characters of a failure's text kept in the status: the end of a traceback fits."""
+
+_POD_REASONS = {
+    "Evicted": "Evicted",
+    "Preempting": "Preempted",
+    "Preempted": "Preempted",
+    "NodeLost": "NodeLost",
+    "NodeShutdown": "NodeLost",
+    "Shutdown": "NodeLost",
+    "Terminated": "NodeLost",
+    "DeadlineExceeded": "Deadline",
+    "UnexpectedAdmissionError": "Rejected",
+    "NodeAffinity": "Rejected",
+    "OutOfcpu": "Rejected",
+    "OutOfmemory": "Rejected",
+    "OutOfpods": "Rejected",
+}
+_DISRUPTION_REASONS = {
+    "PreemptionByScheduler": "Preempted",
+    "EvictionByEvictionAPI": "Evicted",
+    "TerminationByKubelet": "Evicted",
+    "DeletionByTaintManager": "NodeLost",
+    "DeletionByPodGC": "NodeLost",
+}
+_CONTAINER_REASONS = {
+    "OOMKilled": "OOM",
+    "ContainerCannotRun": "StartError",
+    "StartError": "StartError",
+}
+_HOPELESS_IMAGES = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+
+_TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("DiskFull", re.compile(r"No space left on device|Disk quota exceeded")),
+    ("OOM", re.compile(r"\bMemoryError\b|std::bad_alloc|[Cc]annot allocate memory|out of memory", re.IGNORECASE)),
+    (
+        "RendezvousTimeout",
+        re.compile(r"(rendezvous|tcp ?store|gloo|connect\w*|peer\w*)[^\n]{0,120}\b(timed? ?out)\b", re.IGNORECASE),
+    ),
+    ("PeerLost", re.compile(r"Connection (reset|closed) by (peer|remote)|SIGABRT", re.IGNORECASE)),
+)
+"""Classes told by the last lines of output, tried in order; everything else is the program's own error."""
+
+
+class Failure(NamedTuple):
+    pod: str
+    role: str
+    node: str
+    kind: str
+    reason: str
+    exit_code: int | None
+    message: str
+    finished: str
+
+    @property
+    def is_disruption(self) -> bool:
+        return self.kind in DISRUPTIONS
+
+    def describe(self) -> str:
+        """One line: `train-worker-1 failed: UserError (exit code 1)`."""
+        code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
+        last = self.message.strip().splitlines()[-1:] or [""]
+        return f"{self.pod} failed: {self.kind}{code}" + (f": {last[0][:200]}" if last[0] else "")
+
+
+class Judgement(NamedTuple):
+    action: Action
+    reason: str
+    """Why, in a word for programs: BackoffLimitExceeded, DisruptionLimitExceeded, or the failure's class."""
+
+
+def failures(pods: Iterable[PodView]) -> list[Failure]:
+    """Failures among pods, the likely cause first: who ended first, and consequences after causes."""
+    found = [failure for pod in pods if (failure := classify(pod)) is not None]
+    return sorted(found, key=lambda f: (f.kind == "PeerLost", f.finished or "~", f.pod))
+
+
+def classify(pod: PodView) -> Failure | None:
+    """What is wrong with a pod, or None while it may still do its work."""
+    if pod.state == "failed":
+        return _of_ended(pod)
+    if pod.deleting and pod.state != "succeeded":
+        return _failure(pod, _disruption(pod) or "Deleted", "Deleted", message="the pod was deleted")
+    if pod.state == "unknown":
+        return _failure(pod, "NodeLost", "NodeLost", message=f"node {pod.node} does not answer")
+    reason, message = waiting_reason(pod)
+    if reason in _HOPELESS_IMAGES:
+        return _failure(pod, "Image", reason, message=message)
+    return None
+
+
+def lost(settings: JobSettings, missing: Iterable[tuple[str, int]]) -> list[Failure]:
+    """Members that vanished without a trace."""
+    return [
+        Failure(f"{settings.name}-{role}-{index}", role, "", "Deleted", "Deleted", None, "the pod is gone", "")
+        for role, index in missing
+    ]
+
+
+def _of_ended(pod: PodView) -> Failure:
+    status = pod.status
+    reason = str(status.get("reason") or "")
+    ended: dict[str, Any] = (first_container(pod).get("state") or {}).get("terminated") or {}
+    text = str(ended.get("message") or status.get("message") or "")
+    code = ended.get("exitCode")
+    kind = (
+        _disruption(pod)
+        or _POD_REASONS.get(reason)
+        or _CONTAINER_REASONS.get(str(ended.get("reason") or ""))
+        or next((name for name, pattern in _TEXTS if pattern.search(text)), None)
+        or ("PeerLost" if code == 134 else "Killed" if code == 137 else "UserError")
+    )
+    return Failure(
+        pod=pod.name,
+        role=pod.role,
+        node=pod.node,
+        kind=kind,
+        reason=reason or str(ended.get("reason") or "Error"),
+        exit_code=code,
+        message=text[-MESSAGE_LIMIT:],
+        finished=str(ended.get("finishedAt") or ""),
+    )
+
+
+def _disruption(pod: PodView) -> str | None:
+    for condition in pod.status.get("conditions") or ():
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return _DISRUPTION_REASONS.get(str(condition.get("reason")), "Evicted")
+    return None
+
+
+def _failure(pod: PodView, kind: str, reason: str, *, message: str) -> Failure:
+    return Failure(pod.name, pod.role, pod.node, kind, reason, None, message, "")
+
+
+def judge(settings: JobSettings, failure: Failure, *, restarts: int, disruptions: int) -> Judgement:
+    """The first rule that matches decides; then the kind of failure; then the role's restart policy and the budget."""
+    for rule in settings.failure_rules:
+        if _matches(rule, failure):
+            if rule.action == "Restart":
+                return _within_budget(settings, failure, restarts)
+            return Judgement(rule.action, failure.kind)
+    if failure.kind == "Image":
+        return Judgement("Fail", "Image")
+    if failure.is_disruption:
+        if disruptions < DISRUPTION_LIMIT:
+            return Judgement("Restart", failure.kind)
+        return Judgement("Fail", "DisruptionLimitExceeded")
+    if not _policy_restarts(settings, failure):
+        return Judgement("Fail", failure.kind)
+    return _within_budget(settings, failure, restarts)
+
+
+def _within_budget(settings: JobSettings, failure: Failure, restarts: int) -> Judgement:
+    if restarts < settings.backoff_limit:
+        return Judgement("Restart", failure.kind)
+    return Judgement("Fail", "BackoffLimitExceeded" if settings.backoff_limit else failure.kind)
+
+
+def _policy_restarts(settings: JobSettings, failure: Failure) -> bool:
+    role = settings.role(failure.role)
+    policy = role.restart_policy if role else "OnFailure"
+    if policy == "ExitCode":
+        return failure.exit_code is not None and failure.exit_code >= 128
+    if policy == "Never":
+        # Where every template says Never, a limit above zero was written on purpose and means restarts by the job.
+        return settings.backoff_limit > 0 and all(r.restart_policy == "Never" for r in settings.roles)
+    return True
+
+
+def _matches(rule: Any, failure: Failure) -> bool:
+    if rule.roles is not None and failure.role not in rule.roles:
+        return False
+    if rule.exit_codes is not None and not _in_ranges(failure.exit_code, rule.exit_codes):
+        return False
+    if rule.reasons is not None and not rule.reasons & {failure.reason, failure.kind}:
+        return False
+    return rule.message_pattern is None or re.search(rule.message_pattern, failure.message) is not None
+
+
+def _in_ranges(code: int | None, ranges: Sequence[tuple[int, int]]) -> bool:
+    return code is not None and any(low <= code <= high for low, high in ranges)

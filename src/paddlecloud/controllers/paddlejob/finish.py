@@ -1,0 +1,62 @@
+"""After the end: which pods go, which stay, and when the job itself is forgotten.
+
+A finished job never creates anything. Pods that are kept but still run are ended through their own deadline, which
+keeps object and logs; parameter servers, for one, never exit by themselves.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.controllers.paddlejob.case import Case
+from paddlecloud.controllers.paddlejob.form import is_ours, look_again, patch
+from paddlecloud.controllers.paddlejob.observe import PodView
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.plan import Delete, Plan
+from paddlecloud.kube.resource import PADDLEJOBS, PODGROUPS, PODS, SERVICES, Object
+
+CLEANED: dict[str, frozenset[str]] = {
+    "Always": frozenset({"Completed", "Failed"}),
+    "OnCompletion": frozenset({"Completed"}),
+    "OnFailure": frozenset({"Failed"}),
+    "Running": frozenset(),
+    "Never": frozenset(),
+}
+"""cleanPodPolicy: the phases in which all pods are deleted. `Running` deletes only those that have not ended."""
+
+
+def clean_up(case: Case, plan: Plan, phase: str) -> None:
+    settings = case.settings
+    everything = phase in CLEANED[settings.clean_pod_policy]
+    for pod in case.observed.pods:
+        if pod.deleting:
+            continue
+        never_started = not pod.ended and not pod.node
+        if everything or never_started or (settings.clean_pod_policy == "Running" and not pod.ended):
+            plan.delete.append(Delete(PODS, pod.name, settings.namespace, uid=pod.uid))
+        elif not pod.ended and not _ending(pod):
+            plan.patch.append(patch(PODS, pod.raw, {"spec": {"activeDeadlineSeconds": 1}}))
+    if everything and case.observed.service is not None:
+        plan.delete.append(Delete(SERVICES, settings.name, settings.namespace, uid=uid_of(case.observed.service)))
+    group = case.observed.pod_group
+    if group is not None and is_ours(case, group):
+        plan.delete.append(Delete(PODGROUPS, settings.name, settings.namespace, uid=uid_of(group)))
+
+
+def uid_of(obj: Object) -> str:
+    return str(obj["metadata"].get("uid", ""))
+
+
+def _ending(pod: PodView) -> bool:
+    return pod.spec.get("activeDeadlineSeconds") == 1
+
+
+def expire(case: Case, plan: Plan) -> None:
+    """Delete the job when its time after the end is over."""
+    ttl, ended = case.settings.ttl_seconds_after_finished, case.old.completion_time
+    if ttl is None or not ended:
+        return
+    left = parse_rfc3339(ended) + ttl - case.now
+    if left > 0:
+        look_again(plan, left)
+        return
+    meta = case.job["metadata"]
+    plan.delete.append(Delete(PADDLEJOBS, meta["name"], meta["namespace"], uid=meta["uid"]))

@@ -1,0 +1,197 @@
+"""Bringing a generation of the gang into being: its group, service, pods and configuration.
+
+Everything that can be made is made in one pass. Pods are created together and hold their places; their programs start
+together, when the ConfigMap that names all addresses exists (`env.gates`).
+"""
+
+from __future__ import annotations
+
+from paddlecloud.controllers.paddlejob import data, env, gang, names, objects
+from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
+from paddlecloud.controllers.paddlejob.observe import PodView, unschedulable, waiting_reason
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
+from paddlecloud.kube.resource import CONFIGMAPS, PODGROUPS, PODS, Object, Resource, controller_of
+
+GANG_GRACE = 3
+"""Seconds a pod gets when the gang is torn down: its peers are gone, there is nothing left to finish."""
+
+FORCE_AFTER = 30.0
+"""Seconds after its grace period at which a pod that does not go is removed by force: its node is not coming back."""
+
+BACKOFF_BASE, BACKOFF_CAP = 2.0, 60.0
+
+
+def clear_stale(case: Case, plan: Plan) -> bool:
+    """Delete pods that no longer belong; True while some are still there, because their names are needed again."""
+    for pod in case.stale:
+        if not pod.deleting:
+            plan.delete.append(_delete(case, pod, grace=GANG_GRACE))
+            continue
+        due = (pod.deletion_due or case.now) + FORCE_AFTER
+        if case.now >= due:
+            plan.delete.append(_delete(case, pod, grace=0))
+        else:
+            look_again(plan, due - case.now)
+    return bool(case.stale)
+
+
+def _delete(case: Case, pod: PodView, *, grace: int) -> Delete:
+    return Delete(PODS, pod.name, case.settings.namespace, uid=pod.uid, grace_period=grace)
+
+
+def patch(resource: Resource, seen: Object, change: Object) -> Patch:
+    """A patch of an object as it was seen; the next decision waits until the cache shows it."""
+    meta = seen["metadata"]
+    return Patch(resource, meta["name"], meta["namespace"], change, seen=meta.get("resourceVersion"))
+
+
+def look_again(plan: Plan, seconds: float) -> None:
+    plan.after = seconds if plan.after is None else min(plan.after, seconds)
+
+
+def restart_delay(case: Case) -> float:
+    """Seconds until the next generation may be created: none after the first failure, doubling from two."""
+    restarts = case.old.restarts or 0
+    failures = case.old.failures or []
+    if restarts < 2 or not failures or not failures[-1].time:
+        return 0.0
+    pause = min(BACKOFF_CAP, BACKOFF_BASE * 2.0 ** (restarts - 2))
+    return max(0.0, parse_rfc3339(failures[-1].time) + pause - case.now)
+
+
+def ensure_gang(case: Case, plan: Plan) -> str:
+    """The PodGroup, created or kept in step; what is awaited from it, empty when pods may be created."""
+    settings, group = case.settings, case.observed.pod_group
+    if not gang.wanted(settings):
+        return ""
+    if group is None:
+        age = case.now - parse_rfc3339(case.job["metadata"]["creationTimestamp"])
+        if not settings.scheduling.requested and age < gang.WAIT_FOR_USERS:
+            look_again(plan, gang.WAIT_FOR_USERS - age)
+            return f"waiting for a PodGroup {settings.name} made by the user"
+        meta = objects.metadata(case.job, settings.name, labels={names.JOB: settings.name})
+        plan.create.append(gang.build(meta, settings))
+        return "waiting for the PodGroup to be queued"
+    if is_ours(case, group):
+        changes = merge_diff(group.get("spec") or {}, gang.spec_of(settings))
+        changes = {field: value for field, value in changes.items() if value is not None}
+        if changes:
+            plan.patch.append(patch(PODGROUPS, group, {"spec": changes}))
+    phase = (group.get("status") or {}).get("phase") or "Pending"
+    return f"waiting for the PodGroup to be queued: {gang_message(group)}" if phase == "Pending" else ""
+
+
+def gang_message(group: Object) -> str:
+    """What the scheduler last said about the group."""
+    conditions = (group.get("status") or {}).get("conditions") or ()
+    said = [str(c.get("message") or c.get("reason") or "") for c in conditions if c.get("status") == "True"]
+    return said[-1] if said else "the scheduler has not taken it up yet"
+
+
+def is_ours(case: Case, obj: Object) -> bool:
+    owner = controller_of(obj)
+    return owner is not None and owner.get("uid") == case.job["metadata"]["uid"]
+
+
+def ensure_pods(case: Case, plan: Plan, port: int) -> None:
+    """All missing pods at once, and the Service that names them; one event for the batch."""
+    settings = case.settings
+    if settings.intranet == "Service" and case.observed.service is None:
+        plan.create.append(objects.build_service(case.job, settings, port=port))
+    made: dict[str, int] = {}
+    for role in settings.roles:
+        for index in range(role.replicas):
+            if (role.name, index) not in case.current:
+                pod = objects.build_pod(
+                    case.job,
+                    settings,
+                    role,
+                    index,
+                    generation=case.generation,
+                    port=port,
+                    observed=case.observed,
+                )
+                plan.create.append(pod)
+                made[role.name] = made.get(role.name, 0) + 1
+    if made:
+        parts = ", ".join(f"{number} {role}" for role, number in made.items())
+        plan.events.append(PlannedEvent("Created", f"created {sum(made.values())} pods ({parts})"))
+
+
+def ensure_config(case: Case, plan: Plan, port: int) -> None:
+    """The ConfigMap, as soon as every pod has an address; later, where workers wait for it, that the servers listen."""
+    hosts = {role.name: [""] * role.replicas for role in case.settings.roles}
+    for (role, index), pod in case.current.items():
+        hosts[role][index] = case.host(pod)
+    if not all(all(entries) for entries in hosts.values()):
+        return
+    wanted = objects.build_config(case.job, case.settings, hosts, generation=case.generation, port=port)
+    if env.holds_workers(case.settings) and _servers_listen(case):
+        wanted["data"][env.servers_ready_key(case.generation)] = "1"
+    existing = case.observed.config
+    content = merge_diff((existing or {}).get("data") or {}, wanted["data"])
+    annotations = {REPLICAS: case.replicas, WRITTEN: f"{case.now:.3f}"}
+    if existing is None:
+        wanted["metadata"]["annotations"] = annotations
+        plan.create.append(wanted)
+    elif content:
+        change = {"metadata": {"annotations": annotations}, "data": content}
+        plan.patch.append(patch(CONFIGMAPS, existing, change))
+    else:
+        _nudge(case, plan, existing)
+
+
+def _servers_listen(case: Case) -> bool:
+    """Said once per generation: a server that is unready for a moment later does not take the word back."""
+    told = (case.observed.config or {}).get("data") or {}
+    if env.servers_ready_key(case.generation) in told:
+        return True
+    servers = [pod for pod in case.current.values() if pod.role == "ps"]
+    return all(pod.state in ("running", "succeeded") for pod in servers)
+
+
+def _nudge(case: Case, plan: Plan, config: Object) -> None:
+    """Touch pods whose kubelet has not noticed the ConfigMap: Kubernetes' own looks again only after ten seconds or so.
+
+    The embedded kubelet watches what its pods wait for, so nothing is left to touch there.
+    """
+    written = float((config["metadata"].get("annotations") or {}).get(WRITTEN) or 0)
+    late = [pod for pod in case.current.values() if _waits_for_config(case, pod, config)]
+    if not late:
+        return
+    due = written + case.options.nudge_after - case.now
+    if due > 0:
+        look_again(plan, due)
+        return
+    for pod in late:
+        change = {"metadata": {"annotations": {names.NUDGED: f"{written:.3f}"}}}
+        plan.patch.append(patch(PODS, pod.raw, change))
+
+
+def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
+    if waiting_reason(pod)[0] != "CreateContainerConfigError":
+        return False
+    told = (config["metadata"].get("annotations") or {}).get(WRITTEN)
+    if (pod.raw["metadata"].get("annotations") or {}).get(names.NUDGED) == f"{float(told or 0):.3f}":
+        return False  # touched since the last change
+    keys = config.get("data") or {}
+    return all(entry["name"] in keys for entry in env.gates(case.settings, pod.role, case.generation))
+
+
+def awaited(case: Case) -> str:
+    """One sentence about what a job that is not running yet waits for."""
+    for pod in sorted(case.current.values(), key=lambda pod: pod.name):
+        if pod.state == "pending" and (said := unschedulable(pod)):
+            return f"{pod.name} is not scheduled: {said}"
+        reason, message = waiting_reason(pod)
+        if reason not in ("", "ContainerCreating", "PodInitializing", "CreateContainerConfigError"):
+            return f"{pod.name}: {reason}" + (f": {message}" if message else "")
+    if missing := data.missing(case.settings, case.observed):
+        return missing
+    unaddressed = [pod.name for pod in case.current.values() if not pod.ip]
+    if case.missing or unaddressed:
+        return f"waiting for the addresses of {len(case.missing) + len(unaddressed)} of {case.settings.total} pods"
+    if env.holds_workers(case.settings) and not _servers_listen(case):
+        return "workers wait for the parameter servers to listen"
+    return "containers are starting"

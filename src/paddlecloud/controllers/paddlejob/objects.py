@@ -1,0 +1,166 @@
+"""The objects a PaddleJob is made of, as pure functions of what was asked for.
+
+Pods, the ConfigMap that tells them about each other, and the headless Service of `intranet: Service`. The gang's
+PodGroup has a file of its own (`gang`), and so has the data volume (`data`).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from paddlecloud.api.paddlejob import JobSettings, RoleSettings
+from paddlecloud.controllers.paddlejob import data, env, gang, names, ports
+from paddlecloud.controllers.paddlejob.observe import Observed
+from paddlecloud.kube.resource import Object
+
+NODE_LOSS_SECONDS = 30
+"""How long a pod may sit on a node that is away. Kubernetes' default of five minutes would idle the whole gang."""
+
+_AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+def owner_reference(job: Object) -> Object:
+    meta = job["metadata"]
+    return {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def metadata(job: Object, name: str, *, labels: dict[str, str]) -> Object:
+    return {
+        "name": name,
+        "namespace": job["metadata"]["namespace"],
+        "labels": labels,
+        "ownerReferences": [owner_reference(job)],
+    }
+
+
+def build_pod(
+    job: Object,
+    settings: JobSettings,
+    role: RoleSettings,
+    index: int,
+    *,
+    generation: int,
+    port: int,
+    observed: Observed,
+) -> Object:
+    """One pod: the template, and what makes it a rank of this job. The first container is the training program."""
+    template = copy.deepcopy(role.template)
+    spec: dict[str, Any] = template.get("spec") or {}
+    name = names.pod_name(settings.name, role.name, index)
+    written = template.get("metadata") or {}
+    meta = metadata(
+        job, name, labels={**(written.get("labels") or {}), **_labels(settings, role.name, index, generation)}
+    )
+    meta["annotations"] = {
+        names.NO_SIDECAR: "false",  # a proxy in between breaks rendezvous, and a pod with one never completes
+        **(written.get("annotations") or {}),
+        names.RESOURCE: role.name,
+        names.PORT: str(port),
+    }
+    if written.get("finalizers"):
+        meta["finalizers"] = written["finalizers"]
+    spec["hostname"] = name
+    if settings.intranet == "Service":
+        spec["subdomain"] = settings.name
+    spec["restartPolicy"] = _restart_policy(settings, role)
+    if not spec.get("hostPID"):
+        # Paddle as process 1 survives its own abort when a peer is lost, and the pod would run on for ever.
+        spec.setdefault("shareProcessNamespace", True)
+    _tolerate_node_loss(spec)
+    _prepare_container(spec["containers"][0], settings, role, index, generation=generation, port=port)
+    if settings.intranet == "Host":
+        _use_host_network(spec, port)
+    data.mount(spec, settings, role.name, index, observed)
+    gang.enroll(meta, spec, settings)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def build_config(job: Object, settings: JobSettings, hosts: env.Hosts, *, generation: int, port: int) -> Object:
+    meta = metadata(job, settings.name, labels={names.RESOURCE_NAME: settings.name, names.JOB: settings.name})
+    content = env.shared(settings, hosts, port=port)
+    content[env.generation_key(generation)] = str(generation)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": content}
+
+
+def build_service(job: Object, settings: JobSettings, *, port: int) -> Object:
+    """One headless Service for the whole job: `<pod>.<job>` is a pod's name for life, whatever address it has.
+
+    Unready pods are published too: ranks find each other before anyone is ready.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(job, settings.name, labels={names.RESOURCE_NAME: settings.name, names.JOB: settings.name}),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {names.JOB: settings.name},
+            "ports": [{"name": f"p-{i}", "port": port + i, "targetPort": port + i} for i in range(ports.BLOCK)],
+        },
+    }
+
+
+def _labels(settings: JobSettings, role: str, index: int, generation: int) -> dict[str, str]:
+    labels = {
+        names.RESOURCE_NAME: names.pod_name(settings.name, role, index),
+        names.RESOURCE_TYPE: role,
+        names.JOB: settings.name,
+        names.ROLE: role,
+        names.INDEX: str(index),
+        names.GENERATION: str(generation),
+    }
+    return labels | {alias: labels[key] for alias, key in names.KUBEFLOW_LABELS.items()}
+
+
+def _restart_policy(settings: JobSettings, role: RoleSettings) -> str:
+    """Who restarts: the controller, all ranks together; or, when only the failed pod shall return, its kubelet."""
+    return "OnFailure" if settings.restart_scope == "Pod" and role.restart_policy != "Never" else "Never"
+
+
+def _prepare_container(
+    container: dict[str, Any],
+    settings: JobSettings,
+    role: RoleSettings,
+    index: int,
+    *,
+    generation: int,
+    port: int,
+) -> None:
+    container["env"] = [
+        *env.own(settings, role.name, index, port=port, container=container),
+        *env.gates(settings, role.name, generation),
+    ]
+    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status
+    container["envFrom"] = [*(container.get("envFrom") or ()), {"configMapRef": {"name": settings.name}}]
+    if role.name == "ps" and env.holds_workers(settings):
+        # A server is ready when its port accepts; that is what lets the workers go.
+        container.setdefault("readinessProbe", {"tcpSocket": {"port": port}, "periodSeconds": 1})
+
+
+def _use_host_network(spec: dict[str, Any], port: int) -> None:
+    """The declared port makes the scheduler keep two ranks off one machine, where they would fight for it."""
+    spec["hostNetwork"] = True
+    spec.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
+    declared = spec["containers"][0].setdefault("ports", [])
+    if all(entry.get("containerPort") != port for entry in declared):
+        declared.append({"name": "paddle", "containerPort": port, "hostPort": port})
+
+
+def _tolerate_node_loss(spec: dict[str, Any]) -> None:
+    tolerations = spec.setdefault("tolerations", [])
+    known = {entry.get("key") for entry in tolerations}
+    if None in known:
+        return  # the template tolerates everything
+    tolerations.extend(
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": NODE_LOSS_SECONDS}
+        for key in _AWAY
+        if key not in known
+    )

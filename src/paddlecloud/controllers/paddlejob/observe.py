@@ -1,0 +1,143 @@
+"""What the caches hold about one job, in the words the decision needs.
+
+Nothing here decides. A `PodView` reads a pod once and answers the questions the rest of the controller asks of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from paddlecloud.controllers.paddlejob import names
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.resource import Object
+
+State = Literal["pending", "starting", "running", "succeeded", "failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    raw: Object
+    name: str
+    uid: str
+    role: str
+    index: int
+    generation: int
+    state: State
+    ip: str
+    node: str
+    deleting: bool
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ("succeeded", "failed")
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return dict(self.raw.get("spec") or {})
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return dict(self.raw.get("status") or {})
+
+    @property
+    def deletion_due(self) -> float | None:
+        """When the grace period of a deleted pod is over."""
+        text = self.raw["metadata"].get("deletionTimestamp")
+        return parse_rfc3339(text) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything owned by the job (by uid, so nothing of an earlier job of that name) and what it refers to."""
+
+    pods: tuple[PodView, ...] = ()
+    config: Object | None = None
+    service: Object | None = None
+    pod_group: Object | None = None
+    """The PodGroup of the job's name, whoever made it."""
+    claim: Object | None = None
+    """The PersistentVolumeClaim that `sampleSetRef` names, in the job's namespace."""
+    sample_set: Object | None = None
+    cache_nodes: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Node label (key, value) of the nodes that cache partition i of the sample set."""
+    blockers: tuple[str, ...] = ()
+    """Objects of the names we need that belong to somebody else, as `kind/name`."""
+    ports_in_use: frozenset[int] = frozenset()
+    """Port blocks of other jobs that have not ended."""
+    trouble: str = ""
+    """Why the last pass could not do what it wanted, such as a quota."""
+
+
+def view(pod: Object) -> PodView | None:
+    """The pod as a member of its job; None for a pod that carries no role and index, which is none of ours."""
+    meta = pod["metadata"]
+    labels = meta.get("labels") or {}
+    try:
+        role, index = labels[names.ROLE], int(labels[names.INDEX])
+        generation = int(labels.get(names.GENERATION, 0))
+    except (KeyError, ValueError):
+        return None
+    status = pod.get("status") or {}
+    return PodView(
+        raw=pod,
+        name=meta["name"],
+        uid=meta.get("uid", ""),
+        role=role,
+        index=index,
+        generation=generation,
+        state=_state(status),
+        ip=_address(status),
+        node=(pod.get("spec") or {}).get("nodeName", ""),
+        deleting="deletionTimestamp" in meta,
+    )
+
+
+_ENDED: dict[str, State] = {"Succeeded": "succeeded", "Failed": "failed", "Unknown": "unknown"}
+
+
+def _state(status: dict[str, Any]) -> State:
+    phase = status.get("phase") or "Pending"
+    if phase in _ENDED:
+        return _ENDED[phase]
+    if phase == "Pending":
+        # With an address the pod is on its node and only its containers wait: for each other, or for an image.
+        return "starting" if status.get("podIP") else "pending"
+    containers = status.get("containerStatuses") or ()
+    ready = containers and all(c.get("ready") and "running" in (c.get("state") or {}) for c in containers)
+    return "running" if ready else "starting"
+
+
+def _address(status: dict[str, Any]) -> str:
+    """The pod's address, IPv4 where it has one: Paddle splits endpoints at the first colon."""
+    addresses = [str(entry.get("ip", "")) for entry in status.get("podIPs") or ()]
+    addresses.append(str(status.get("podIP") or ""))
+    return next((a for a in addresses if a and ":" not in a), next((a for a in addresses if a), ""))
+
+
+def first_container(pod: PodView) -> dict[str, Any]:
+    """Status of the training container: by name of the template's first one, whatever order the kubelet reports."""
+    containers = pod.spec.get("containers") or ()
+    wanted = containers[0].get("name") if containers else None
+    statuses = pod.status.get("containerStatuses") or ()
+    found: dict[str, Any] = next((s for s in statuses if s.get("name") == wanted), statuses[0] if statuses else {})
+    return found
+
+
+def waiting_reason(pod: PodView) -> tuple[str, str]:
+    """Why a container does not run: (reason, message) of the first one that waits, or empty strings."""
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for container in pod.status.get(kind) or ():
+            waiting = (container.get("state") or {}).get("waiting")
+            if waiting and waiting.get("reason"):
+                return str(waiting["reason"]), str(waiting.get("message") or "")
+    return "", ""
+
+
+def unschedulable(pod: PodView) -> str:
+    """What the scheduler says about a pod that has no node yet."""
+    for condition in pod.status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return str(condition.get("message") or condition.get("reason") or "")
+    return ""

@@ -1,0 +1,175 @@
+"""The status of a PaddleJob as a function of what its pods do.
+
+Counters, phases and conditions are computed afresh in every pass; what must be remembered (restarts, generation, times,
+failures) is carried over. A status is written only when something changed, and changes of mere counts are grouped
+(`hold_back`), so that a job of any size costs few writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from paddlecloud.api.fields import Condition, ObjectReference
+from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, RoleSettings, RoleStatus, encode
+from paddlecloud.controllers.paddlejob import names
+from paddlecloud.controllers.paddlejob.observe import PodView, State
+from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.resource import Object
+
+FINISHED = frozenset({"Completed", "Failed"})
+FORMING = frozenset({"", "Pending", "Starting", "Restarting", "Scaling"})
+STATES: tuple[State, ...] = ("pending", "starting", "running", "failed", "succeeded", "unknown")
+FAILURES_KEPT = 5
+
+
+def count(settings: JobSettings, role: RoleSettings, pods: Iterable[PodView]) -> RoleStatus:
+    """Counters of one role. A pod that is about to be created counts as pending: it is wanted and not there."""
+    mine = sorted((pod for pod in pods if pod.role == role.name), key=lambda pod: pod.index)
+    tally: dict[str, int] = dict.fromkeys(STATES, 0)
+    for pod in mine:
+        tally[pod.state] += 1
+    tally["pending"] += max(0, role.replicas - len(mine))
+    return RoleStatus(
+        **{state: number for state, number in tally.items() if number},
+        ready=f"{tally['running']}/{role.replicas}",
+        refs=[
+            ObjectReference(api_version="v1", kind="Pod", namespace=settings.namespace, name=pod.name, uid=pod.uid)
+            for pod in mine
+        ]
+        or None,
+        selector=names.selector(settings.name, role.name),
+    )
+
+
+def with_counts(status: PaddleJobStatus, settings: JobSettings, pods: Sequence[PodView]) -> PaddleJobStatus:
+    counted = {role.name: count(settings, role, pods) for role in settings.roles}
+    return msgspec.structs.replace(
+        status, ps=counted.get("ps"), worker=counted.get("worker"), heter=counted.get("heter"), mode=settings.mode
+    )
+
+
+def phase_while_forming(settings: JobSettings, pods: Sequence[PodView], old: str, *, reforming: bool) -> str:
+    """The phase of a job that has neither ended nor been suspended.
+
+    Once all pods ran, the job is Running until something is decided about it: a worker that is done or a probe that
+    fails for a moment does not make it Starting again.
+    """
+    if old == "Running":
+        return "Running"
+    busy = [pod for pod in pods if pod.state in ("running", "succeeded")]
+    if len(busy) == settings.total:
+        return "Running"
+    if reforming:
+        return old if old in ("Restarting", "Scaling") else "Restarting"
+    waiting = settings.total - len(pods) + sum(1 for pod in pods if pod.state in ("pending", "unknown"))
+    return "Pending" if waiting else "Starting"
+
+
+_BY_PHASE: dict[str, dict[str, str]] = {
+    "Pending": {"PodsReady": "False"},
+    "Starting": {"PodsReady": "False"},
+    "Running": {"PodsReady": "True", "Running": "True", "Restarting": "False"},
+    "Restarting": {"PodsReady": "False", "Running": "False", "Restarting": "True"},
+    "Scaling": {"PodsReady": "False", "Running": "False", "Restarting": "True"},
+    "Completed": {"Running": "False", "Restarting": "False", "Succeeded": "True"},
+    "Failed": {"Running": "False", "Restarting": "False", "Failed": "True"},
+    "Suspended": {"PodsReady": "False", "Running": "False", "Restarting": "False", "Suspended": "True"},
+    "Terminating": {"Running": "False"},
+}
+"""What each phase says about each condition. A condition that never held is not written as False, except PodsReady."""
+
+
+def in_phase(
+    status: PaddleJobStatus, phase: str, *, now: float, reason: str, message: str = "", generation: int | None = None
+) -> PaddleJobStatus:
+    """The status in a phase: phase, reason, message, and the conditions and times that go with it."""
+    conditions = {condition.type: condition for condition in status.conditions or ()}
+    wanted = dict(_BY_PHASE[phase])
+    if phase != "Suspended" and "Suspended" in conditions:
+        wanted["Suspended"] = "False"
+    for name, value in wanted.items():
+        if value == "True" or name in conditions or name == "PodsReady":
+            conditions[name] = _condition(conditions.get(name), name, value, reason=reason, now=now)
+    if phase in FINISHED:
+        ending = conditions["Succeeded" if phase == "Completed" else "Failed"]
+        ending.message = message or None
+    started = status.start_time
+    if phase == "Running" and started is None:
+        started = rfc3339(now)
+    elif phase == "Suspended":
+        started = None
+    completed = status.completion_time or rfc3339(now) if phase in FINISHED else None
+    return msgspec.structs.replace(
+        status,
+        phase=phase,
+        reason=reason or None,
+        message=message or None,
+        conditions=list(conditions.values()),
+        start_time=started,
+        completion_time=completed,
+        observed_generation=generation if generation is not None else status.observed_generation,
+    )
+
+
+def with_condition(
+    status: PaddleJobStatus, name: str, value: str, *, reason: str, now: float, message: str = ""
+) -> PaddleJobStatus:
+    conditions = {condition.type: condition for condition in status.conditions or ()}
+    changed = _condition(conditions.get(name), name, value, reason=reason, now=now)
+    changed.message = message or None
+    conditions[name] = changed
+    return msgspec.structs.replace(status, conditions=list(conditions.values()))
+
+
+def condition(status: PaddleJobStatus, name: str) -> Condition | None:
+    return next((c for c in status.conditions or () if c.type == name), None)
+
+
+def _condition(old: Condition | None, name: str, value: str, *, reason: str, now: float) -> Condition:
+    if old is not None and old.status == value:
+        return msgspec.structs.replace(old)  # what holds still holds for the reason it began to
+    return Condition(type=name, status=value, reason=reason or name, last_transition_time=rfc3339(now))
+
+
+# Writing it: at once, later, or not at all
+
+_DRIFT = frozenset({*STATES, "ready", "refs"})
+_QUIET_PHASES = frozenset({"Pending", "Starting"})
+SOON, LATER, MUCH_LATER = 1.0, 10.0, 60.0
+
+
+def essence(status: Object) -> Object:
+    """The status without what may lag behind: counts, the sentence about what is awaited, the time of writing."""
+    kept: dict[str, Any] = {k: v for k, v in status.items() if k not in ("message", "lastReconcileTime")}
+    for role in ("ps", "worker", "heter"):
+        if isinstance(kept.get(role), dict):
+            kept[role] = {k: v for k, v in kept[role].items() if k not in _DRIFT}
+    if kept.get("phase") in _QUIET_PHASES:
+        kept["phase"] = kept["reason"] = "Pending"
+    return kept
+
+
+def hold_back(old: Object, new: Object, *, written: float, drifts: int, workers: int, now: float) -> float:
+    """For how long a status should wait before it is written; 0 for at once.
+
+    What programs act on goes out at once. Counts wait: `drifts` such writes have been made since the last essential
+    one, the newest at `written`. The first few come a second apart (more of them for more workers), then ten, then
+    sixty. This is what keeps a job's life within 2N+8 writes.
+    """
+    if essence(old) != essence(new):
+        return 0.0
+    quick = 1 + workers // 8
+    interval = SOON if drifts < quick else LATER if drifts == quick else MUCH_LATER
+    return max(0.0, written + interval - now)
+
+
+def finish(status: PaddleJobStatus, old: Object, *, now: float) -> Object | None:
+    """The status as it goes out, or None when nothing but the time would change."""
+    new = encode(msgspec.structs.replace(status, last_reconcile_time=None))
+    before = {name: value for name, value in old.items() if name != "lastReconcileTime"}
+    if new == before:
+        return None
+    return {**new, "lastReconcileTime": rfc3339(now)}
