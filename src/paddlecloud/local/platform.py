@@ -28,14 +28,15 @@ from .apiserver import authorization, certs, crds, namespaces, pods, reviews, se
 from .apiserver.admission import Admission, WriteOptions
 from .apiserver.api import Api, Extensions
 from .apiserver.audit import AuditLog
-from .apiserver.authentication import ADMIN, Authenticator, User
+from .apiserver.authentication import ADMIN, Authenticator, StaticTokens, User
 from .apiserver.builtin import builtin_kinds
 from .apiserver.garbage import GarbageCollector
 from .apiserver.https import HttpsServer
 from .apiserver.inprocess import InProcessTransport
 from .apiserver.registry import Registry
-from .apiserver.tokens import TokenIssuer
+from .apiserver.tokens import TokenIssuer, ensure_token
 from .apiserver.verbs import Verbs
+from .store.record import Address
 from .store.store import Store
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -54,7 +55,7 @@ class Platform:
         self._lock = _lock(data)
         self._tasks: list[asyncio.Task[Any]] = []
         self.certs = certs.ensure(data / "pki")
-        self.tokens = TokenIssuer(data / "pki", clock=self.clock)
+        self.tokens = TokenIssuer.load(data / "pki" / "sa.key", clock=self.clock)
         self.store = Store(data / "state.db", durable=durable)
         self.registry = Registry(builtin_kinds())
         self.extensions = Extensions()
@@ -73,9 +74,15 @@ class Platform:
             clock=self.clock,
             extensions=self.extensions,
         )
-        self.authenticator = Authenticator(self.tokens, self.authorizer)
+        admin = StaticTokens({ensure_token(data / "pki" / "admin.token"): ADMIN})
+        self.authenticator = Authenticator(admin, issuer=self.tokens, lookup=self._uid_of)
         self._https = HttpsServer(self.api, self.authenticator, tls=certs.server_context(self.certs))
         self._plug_in()
+
+    def _uid_of(self, kind: str, namespace: str, name: str) -> str | None:
+        """For tokens: the object behind one, if it still exists."""
+        record = self.store.get(Address(f"/{kind.lower()}s", namespace, name))
+        return record.meta.uid if record else None
 
     def _plug_in(self) -> None:
         """Behaviour that Kubernetes gives to particular kinds."""
@@ -90,14 +97,14 @@ class Platform:
             {
                 ("", "pods", "binding"): pods.binding(self.verbs, self.clock),
                 ("", "pods", "eviction"): pods.eviction(self.verbs),
-                **reviews.handlers(self.store, self.authorizer, self.tokens),
+                **reviews.handlers(self.verbs, self.authorizer, self.authenticator, self.tokens, self._uid_of),
             }
         )
         self._collectors = [
             crds.CustomKinds(self.store, self.registry, self.verbs),
             GarbageCollector(self.store, self.registry, self.verbs),
             namespaces.NamespaceCollector(self.store, self.registry, self.verbs),
-            namespaces.NamespaceFurnisher(self.store, self.registry, self.verbs, ca=self.certs.ca.read_text()),
+            namespaces.NamespaceFurnisher(self.store, self.registry, self.verbs, ca=self.certs.ca_cert.read_text()),
         ]
 
     async def start(self, *, host: str = "127.0.0.1", port: int = 0, objects: list[Object] | None = None) -> None:
@@ -157,9 +164,7 @@ def _lock(data: Path) -> int:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise PlatformError(
-            f"cannot use {data}: {error.strerror}; choose a writable directory with --data"
-        ) from error
+        raise PlatformError(f"cannot use {data}: {error.strerror}; choose a writable directory with --data") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -21,7 +21,7 @@ from .builtin import default_builtin
 from .builtin_validation import validate_builtin
 from .managed_fields import record_update
 from .registry import KindInfo
-from .validation import generate_name, validate_metadata, validate_metadata_update
+from .validation import generate_name, name_rule_of, validate_metadata, validate_metadata_update
 
 GENERATION_GROUPS = frozenset(("apps", "batch", "policy", "autoscaling", "networking.k8s.io", "apiextensions.k8s.io"))
 """Built-in groups whose objects count generations; custom kinds always do."""
@@ -163,7 +163,7 @@ class Admission:
 
     def _validate(self, info: KindInfo, obj: Object, old: Object | None) -> None:
         meta = obj["metadata"]
-        causes = validate_metadata(meta, namespaced=info.resource.namespaced, name_rule=info.resource.kind)
+        causes = validate_metadata(meta, namespaced=info.resource.namespaced, name_rule=name_rule_of(info.resource))
         if old is not None:
             causes += validate_metadata_update(meta, old["metadata"])
         if info.schema is not None:

@@ -6,6 +6,7 @@ transport come through here, so nobody gets round authorisation or the audit log
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,17 +23,16 @@ from paddlecloud.local.store.store import Store
 from . import discovery, listing, negotiation, openapi, scale, table, watching
 from .admission import WriteOptions
 from .audit import AuditLog
-from .authentication import User
+from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer
 from .listing import Filter, Pages
-from .negotiation import Accept, encode
+from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
 from .request import Answer, Request, RequestInfo, parse
 from .verbs import Verbs
 
 KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
-OPEN_PATHS = frozenset(("/healthz", "/readyz", "/livez", "/version"))
 
 Handler = Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]]
 """A subresource or a kind that is answered rather than stored."""
@@ -95,7 +95,7 @@ class Api:
         return answer
 
     def _authorise(self, user: User, info: RequestInfo) -> None:
-        if info.path in OPEN_PATHS:
+        if not info.is_resource and open_to_anonymous(info.path):
             return
         attributes = Attributes(
             verb=info.verb, group=info.group, resource=info.resource, subresource=info.subresource,
@@ -131,10 +131,7 @@ class Api:
 
     async def _get(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         record = self.verbs.get(kind, info.namespace, info.name)
-        accept = negotiation.accepted(request.header("accept"))
-        if not accept.as_kind:
-            return Answer(body=record.value)
-        return Answer(body=self._renderer(kind, accept, request.query)(record))
+        return Answer(body=self._renderer(kind, request)(record))
 
     async def _list(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         records, revision, token, remaining = listing.list_records(
@@ -148,12 +145,7 @@ class Api:
             meta["remainingItemCount"] = remaining
         accept = negotiation.accepted(request.header("accept"))
         if accept.as_kind == "Table":
-            shown = table.to_table(
-                [record.object for record in records], kind, now=self.clock.now(),
-                include_object=request.query.get("includeObject", "Metadata"),
-            )  # fmt: skip
-            shown["metadata"] = meta
-            return Answer(body=encode(shown))
+            return Answer(body=encode(self._table([r.object for r in records], kind, request, list_metadata=meta)))
         if accept.as_kind:
             header = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
             items = [partial_metadata(record.object) for record in records]
@@ -179,8 +171,8 @@ class Api:
         chosen = Filter(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         stream = watching.stream(
             self.store, kind, info.namespace or None if kind.resource.namespaced else None, since=since, chosen=chosen,
-            render=self._renderer(kind, negotiation.accepted(request.header("accept")), query),
-            bookmarks=request.flag("allowWatchBookmarks"), initial_events_end=initial, timeout=timeout, clock=self.clock,
+            render=self._renderer(kind, request), bookmarks=request.flag("allowWatchBookmarks"),
+            initial_events_end=initial, timeout=timeout, clock=self.clock,
         )  # fmt: skip
         return Answer(stream=stream, content_type="application/json;stream=watch")
 
@@ -218,9 +210,11 @@ class Api:
     async def _apply(self, request: Request, info: RequestInfo, kind: KindInfo, options: WriteOptions) -> Answer:
         if not request.query.get("fieldManager"):
             raise errors.invalid(
-                "PatchOptions", "", [("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")],
+                "PatchOptions",
+                "",
+                [("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")],
                 group="meta.k8s.io",
-            )  # fmt: skip
+            )
         applied = negotiation.read_yaml(request.body)
         if not isinstance(applied, dict):
             raise errors.BadRequest("the body is not an object")
@@ -245,7 +239,7 @@ class Api:
         options = delete_options(request)
         records, _, _, _ = listing.list_records(
             self.store, self._pages, kind, info.namespace or None if kind.resource.namespaced else None,
-            labels=request.query.get("labelSelector", ""), fields=request.query.get("fieldSelector", ""), limit=0, token="",
+            labels=request.query.get("labelSelector", ""), fields=request.query.get("fieldSelector", ""),
         )  # fmt: skip
         items = []
         for record in records:
@@ -259,19 +253,26 @@ class Api:
             body=encode({**header, "metadata": {"resourceVersion": str(self.store.revision)}, "items": items})
         )
 
-    def _renderer(self, kind: KindInfo, accept: Accept, query: Mapping[str, str]) -> Callable[[Record], bytes]:
-        if accept.as_kind == "Table":
-            include = query.get("includeObject", "Metadata")
+    def _table(self, objects: list[Object], kind: KindInfo, request: Request, **options: Any) -> Object:
+        include = request.query.get("includeObject", "Metadata")
+        if include not in ("Metadata", "None", "Object"):
+            raise errors.BadRequest(f'includeObject must be one of Metadata, None, Object, not "{include}"')
+        return table.to_table(objects, kind, now=self.clock.now(), include_object=include, **options)
 
-            def as_table(record: Record) -> bytes:
-                shown = table.to_table([record.object], kind, now=self.clock.now(), include_object=include)
-                shown["metadata"] = {"resourceVersion": str(record.rev)}
-                return encode(shown)
-
-            return as_table
-        if accept.as_kind:
+    def _renderer(self, kind: KindInfo, request: Request) -> Callable[[Record], bytes]:
+        """How one client wants to see one object. Of a watched table only the first event has the headers."""
+        accept = negotiation.accepted(request.header("accept"))
+        if not accept.as_kind:
+            return lambda record: record.value
+        if accept.as_kind != "Table":
             return lambda record: encode(partial_metadata(record.object))
-        return lambda record: record.value
+        headers = itertools.chain((True,), itertools.repeat(False))
+
+        def as_table(record: Record) -> bytes:
+            meta = {"resourceVersion": str(record.rev)}
+            return encode(self._table([record.object], kind, request, list_metadata=meta, headers=next(headers)))
+
+        return as_table
 
     def _shown(
         self, request: Request, kind: KindInfo, obj: Object, options: WriteOptions, *, status: int = 200
@@ -279,8 +280,7 @@ class Api:
         accept = negotiation.accepted(request.header("accept"))
         body = obj
         if accept.as_kind == "Table":
-            include = request.query.get("includeObject", "Metadata")
-            body = table.to_table([obj], kind, now=self.clock.now(), include_object=include)
+            body = self._table([obj], kind, request)
         elif accept.as_kind:
             body = partial_metadata(obj)
         return Answer(status=status, body=encode(body), headers=warning_headers(options.warnings))
@@ -298,11 +298,10 @@ class Api:
             raise errors.MethodNotAllowed(f"{request.method} is not supported on {info.path}")
         if info.path.startswith("/openapi/v3"):
             return Answer(body=self._openapi.body(info.path))
-        found = self._discovery.answer(info.path, request.header("accept"))
+        found = self._discovery.find(info.path, request.header("accept"))
         if found is None:
             raise errors.NotFound("the server could not find the requested resource")
-        body, content_type = found
-        return Answer(body=body, content_type=content_type)
+        return Answer(body=found.body, content_type=found.media_type, headers={"ETag": found.etag})
 
 
 def failure(error: ApiError) -> Answer:

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from paddlecloud.kube import errors
 
-from .api import OPEN_PATHS, Api, failure
-from .authentication import ANONYMOUS, Authenticator
+from .api import Api, failure
+from .authentication import Authenticator
 from .negotiation import MAX_BODY
 from .request import Answer, Request
 
@@ -67,12 +67,8 @@ class HttpsServer:
 
     async def _read(self, incoming: web.BaseRequest) -> Request:
         headers = {name.lower(): value for name, value in incoming.headers.items()}
-        transport = incoming.transport
-        user = self._authenticator.authenticate(headers, transport.get_extra_info("peercert") if transport else None)
-        if user is None:
-            if incoming.path not in OPEN_PATHS:
-                raise errors.Unauthorized("Unauthorized")
-            user = ANONYMOUS
+        certificate = incoming.transport.get_extra_info("peercert") if incoming.transport else None
+        user = self._authenticator.identify(incoming.headers, certificate, incoming.path)
         length = incoming.content_length
         if length is not None and length > MAX_BODY:
             raise errors.RequestEntityTooLarge(f"the request body is {length} bytes; the limit is {MAX_BODY}")

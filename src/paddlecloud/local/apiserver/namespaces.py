@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 COLLECTION = "/namespaces"
 FINALIZER = "kubernetes"
+FURNITURE = (("/serviceaccounts", "default"), ("/configmaps", "kube-root-ca.crt"))
 KEPT = ("default", "kube-system", "kube-public")
 """Namespaces that cannot be deleted: too much assumes them."""
 
@@ -152,10 +153,9 @@ class NamespaceFurnisher:
         if change.op is Op.CREATE and address.collection == COLLECTION:
             self._unfurnished[address.name] = None
             self._wake.set()
-        elif change.op is Op.DELETE and address.collection in ("/serviceaccounts", "/configmaps"):
-            if address.name in ("default", "kube-root-ca.crt"):
-                self._unfurnished[address.namespace] = None
-                self._wake.set()
+        elif change.op is Op.DELETE and (address.collection, address.name) in FURNITURE:
+            self._unfurnished[address.namespace] = None
+            self._wake.set()
 
     async def run(self) -> None:
         while True:

@@ -21,6 +21,8 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 MAX_BODY = 3 * 1024 * 1024  # as kube-apiserver
 
+SHAPES = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 

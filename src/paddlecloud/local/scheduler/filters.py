@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from paddlecloud.kube.quantity import format_milli
+from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector
 
@@ -91,13 +91,18 @@ def resources(pod: Pod, node: Node, snapshot: Snapshot) -> Refusal | None:
     if not short:
         return None
     details = [
-        f"{name}: needs {format_milli(pod.requests[name])}, {format_milli(max(node.free(name), 0))} free of "
-        f"{format_milli(node.allocatable.get(name, 0))}"
+        f"{name}: needs {shown(name, pod.requests[name])}, {shown(name, max(node.free(name), 0))} free of "
+        f"{shown(name, node.allocatable.get(name, 0))}"
         for name in sorted(short)
     ]
     first = sorted(short)[0]
     reason = "Too many pods" if first == "pods" else f"Insufficient {first}"
     return Refusal(reason, "; ".join(details))
+
+
+def shown(resource: str, amount: quantity.Amount) -> str:
+    """As Kubernetes writes it: `1500m` of cpu, `16Gi` of memory."""
+    return quantity.format(amount, quantity.family_of(resource))
 
 
 def pod_affinity(pod: Pod, node: Node, snapshot: Snapshot) -> Refusal | None:
@@ -110,7 +115,8 @@ def pod_affinity(pod: Pod, node: Node, snapshot: Snapshot) -> Refusal | None:
     for term in _required(own.get("podAntiAffinity")):
         if term["topologyKey"] in node.labels and _in_domain(term, pod, node, snapshot):
             return Refusal(
-                "node(s) didn't match pod anti-affinity rules", f"a matching pod is already in its {term['topologyKey']}"
+                "node(s) didn't match pod anti-affinity rules",
+                f"a matching pod is already in its {term['topologyKey']}",
             )
     for other_node in snapshot.nodes.values():
         for other in other_node.pods:

@@ -14,7 +14,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock, rfc3339
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.resource import NODES, PODGROUPS, PODS, Key, Object, key_of
+from paddlecloud.kube.resource import NODES, PODGROUPS, PODS, Object, key_of
 
 from .decide import Gang, Round, decide
 from .snapshot import Pod, pod_view, snapshot_of

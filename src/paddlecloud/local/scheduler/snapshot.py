@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from paddlecloud.kube.quantity import parse_milli
+from paddlecloud.kube.quantity import ONE, Amount, amounts, total
 from paddlecloud.kube.resource import Key, Object, key_of
 
-Resources = Mapping[str, int]
-"""Amounts in thousandths: 1500 is 1.5 cpu, 1000 is one byte or one GPU."""
+Resources = Mapping[str, Amount]
 
 GROUP = "scheduling.k8s.io/group-name"
 
@@ -126,7 +125,7 @@ def requests_of(spec: Object) -> Resources:
     steady = add(running, sidecars)
     needed = {name: max(steady.get(name, 0), peak.get(name, 0)) for name in {*steady, *peak}}
     needed = dict(add(needed, amounts(spec.get("overhead") or {})))
-    needed["pods"] = 1000
+    needed["pods"] = ONE
     return needed
 
 
@@ -135,19 +134,7 @@ def _container(container: Object) -> Resources:
     return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
-def amounts(quantities: Mapping[str, object]) -> dict[str, int]:
-    return {name: parse_milli(value) for name, value in quantities.items()}
-
-
 def add(left: Resources, right: Resources) -> Resources:
     if not left or not right:
         return left or right
     return {name: left.get(name, 0) + right.get(name, 0) for name in {*left, *right}}
-
-
-def total(each: Iterable[Resources]) -> Resources:
-    result: dict[str, int] = {}
-    for resources in each:
-        for name, amount in resources.items():
-            result[name] = result.get(name, 0) + amount
-    return result
