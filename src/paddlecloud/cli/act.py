@@ -1,0 +1,128 @@
+"""`pdc scale`, `suspend`, `resume`, `retry`: one small patch each.
+
+`suspend`, `resume` and `retry` take the name of a PaddleJob, or KIND/NAME for other kinds that can be suspended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from paddlecloud.cli import output, targets
+from paddlecloud.cli.failures import UsageError, attempting
+from paddlecloud.cli.parsing import Parsers, number
+from paddlecloud.cli.placing import Place
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import MethodNotAllowed, NotFound
+from paddlecloud.kube.resource import Object
+
+RETRY_ANNOTATION = "batch.paddlepaddle.org/retry-at"
+"""A new value asks the controller to run a finished job again; it compares it with what its status remembers."""
+
+SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
+    ("batch.paddlepaddle.org", "PaddleJob"): ("spec", "suspend"),
+    ("kubeflow.org", "PaddleJob"): ("spec", "runPolicy", "suspend"),
+    ("batch", "Job"): ("spec", "suspend"),
+    ("batch", "CronJob"): ("spec", "suspend"),
+    ("argoproj.io", "Workflow"): ("spec", "suspend"),
+}
+
+
+def add_commands(parsers: Parsers) -> None:
+    scale = parsers.add_parser("scale")
+    scale.add_argument("words", nargs="*", metavar="KIND/NAME")
+    scale.add_argument("--replicas", type=number(0), required=True, metavar="N", help="how many there should be")
+    scale.set_defaults(run=run_scale)
+    for name, function in (("suspend", run_suspend), ("resume", run_resume), ("retry", run_retry)):
+        parser = parsers.add_parser(name)
+        parser.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, or KIND/NAME")
+        parser.set_defaults(run=function)
+
+
+def run_scale(session: Session, args: argparse.Namespace) -> int:
+    usage = "pdc scale KIND/NAME --replicas N"
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    with attempting(f"scale {' '.join(args.words)}"):
+        answers = []
+        for target in targets.resolve(session.api, args.words, usage=usage):
+            if not target.names:
+                raise UsageError("name what to scale", why=usage)
+            for name in target.names:
+                where = Place(target.resource, name, session.namespace if target.resource.namespaced else None)
+                answers.append((where, _scale(session, where, args.replicas)))
+    return _print(session, answers, fmt, "scaled")
+
+
+def _scale(session: Session, where: Place, replicas: int) -> Object:
+    patch = {"spec": {"replicas": replicas}}
+    call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace, subresource="scale")
+    try:
+        return session.api.do(call)
+    except MethodNotAllowed:
+        raise _not_scalable(where) from None
+    except NotFound as error:
+        if (error.details or {}).get("name"):
+            raise
+        raise _not_scalable(where) from None
+
+
+def _not_scalable(where: Place) -> UsageError:
+    return UsageError(f"{where.display} cannot be scaled", why="its kind has no scale subresource", next="pdc explain")
+
+
+def run_suspend(session: Session, args: argparse.Namespace) -> int:
+    return _patch_each(session, args, lambda where: _suspension(where, suspend=True), "suspended")
+
+
+def run_resume(session: Session, args: argparse.Namespace) -> int:
+    return _patch_each(session, args, lambda where: _suspension(where, suspend=False), "resumed")
+
+
+def run_retry(session: Session, args: argparse.Namespace) -> int:
+    return _patch_each(session, args, _retry, "will be run again")
+
+
+def _suspension(where: Place, *, suspend: bool) -> Object:
+    path = SUSPENDABLE.get((where.resource.group, where.resource.kind))
+    if path is None:
+        kinds = ", ".join(sorted({kind for _, kind in SUSPENDABLE}))
+        raise UsageError(f"{where.display} cannot be suspended", why=f"only {kinds} can", next="pdc ps")
+    patch: Any = suspend
+    for field in reversed(path):
+        patch = {field: patch}
+    return dict(patch)
+
+
+def _retry(where: Place) -> Object:
+    if (where.resource.group, where.resource.kind) != ("batch.paddlepaddle.org", "PaddleJob"):
+        raise UsageError(f"{where.display} cannot be retried", why="only a PaddleJob can", next="pdc ps")
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {"metadata": {"annotations": {RETRY_ANNOTATION: moment}}}
+
+
+def _patch_each(session: Session, args: argparse.Namespace, patch_of: Any, done: str) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    with attempting(f"{args.command} {' '.join(args.words)}"):
+        places = [_job(session, word) for word in args.words]
+        patches = [patch_of(where) for where in places]
+        answers = []
+        for where, patch in zip(places, patches, strict=True):
+            call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace)
+            answers.append((where, session.api.do(call)))
+    return _print(session, answers, fmt, done)
+
+
+def _job(session: Session, word: str) -> Place:
+    entry, name = targets.one(session.api, [word if "/" in word else f"pdj/{word}"], usage="JOB or KIND/NAME")
+    return Place(entry.resource, name, session.namespace if entry.resource.namespaced else None)
+
+
+def _print(session: Session, answers: list[tuple[Place, Object]], fmt: output.Format, done: str) -> int:
+    if fmt.name:
+        objects = [output.without_managed_fields(obj) for _, obj in answers]
+        output.print_objects(session, objects, fmt, single=len(objects) == 1)
+        return 0
+    for where, _ in answers:
+        session.print(f"{where.display} {done}")
+    return 0

@@ -1,0 +1,54 @@
+"""The command table: what `pdc --help` prints, what completion offers and where each command lives.
+
+Nothing is imported to build it. A module named here exposes `add_commands(parsers)`, where `parsers.add_parser(name,
+…)` gives an argparse parser that already knows the global flags, and sets `run=function` as a parser default;
+`function(session, args)` returns an exit code or None for 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    name: str
+    help: str
+    module: str
+    section: str
+    takes: str = ""
+    """What completion offers as arguments: kinds, objects, jobs, files, or nothing."""
+
+
+MACHINE, DECLARE, LOOK, ACT, TOOLS = "Machine", "Declare", "Look", "Act", "Tools"
+
+_PKG = "paddlecloud.cli."
+
+COMMANDS: tuple[Command, ...] = (
+    Command("up", "start the embedded platform and wait until it is ready", _PKG + "platform", MACHINE),
+    Command("down", "stop the embedded platform", _PKG + "platform", MACHINE),
+    Command("status", "show the embedded platform", _PKG + "platform", MACHINE),
+    Command("doctor", "check this machine and the API server, with a fix for each finding", _PKG + "doctor", MACHINE),
+    Command("kubeconfig", "print the kubeconfig of the chosen context", _PKG + "kubeconfig", MACHINE),
+    Command("apply", "create or change objects from files", _PKG + "apply", DECLARE, "files"),
+    Command("delete", "delete objects by file, name or label", _PKG + "delete", DECLARE, "objects"),
+    Command("diff", "show what apply would change", _PKG + "diff", DECLARE, "files"),
+    Command("get", "list objects, in a table or any other format", _PKG + "get", LOOK, "objects"),
+    Command("ps", "list PaddleJobs (get pdj)", _PKG + "get", LOOK, "jobs"),
+    Command("describe", "why an object is as it is, then its details and events", _PKG + "describe", LOOK, "objects"),
+    Command("events", "list events, oldest first", _PKG + "events", LOOK),
+    Command("wait", "wait for a condition, a value or a deletion", _PKG + "wait", LOOK, "objects"),
+    Command("scale", "set the number of replicas", _PKG + "act", ACT, "objects"),
+    Command("suspend", "stop the pods of a job and keep the job", _PKG + "act", ACT, "jobs"),
+    Command("resume", "start a suspended job", _PKG + "act", ACT, "jobs"),
+    Command("retry", "run a finished or failed job again", _PKG + "act", ACT, "jobs"),
+    Command("crds", "print the CustomResourceDefinitions of PaddleCloud", _PKG + "crds", TOOLS),
+    Command("api-resources", "list the kinds the server offers", _PKG + "api_resources", TOOLS),
+    Command("version", "print the versions of pdc and of the server", _PKG + "version", TOOLS),
+)
+
+
+def find(name: str) -> Command | None:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    return None

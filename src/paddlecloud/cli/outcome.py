@@ -1,0 +1,150 @@
+"""How far an object is: finished, ready, failed or stuck for want of a node. Pure; behind wait, apply --wait, describe.
+
+Kinds that end by themselves (jobs) are judged by their phase or their Complete/Failed conditions; kinds that serve are
+judged by readiness. A kind this module knows nothing of is ready unless a Ready condition says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from paddlecloud.cli.failures import CANCELLED, JOB_FAILED, OK
+from paddlecloud.kube.resource import Object
+
+
+class Outcome(NamedTuple):
+    """A final state; `exit_code` is what a waiting command ends with."""
+
+    state: str
+    exit_code: int
+    message: str = ""
+
+
+GONE = Outcome("cancelled", CANCELLED, "it was deleted before it finished")
+
+SUCCEEDED = frozenset(("Completed", "Succeed", "Succeeded", "Complete"))
+FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Aborted"))
+
+FINISHING = frozenset(("Job", "PaddleJob", "SampleJob", "Workflow"))
+"""Kinds whose purpose is to end."""
+
+
+def condition(obj: Object, kind: str) -> Object | None:
+    for entry in (obj.get("status") or {}).get("conditions") or ():
+        if isinstance(entry, dict) and str(entry.get("type", "")).lower() == kind.lower():
+            return entry
+    return None
+
+
+def is_true(obj: Object, kind: str) -> bool:
+    found = condition(obj, kind)
+    return found is not None and found.get("status") == "True"
+
+
+def message_of(obj: Object) -> str:
+    """The best one-line explanation an object carries in its status."""
+    status = obj.get("status") or {}
+    text = status.get("message") or status.get("reason") or ""
+    for kind in ("Failed", "Ready", "Available", "Progressing"):
+        entry = condition(obj, kind)
+        if not text and entry is not None:
+            text = entry.get("message") or entry.get("reason") or ""
+    return str(text)
+
+
+def finished(obj: Object) -> Outcome | None:
+    """The end of an object that ends by itself, or None while it goes on."""
+    phase = str((obj.get("status") or {}).get("phase") or "")
+    message = message_of(obj)
+    if phase in SUCCEEDED or is_true(obj, "Complete") or is_true(obj, "Succeeded"):
+        return Outcome("succeeded", OK, message)
+    if phase in FAILED or is_true(obj, "Failed"):
+        return Outcome("failed", JOB_FAILED, message)
+    return None
+
+
+def settled(obj: Object) -> Outcome | None:
+    """What `apply --wait` waits for: the end of a job, the readiness of everything else; None while neither."""
+    kind = str(obj.get("kind"))
+    if kind in FINISHING:
+        return finished(obj)
+    phase = (obj.get("status") or {}).get("phase")
+    if kind == "Pod" and phase in ("Succeeded", "Failed"):
+        return finished(obj)
+    if phase in ("SyncFailed", "Lost"):
+        return finished(obj)
+    return Outcome("ready", OK) if _READY.get(kind, _generic)(obj) else None
+
+
+def unschedulable(obj: Object) -> str:
+    """The scheduler's words when the object waits for a node it cannot get; empty otherwise."""
+    for entry in (obj.get("status") or {}).get("conditions") or ():
+        if entry.get("reason") in ("Unschedulable", "NotEnoughResources") and entry.get("status") != "True":
+            return str(entry.get("message") or entry["reason"])
+        if entry.get("type") == "Unschedulable" and entry.get("status") == "True":
+            return str(entry.get("message") or "Unschedulable")
+    return ""
+
+
+def _number(obj: Object, section: str, field: str, default: int = 0) -> int:
+    value = (obj.get(section) or {}).get(field)
+    return value if isinstance(value, int) else default
+
+
+def _observed(obj: Object) -> bool:
+    return _number(obj, "status", "observedGeneration") >= int(obj["metadata"].get("generation") or 0)
+
+
+def _deployment(obj: Object) -> bool:
+    wanted = _number(obj, "spec", "replicas", 1)
+    counts = [_number(obj, "status", field) for field in ("updatedReplicas", "availableReplicas", "replicas")]
+    return _observed(obj) and counts == [wanted] * 3
+
+
+def _replicas(obj: Object) -> bool:
+    return _observed(obj) and _number(obj, "status", "readyReplicas") >= _number(obj, "spec", "replicas", 1)
+
+
+def _daemonset(obj: Object) -> bool:
+    wanted = _number(obj, "status", "desiredNumberScheduled", -1)
+    return _observed(obj) and _number(obj, "status", "numberAvailable") == wanted
+
+
+def _generic(obj: Object) -> bool:
+    entry = condition(obj, "Ready")
+    if entry is not None:
+        return entry.get("status") == "True" and _observed_by(entry, obj)
+    return True
+
+
+def _observed_by(entry: Object, obj: Object) -> bool:
+    """A condition that names the generation it was judged on counts only for that generation."""
+    seen = entry.get("observedGeneration") or (obj.get("status") or {}).get("observedGeneration")
+    return seen is None or int(seen) >= int(obj["metadata"].get("generation") or 0)
+
+
+def _phase(*good: str) -> Callable[[Object], bool]:
+    def check(obj: Object) -> bool:
+        status: dict[str, Any] = obj.get("status") or {}
+        return status.get("phase") in good
+
+    return check
+
+
+def _has_ready(obj: Object) -> bool:
+    return condition(obj, "Ready") is not None and _generic(obj)
+
+
+_READY: dict[str, Callable[[Object], bool]] = {
+    "Pod": _has_ready,
+    "Deployment": _deployment,
+    "StatefulSet": _replicas,
+    "ReplicaSet": _replicas,
+    "DaemonSet": _daemonset,
+    "PersistentVolumeClaim": _phase("Bound"),
+    "Namespace": _phase("Active"),
+    "SampleSet": _phase("Ready"),
+    "PaddleService": _has_ready,
+    "CustomResourceDefinition": lambda obj: is_true(obj, "Established"),
+}

@@ -1,0 +1,164 @@
+"""Output formats: what `-o` accepts and how objects and reports are written in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from paddlecloud.cli.failures import UsageError
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.resource import Object
+
+STRUCTURED = ("json", "yaml", "jsonpath")
+"""What every command can print, because it needs no knowledge of the kind."""
+OBJECTS = (*STRUCTURED, "name", "custom-columns")
+TABLES = ("", "wide", *OBJECTS)
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Format(NamedTuple):
+    name: str
+    argument: str = ""
+
+    @property
+    def is_table(self) -> bool:
+        return self.name in ("", "wide")
+
+
+def parse_format(text: str, allowed: Sequence[str]) -> Format:
+    name, equals, argument = text.partition("=")
+    if name not in allowed:
+        shown = ", ".join(f"{one}=…" if one in ("jsonpath", "custom-columns") else one for one in allowed if one)
+        raise UsageError(f'-o "{text}" is not offered here', why=f"this command prints {shown}", next="-o json")
+    if name in ("jsonpath", "custom-columns") and not argument:
+        example = "jsonpath='{.metadata.name}'" if name == "jsonpath" else "custom-columns=NAME:.metadata.name"
+        raise UsageError(f"-o {name} needs an expression", next=f"-o {example}")
+    if equals and name not in ("jsonpath", "custom-columns"):
+        raise UsageError(f"-o {name} takes no expression", next=f"-o {name}")
+    return Format(name, argument)
+
+
+def check(fmt: Format) -> None:
+    """Refuse a faulty expression before anything is sent."""
+    if fmt.name == "jsonpath":
+        _template(fmt.argument, {})
+    elif fmt.name == "custom-columns":
+        _columns(fmt.argument)
+
+
+def path(expression: str) -> Callable[[Any], list[Any]]:
+    """A compiled JSONPath; a mistake in it is a usage error."""
+    from paddlecloud.kube import jsonpath
+
+    try:
+        return jsonpath.compile(expression)
+    except jsonpath.JsonPathError as error:
+        raise UsageError(
+            f"{expression!r} is not a JSONPath", why=str(error), next="-o jsonpath='{.metadata.name}'"
+        ) from error
+
+
+def print_objects(session: Session, objects: Sequence[Object], fmt: Format, *, single: bool) -> None:
+    """`single` says that one object was asked for by name, so that it is printed bare and not in a List."""
+    if fmt.name == "name":
+        for obj in objects:
+            session.print(name_of(obj))
+    elif fmt.name == "custom-columns":
+        _print_columns(session, objects, fmt.argument)
+    elif single and len(objects) == 1:
+        print_value(session, objects[0], fmt)
+    else:
+        items = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": list(objects)}
+        print_value(session, items, fmt)
+
+
+def print_report(session: Session, kind: str, body: dict[str, Any]) -> None:
+    """An answer of pdc's own, under its versioned schema."""
+    print_value(session, session.report(kind, body), parse_format(session.args.output, STRUCTURED))
+
+
+def print_value(session: Session, value: Any, fmt: Format) -> None:
+    if fmt.name == "json":
+        session.print(to_json(value))
+    elif fmt.name == "yaml":
+        from paddlecloud.cli.yamlio import dump
+
+        session.print(dump(value))
+    else:
+        session.print(_template(fmt.argument, value))
+
+
+def to_json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, indent=4, ensure_ascii=False)
+
+
+def to_json_line(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def name_of(obj: Object) -> str:
+    """`pod/x`, `paddlejob.batch.paddlepaddle.org/x`."""
+    group, slash, _ = str(obj.get("apiVersion", "")).partition("/")
+    suffix = f".{group}" if slash else ""
+    return f"{str(obj.get('kind', '')).lower()}{suffix}/{obj['metadata']['name']}"
+
+
+def without_managed_fields(obj: Object) -> Object:
+    if "managedFields" not in (obj.get("metadata") or {}):
+        return obj
+    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": meta}
+
+
+def sort_key(expression: str) -> Callable[[Object], tuple[int, Any]]:
+    """Orders objects by a value in them: numbers by size, text by alphabet, objects without it first."""
+    find = path(expression)
+
+    def key(obj: Object) -> tuple[int, Any]:
+        found = find(obj)
+        value = found[0] if found else None
+        if value is None:
+            return 0, 0
+        if isinstance(value, (int, float)):
+            return 1, value
+        return 2, str(value)
+
+    return key
+
+
+def _template(text: str, value: Any) -> str:
+    from paddlecloud.kube import jsonpath
+
+    try:
+        # A bare path is accepted for a template, as kubectl does.
+        return jsonpath.Template(text if "{" in text else f"{{{text}}}").render(value)
+    except jsonpath.JsonPathError as error:
+        raise UsageError(
+            f"{text!r} is not a JSONPath", why=str(error), next="-o jsonpath='{.metadata.name}'"
+        ) from error
+
+
+def _print_columns(session: Session, objects: Sequence[Object], spec: str) -> None:
+    from paddlecloud.cli.table import render
+    from paddlecloud.kube import jsonpath
+
+    columns = _columns(spec)
+    rows = [[",".join(map(jsonpath.to_text, find(obj))) or None for _, find in columns] for obj in objects]
+    headers = not getattr(session.args, "no_headers", False)
+    if rows or headers:
+        session.print(render([header for header, _ in columns], rows, headers=headers))
+
+
+def _columns(spec: str) -> list[tuple[str, Callable[[Any], list[Any]]]]:
+    columns = []
+    for part in spec.split(","):
+        header, colon, expression = part.partition(":")
+        if not (header and colon and expression):
+            raise UsageError(f'"{part}" is not HEADER:PATH', next="-o custom-columns=NAME:.metadata.name")
+        columns.append((header, path(expression)))
+    return columns

@@ -1,0 +1,138 @@
+"""Argument parsing: the global flags every command understands, and help texts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from paddlecloud.cli.commands import COMMANDS, Command
+from paddlecloud.cli.failures import UsageError
+
+OUTPUT_HELP = "json, yaml, name, wide, jsonpath=TEMPLATE or custom-columns=SPEC; not every command has all of them"
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises `UsageError` instead of ending the process, so that every failure is reported in one place."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}", next=f"{self.prog} --help")
+
+
+class Parsers:
+    """What `add_commands` receives: the part of argparse's subparsers that command modules use."""
+
+    def __init__(self) -> None:
+        self._parsers: dict[str, Parser] = {}
+
+    def add_parser(self, name: str, *, help: str = "", **options: Any) -> argparse.ArgumentParser:
+        options.setdefault("description", help or None)
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        parser = Parser(prog=f"pdc {name}", allow_abbrev=False, **options)
+        add_global_flags(parser)
+        self._parsers[name] = parser
+        return parser
+
+    def parse(self, command: Command, arguments: list[str]) -> argparse.Namespace:
+        parser = self._parsers[command.name]
+        if parser.description is None:
+            parser.description = command.help
+        parser.set_defaults(command=command.name)
+        # Intermixed, so that `get pods -w web-0` means what it says.
+        return parser.parse_intermixed_args(_booleans(parser, arguments))
+
+
+def _booleans(parser: argparse.ArgumentParser, arguments: list[str]) -> list[str]:
+    """kubectl's `--wait=false` and `--force=true` in argparse's words: `--no-wait` and `--force`."""
+    known = parser._option_string_actions
+    plain: list[str] = []
+    for index, argument in enumerate(arguments):
+        if argument == "--":
+            return plain + arguments[index:]
+        flag, equals, value = argument.partition("=")
+        action = known.get(flag)
+        if not equals or action is None or action.nargs != 0:
+            plain.append(argument)
+        elif value not in ("true", "false"):
+            raise UsageError(f"{flag} takes true or false, not {value!r}", next=f"{parser.prog} --help")
+        elif value == "true":
+            plain.append(flag)
+        elif f"--no-{flag[2:]}" in known:
+            plain.append(f"--no-{flag[2:]}")
+    return plain
+
+
+def add_global_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("global flags")
+    group.add_argument("-n", "--namespace", metavar="NS", help="namespace (default: the context's)")
+    group.add_argument("--context", metavar="NAME", help="kubeconfig context to use")
+    group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig file (default: $KUBECONFIG, ~/.kube/config)")
+    group.add_argument("-o", "--output", metavar="FORMAT", default="", help=OUTPUT_HELP)
+    group.add_argument("-y", "--yes", action="store_true", help="answer every prompt with yes")
+    group.add_argument("--debug", action="store_true", help="show tracebacks and requests")
+
+
+def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="across all namespaces")
+
+
+def add_selectors(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-l", "--selector", metavar="LABELS", help="label selector: app=web,tier!=db")
+    parser.add_argument("--field-selector", metavar="FIELDS", help="field selector: status.phase=Running")
+
+
+def number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """An argparse type: a whole number within bounds."""
+
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{value} is not between {least} and {most}")
+        return value
+
+    return convert
+
+
+def add_files(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """`-f` as often as wanted, and `-R`."""
+    parser.add_argument(
+        "-f", "--filename", action="append", default=[], required=required, metavar="PATH", help="file, directory or -"
+    )
+    parser.add_argument("-R", "--recursive", action="store_true", help="descend into sub-directories")
+
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def duration(text: str) -> float:
+    """An argparse type: `90`, `90s`, `1h30m`, `500ms`, `2d`, in seconds."""
+    import re
+
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text)
+    if not parts or "".join(value + unit for value, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
+    return sum(float(value) * UNITS[unit] for value, unit in parts)
+
+
+def overview() -> str:
+    """`pdc --help`."""
+    lines = ["pdc: train, cache and serve PaddlePaddle on any Kubernetes, or on this machine alone.", ""]
+    section = ""
+    for command in COMMANDS:
+        if command.section != section:
+            section = command.section
+            lines += ["", section] if lines[-1] else [section]
+        lines.append(f"  {command.name:<14} {command.help}")
+    lines += [
+        "",
+        "Global flags",
+        "  -n NS  --context NAME  --kubeconfig FILE  -o FORMAT  -y  --debug, before or after the command",
+        "",
+        "`pdc COMMAND --help` shows the flags of a command.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,52 @@
+"""Where an object of a file goes: its collection, its namespace, its name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paddlecloud.cli.failures import InputError
+from paddlecloud.cli.manifests import Manifest
+from paddlecloud.cli.session import Session
+from paddlecloud.cli.targets import display
+from paddlecloud.kube.resource import Object, Resource
+
+
+class Place(NamedTuple):
+    resource: Resource
+    name: str
+    namespace: str | None
+
+    @property
+    def display(self) -> str:
+        return display(self.resource, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.display} in {self.namespace}" if self.namespace else self.display
+
+
+def place(session: Session, manifest: Manifest) -> Place:
+    """Asks the server for the kind. The namespace is the object's own, else `-n`, else the context's."""
+    return place_of(session, manifest, session.api.resource_of(manifest.object))
+
+
+def place_of(session: Session, manifest: Manifest, resource: Resource) -> Place:
+    meta = manifest.object["metadata"]
+    if not meta.get("name"):
+        raise InputError(
+            f"{manifest.source}: {manifest.object['kind']} has only a generateName",
+            why="apply must know the name of what it changes",
+            next=f"kubectl create -f {manifest.source.rpartition(':')[0]}",
+        )
+    own, asked = meta.get("namespace"), session.args.namespace
+    if resource.namespaced and own and asked and own != asked:
+        raise InputError(
+            f'{manifest.source}: {manifest.label} belongs to namespace "{own}"',
+            why=f'-n asks for "{asked}"',
+            next=f"leave -n out, or use -n {own}",
+        )
+    return Place(resource, str(meta["name"]), str(own or session.namespace) if resource.namespaced else None)
+
+
+def of_object(resource: Resource, obj: Object) -> Place:
+    meta = obj["metadata"]
+    return Place(resource, str(meta["name"]), meta.get("namespace") if resource.namespaced else None)

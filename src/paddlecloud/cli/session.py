@@ -1,0 +1,93 @@
+"""What a running command has of the outside world: its flags, its streams, its prompts and the API of its context.
+
+The API is opened on first use, so commands that need none work without a kubeconfig.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from paddlecloud.cli.failures import CANCELLED, CliError, UsageError
+from paddlecloud.kube.errors import NotFound
+
+if TYPE_CHECKING:
+    from paddlecloud.cli.api import Api
+
+SCHEMA = "cli.paddlecloud.org/v1"
+"""The apiVersion of what pdc prints as JSON or YAML and that is no object of the server. Fields are only added."""
+
+COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "bold": "1"}
+
+
+class Session:
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self._api: Api | None = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if self._api is not None:
+            refusal = error.__cause__ if isinstance(error, CliError) else error
+            if isinstance(refusal, NotFound) and not (refusal.details or {}).get("name"):
+                self._api.forget()  # a collection is missing, not an object: the next command asks what there is
+            self._api.close()
+
+    @property
+    def api(self) -> Api:
+        if self._api is None:
+            from paddlecloud.cli.api import connect
+
+            self._api = connect(kubeconfig=self.args.kubeconfig, context=self.args.context, on_warning=self.warn)
+        return self._api
+
+    @property
+    def namespace(self) -> str:
+        """Where objects without a namespace of their own go: the flag's, else the context's."""
+        return str(self.args.namespace or self.api.namespace)
+
+    @property
+    def scope(self) -> str | None:
+        """The namespace to list in; None for all of them."""
+        return None if getattr(self.args, "all_namespaces", False) else self.namespace
+
+    # Streams: data on stdout, everything said about it on stderr.
+
+    def print(self, text: str = "") -> None:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+    def note(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        self.note(self.paint("Warning:", "yellow", sys.stderr) + f" {text}")
+
+    def paint(self, text: str, colour: str, stream: TextIO | None = None) -> str:
+        return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if wants_colour(stream or sys.stdout) else text
+
+    def report(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The envelope of pdc's own machine-readable answers."""
+        return {"apiVersion": SCHEMA, "kind": kind, **body}
+
+    def confirm(self, question: str) -> None:
+        """Returns when the user agreed. Prompts only on a terminal; without one, `-y` must have been given."""
+        if self.args.yes:
+            return
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(
+                f"{question.rstrip('?')} needs a confirmation",
+                why="there is no terminal to ask on",
+                next="the same command with -y",
+            )
+        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CliError("cancelled", why="the answer was not yes", exit_code=CANCELLED)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,199 @@
+"""`pdc wait`: until a condition holds, a value is reached, an object is gone or a job is finished.
+
+Exit codes: 0 it happened; 124 time ran out; 8 time ran out and the scheduler says why; for `--for=finished` 100 the job
+failed, 103 it was deleted meanwhile, and with `--timeout=0` 101 it is not finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+from paddlecloud.cli import outcome, output, targets
+from paddlecloud.cli.failures import (
+    NOT_FINISHED,
+    NOT_FOUND,
+    OK,
+    TIMEOUT,
+    UNSCHEDULABLE,
+    CliError,
+    UsageError,
+    attempting,
+)
+from paddlecloud.cli.outcome import GONE, Outcome
+from paddlecloud.cli.parsing import Parsers, add_selectors, duration
+from paddlecloud.cli.placing import Place, of_object
+from paddlecloud.cli.session import Session
+from paddlecloud.cli.waiting import DeadlineError, until
+from paddlecloud.kube.resource import Object
+
+USAGE = "pdc wait KIND/NAME… --for=condition=Ready"
+Check = Callable[[Object | None], Outcome | None]
+
+
+class Goal(NamedTuple):
+    text: str
+    check: Check
+    absent_ok: bool = False
+    """Whether an object that does not exist is worth waiting for (or is the goal)."""
+
+
+def add_commands(parsers: Parsers) -> None:
+    parser = parsers.add_parser("wait", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="KIND/NAME")
+    parser.add_argument(
+        "--for",
+        dest="goal",
+        required=True,
+        metavar="GOAL",
+        help="condition=TYPE[=VALUE], jsonpath=PATH[=VALUE], delete, create or finished",
+    )
+    parser.add_argument("--timeout", type=duration, default=30.0, metavar="TIME", help="30s, 5m, 0 (default 30s)")
+    parser.add_argument("--all", action="store_true", help="every object of the kind in the namespace")
+    add_selectors(parser)
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    goal = parse_goal(args.goal)
+    results = []
+    code = OK
+    with attempting(f"wait for {' '.join(args.words)}"):
+        for place in _places(session, args):
+            result = wait_for(session, place, goal, timeout=args.timeout)
+            results.append((place, result))
+            code = code or result.exit_code
+            if not fmt.name:
+                session.print(f"{place.display} {goal.text if result.exit_code == OK else result.state}")
+                if result.exit_code != OK and result.message:
+                    session.note(f"{place.display}: {result.message}")
+    if fmt.name:
+        items = [
+            {"object": place.display, "namespace": place.namespace, **result._asdict()} for place, result in results
+        ]
+        output.print_report(session, "WaitReport", {"goal": args.goal, "items": items})
+    return code
+
+
+def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | None) -> Outcome:
+    """How the wait for one object ended; also used by `apply --wait`. Raises only when nothing can be known."""
+
+    def check(obj: Object | None) -> Outcome | None:
+        if obj is None and not goal.absent_ok:
+            raise CliError(
+                f"{place} does not exist",
+                next=f"pdc get {place.resource.plural}",
+                exit_code=NOT_FOUND,
+            )
+        return goal.check(obj)
+
+    try:
+        return until(session.api, place, check, timeout=timeout)
+    except DeadlineError as late:
+        stuck = outcome.unschedulable(late.last) if late.last else ""
+        if stuck:
+            return Outcome("unschedulable", UNSCHEDULABLE, stuck)
+        if timeout == 0:
+            code = NOT_FINISHED if goal.text == "finished" else TIMEOUT
+            return Outcome("not finished" if code == NOT_FINISHED else "not yet", code, "")
+        return Outcome("timed out", TIMEOUT, f"not {goal.text} within {timeout:g} s; see: pdc describe {place.display}")
+
+
+def parse_goal(text: str) -> Goal:
+    kind, _, rest = text.partition("=")
+    if kind == "condition" and rest:
+        name, _, wanted = rest.partition("=")
+        return Goal("condition met", _condition(name, wanted or "True"))
+    if kind == "jsonpath" and rest:
+        return Goal("condition met", _jsonpath(rest))
+    plain = {
+        "delete": Goal("deleted", lambda obj: None if obj else Outcome("deleted", OK), absent_ok=True),
+        "create": Goal("created", lambda obj: Outcome("created", OK) if obj else None, absent_ok=True),
+        "finished": finished_goal(),
+    }
+    if text in plain:
+        return plain[text]
+    raise UsageError(
+        f"--for={text} is not understood",
+        why="it is condition=TYPE[=VALUE], jsonpath=PATH[=VALUE], delete, create or finished",
+        next=USAGE,
+    )
+
+
+def finished_goal() -> Goal:
+    return _goal_of("finished", outcome.finished)
+
+
+def settled_goal() -> Goal:
+    """What `apply --wait` waits for."""
+    return _goal_of("ready", outcome.settled)
+
+
+def _goal_of(text: str, judge: Callable[[Object], Outcome | None]) -> Goal:
+    """An object must have been seen before it can be gone, so one that never was is still an error."""
+    seen = False
+
+    def check(obj: Object | None) -> Outcome | None:
+        nonlocal seen
+        if obj is None:
+            if seen:
+                return GONE
+            raise CliError("there is nothing of that name to wait for", next="pdc ps", exit_code=NOT_FOUND)
+        seen = True
+        return judge(obj)
+
+    return Goal(text, check, absent_ok=True)
+
+
+def _condition(name: str, wanted: str) -> Check:
+    def check(obj: Object | None) -> Outcome | None:
+        entry = outcome.condition(obj or {}, name)
+        if entry is None or str(entry.get("status", "")).lower() != wanted.lower():
+            return None
+        seen = entry.get("observedGeneration")
+        current = ((obj or {}).get("metadata") or {}).get("generation")
+        stale = seen is not None and current is not None and int(seen) < int(current)
+        return None if stale else Outcome("met", OK, str(entry.get("message") or ""))
+
+    return check
+
+
+def _jsonpath(text: str) -> Check:
+    expression, wanted = text, None
+    closing = text.rfind("}")
+    head, equals, tail = (text[: closing + 1], *text[closing + 1 :].partition("=")[1:])
+    if closing < 0:
+        head, equals, tail = text.rpartition("=") if "=" in text else (text, "", "")
+    if equals:
+        expression, wanted = head, tail.strip("'\"")
+    find = output.path(expression)
+
+    def check(obj: Object | None) -> Outcome | None:
+        from paddlecloud.kube.jsonpath import to_text
+
+        found = find(obj or {})
+        met = bool(found) if wanted is None else any(to_text(value) == wanted for value in found)
+        return Outcome("met", OK, "") if met else None
+
+    return check
+
+
+def _places(session: Session, args: argparse.Namespace) -> list[Place]:
+    api = session.api
+    places = []
+    for target in targets.resolve(api, args.words, usage=USAGE):
+        namespace = session.namespace if target.resource.namespaced else None
+        if target.names:
+            places += [Place(target.resource, name, namespace) for name in target.names]
+        elif args.all or args.selector or args.field_selector:
+            listing = api.client.list(
+                target.resource, namespace, label_selector=args.selector, field_selector=args.field_selector
+            )
+            places += [of_object(target.resource, obj) for obj in api.do(listing).items]
+        else:
+            raise UsageError("name the objects to wait for", why="or give -l or --all", next=USAGE)
+    if not places:
+        raise CliError("no objects match", next="pdc get " + " ".join(args.words), exit_code=NOT_FOUND)
+    return places
