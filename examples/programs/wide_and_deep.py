@@ -81,6 +81,7 @@ def main():
     parser.add_argument("--batches", type=int, default=120, help="batches per epoch and worker")
     args = parser.parse_args()
 
+    os.chdir(tempfile.mkdtemp())  # Paddle leaves descriptions and logs of its own where it runs
     paddle.enable_static()
     fleet.init()
     inputs, cost = build()
