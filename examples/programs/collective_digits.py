@@ -1,1 +1,1 @@
-../../src/paddlecloud/local/images/recipes/examples/collective_digits.py
+../../src/paddlecloud/local/images/recipes/training-examples/collective_digits.py

@@ -1,1 +1,1 @@
-../../src/paddlecloud/local/images/recipes/examples/digits.py
+../../src/paddlecloud/local/images/recipes/training-examples/digits.py

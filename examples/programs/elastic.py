@@ -1,1 +1,1 @@
-../../src/paddlecloud/local/images/recipes/examples/elastic.py
+../../src/paddlecloud/local/images/recipes/training-examples/elastic.py

@@ -1,1 +1,1 @@
-../../src/paddlecloud/local/images/recipes/examples/single.py
+../../src/paddlecloud/local/images/recipes/training-examples/single.py

@@ -1,1 +1,1 @@
-../../src/paddlecloud/local/images/recipes/examples/train_fleet.py
+../../src/paddlecloud/local/images/recipes/training-examples/train_fleet.py
