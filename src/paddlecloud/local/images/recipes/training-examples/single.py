@@ -22,3 +22,5 @@ for step in range(100):
 slope, offset = line.weight.item(), line.bias.item()
 print(f"y = {slope:.2f} x + {offset:.2f}", flush=True)
 sys.exit(0 if abs(slope - 3) < 0.1 and abs(offset + 1) < 0.1 else 1)
+
+# mypy: ignore-errors
