@@ -35,6 +35,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("get", "list objects, in a table or any other format", _PKG + "get", LOOK, "objects"),
     Command("ps", "list PaddleJobs (get pdj)", _PKG + "get", LOOK, "jobs"),
     Command("describe", "why an object is as it is, then its details and events", _PKG + "describe", LOOK, "objects"),
+    Command(
+        "explain",
+        "verdict on an object (pdj/x), or the documentation of a field (pdj.spec)",
+        _PKG + "explain",
+        LOOK,
+        "objects",
+    ),
+    Command("logs", "logs of a job or pod, merged and prefixed by rank", _PKG + "logs", LOOK, "jobs"),
     Command("events", "list events, oldest first", _PKG + "events", LOOK),
     Command("wait", "wait for a condition, a value or a deletion", _PKG + "wait", LOOK, "objects"),
     Command("scale", "set the number of replicas", _PKG + "act", ACT, "objects"),
@@ -44,11 +52,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("crds", "print the CustomResourceDefinitions of PaddleCloud", _PKG + "crds", TOOLS),
     Command("api-resources", "list the kinds the server offers", _PKG + "api_resources", TOOLS),
     Command("version", "print the versions of pdc and of the server", _PKG + "version", TOOLS),
+    Command("completion", "print a completion script for bash, zsh or fish", _PKG + "completion", TOOLS),
 )
+
+HIDDEN: tuple[Command, ...] = (Command("__complete", "candidates for a completion script", _PKG + "complete", TOOLS),)
 
 
 def find(name: str) -> Command | None:
-    for command in COMMANDS:
+    for command in COMMANDS + HIDDEN:
         if command.name == name:
             return command
     return None

@@ -39,6 +39,7 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def run(session: Session, args: argparse.Namespace) -> int:
+    session.timeout = 5.0
     findings = [(check.name, _safely(check, session)) for check in CHECKS]
     failed = any(finding.status == "fail" for _, finding in findings)
     if args.output:

@@ -27,9 +27,8 @@ def add_commands(parsers: Parsers) -> None:
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     chosen = kubeconfigs.load(args.kubeconfig, args.context).context  # raises when there is none, saying what is
-    merged = kubeconfigs.merge([(path, kubeconfigs.read(path)) for path in _paths(args.kubeconfig)])
-    context = merged["contexts"].get(chosen)
-    if context is None:
+    merged = merged_files(args.kubeconfig)
+    if chosen not in merged["contexts"]:
         raise CliError("there is no kubeconfig here", why="this is a pod with a service account, which needs none")
     document = minified(merged, chosen, namespace=args.namespace)
     output.print_value(session, document, fmt if fmt.name else output.Format("yaml"))
@@ -71,6 +70,8 @@ def _inlined(entry: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-def _paths(given: str | None) -> list[str]:
+def merged_files(given: str | None) -> dict[str, Any]:
+    """All contexts, clusters and users there are to choose from."""
     listed = [given] if given else [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
-    return [path for path in listed or [os.path.expanduser("~/.kube/config")] if os.path.exists(path)]
+    paths = [path for path in listed or [os.path.expanduser("~/.kube/config")] if os.path.exists(path)]
+    return kubeconfigs.merge([(path, kubeconfigs.read(path)) for path in paths])

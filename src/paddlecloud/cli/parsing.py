@@ -33,6 +33,11 @@ class Parsers:
         self._parsers[name] = parser
         return parser
 
+    def flags(self, command: Command) -> list[str]:
+        """The long flags of a command, for completion."""
+        known = self._parsers[command.name]._option_string_actions
+        return sorted(flag for flag in known if flag.startswith("--"))
+
     def parse(self, command: Command, arguments: list[str]) -> argparse.Namespace:
         parser = self._parsers[command.name]
         if parser.description is None:

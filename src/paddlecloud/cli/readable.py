@@ -28,28 +28,15 @@ def describe(obj: Object, *, members: Sequence[Member], events: Sequence[Object]
     if obj.get("kind") == "Secret":
         body = {key: _masked(value) if key in ("data", "stringData") else value for key, value in body.items()}
     for key, value in body.items():
-        lines += ["", f"{title(key)}:", *_tree(value, 2)]
+        lines += ["", *_yaml({key: value})]
     status = {key: value for key, value in (obj.get("status") or {}).items() if key not in _SHOWN_ELSEWHERE}
     if status:
-        lines += ["", "Status:", *_tree(status, 2)]
+        lines += ["", *_yaml({"status": status})]
     lines += _events(events, now)
     return "\n".join(lines) + "\n"
 
 
 _SHOWN_ELSEWHERE = ("conditions", "containerStatuses", "initContainerStatuses")
-
-
-def title(key: str) -> str:
-    """`terminationGracePeriodSeconds` → `Termination Grace Period Seconds`."""
-    words: list[str] = []
-    for char in key:
-        if words and char.isupper() and not words[-1][-1:].isupper():
-            words.append(char)
-        elif words:
-            words[-1] += char
-        else:
-            words.append(char.upper())
-    return " ".join(words)
 
 
 def _identity(obj: Object, now: float) -> list[str]:
@@ -71,7 +58,7 @@ def _identity(obj: Object, now: float) -> list[str]:
     for name in ("labels", "annotations"):
         pairs = [(key, value) for key, value in (meta.get(name) or {}).items() if key not in HIDDEN_ANNOTATIONS]
         for index, (key, value) in enumerate(sorted(pairs)):
-            head = f"{title(name)}:" if index == 0 else ""
+            head = f"{name.title()}:" if index == 0 else ""
             lines.append(f"{head:<13} {key}={_short(value)}")
     return lines
 
@@ -147,40 +134,11 @@ def _indented(text: str) -> Iterator[str]:
     return (f"  {line}" for line in text.splitlines())
 
 
-def _tree(value: Any, depth: int) -> list[str]:
-    """Nested values as indented `Title: value` lines; lists with a dash before the first line of each item."""
-    pad = " " * depth
-    if isinstance(value, dict):
-        lines = []
-        for key, inner in value.items():
-            if isinstance(inner, (dict, list)) and inner:
-                lines += [f"{pad}{title(str(key))}:", *_tree(inner, depth + 2)]
-            else:
-                lines += _leaf(f"{pad}{title(str(key))}:", inner, depth)
-        return lines
-    if isinstance(value, list):
-        lines = []
-        for inner in value:
-            nested = _tree(inner, depth + 2)
-            lines += [f"{pad}- {nested[0].lstrip()}" if nested else f"{pad}- {{}}", *nested[1:]]
-        return lines
-    return _leaf(pad.rstrip(" ") or pad[:-1], value, depth)
+def _yaml(value: Object) -> list[str]:
+    """Under the names the API has for its fields, so that they can be copied into a file or a JSONPath."""
+    from paddlecloud.cli.yamlio import dump
 
-
-def _leaf(head: str, value: Any, depth: int) -> list[str]:
-    if isinstance(value, str) and "\n" in value.rstrip("\n"):
-        return [f"{head} |", *(f"{' ' * (depth + 2)}{line}" for line in value.rstrip("\n").splitlines())]
-    return [f"{head} {_scalar(value)}"]
-
-
-def _scalar(value: Any) -> str:
-    if value is None:
-        return "<none>"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value in ({}, []):
-        return "<empty>"
-    return str(value)
+    return dump(value).splitlines()
 
 
 def _masked(values: Any) -> Any:

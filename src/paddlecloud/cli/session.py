@@ -25,6 +25,7 @@ COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": 
 class Session:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
+        self.timeout = 60.0  # seconds for one answer of the server
         self._api: Api | None = None
 
     def __enter__(self) -> Session:
@@ -42,7 +43,12 @@ class Session:
         if self._api is None:
             from paddlecloud.cli.api import connect
 
-            self._api = connect(kubeconfig=self.args.kubeconfig, context=self.args.context, on_warning=self.warn)
+            self._api = connect(
+                kubeconfig=self.args.kubeconfig,
+                context=self.args.context,
+                on_warning=self.warn,
+                timeout=self.timeout,
+            )
         return self._api
 
     @property

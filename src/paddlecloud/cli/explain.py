@@ -1,0 +1,68 @@
+"""`pdc explain`: a verdict on an object (`pdj/x`), or the documentation of a field (`pdj.spec.worker`).
+
+A verdict is one true sentence, in English or Chinese, with a word a program can match.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from paddlecloud.cli import output
+from paddlecloud.cli.failures import attempting
+from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.phrases import LANGUAGES, preferred
+from paddlecloud.cli.session import Session
+
+USAGE = "pdc explain KIND/NAME or KIND[.FIELD…]"
+COLOURS = {"ok": "green", "failed": "red"}
+
+
+def add_commands(parsers: Parsers) -> None:
+    parser = parsers.add_parser("explain", description=__doc__)
+    parser.add_argument("subject", metavar="KIND/NAME|KIND.FIELD", help="an object, or a kind with a path of fields")
+    parser.add_argument("--lang", choices=LANGUAGES, help="language of the verdict (default: that of the locale)")
+    parser.add_argument("--recursive", action="store_true", help="all fields below, without descriptions")
+    parser.add_argument("--api-version", metavar="GROUP/VERSION", help="this version of the kind")
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    with attempting(f"explain {args.subject}"):
+        return _object(session, args, fmt) if "/" in args.subject else _field(session, args, fmt)
+
+
+def _object(session: Session, args: argparse.Namespace, fmt: output.Format) -> int:
+    from paddlecloud.cli import targets
+    from paddlecloud.cli.describe import examine
+
+    entry, name = targets.one(session.api, [args.subject], usage=USAGE)
+    namespace = session.namespace if entry.resource.namespaced else None
+    obj = session.api.do(session.api.client.get(entry.resource, name, namespace))
+    _, _, verdict = examine(session, obj, language=args.lang or preferred())
+    if fmt.name:
+        body = {"object": targets.display(entry.resource, name), "namespace": namespace, **verdict._asdict()}
+        output.print_report(session, "Verdict", body)
+        return 0
+    state = session.paint(verdict.state, COLOURS.get(verdict.state, "yellow"))
+    reason = f" ({verdict.reason})" if verdict.reason else ""
+    session.print(f"{args.subject}: {state}{reason}\n  {verdict.text}")
+    return 0
+
+
+def _field(session: Session, args: argparse.Namespace, fmt: output.Format) -> int:
+    from paddlecloud.cli import schema
+
+    kind, *path = args.subject.split(".")
+    resource = session.api.entry(kind).resource
+    if args.api_version:
+        resource = session.api.resource_of({"apiVersion": args.api_version, "kind": resource.kind})
+    document = schema.fetch(session.api, resource)
+    field = schema.descend(document, resource, path)
+    if fmt.name:
+        body: dict[str, Any] = {"group": resource.group, "version": resource.version, "kindName": resource.kind}
+        output.print_report(session, "FieldReport", {**body, **schema.report(document, field)})
+        return 0
+    session.print(schema.render(document, resource, field, recursive=args.recursive))
+    return 0

@@ -1,0 +1,137 @@
+"""`pdc logs`: of a job or a pod; several ranks are merged by time and each line tells its rank.
+
+Without --rank or --all-ranks a job shows its rank 0. Ctrl-C detaches and never ends the job. With -f the exit code is
+the job's: 0 completed, 100 failed, 103 deleted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from paddlecloud.cli import members, output, targets
+from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
+from paddlecloud.cli.logstream import Line, Options, merged
+from paddlecloud.cli.members import Member
+from paddlecloud.cli.parsing import Parsers, duration, number
+from paddlecloud.cli.placing import Place
+from paddlecloud.cli.session import SCHEMA, Session
+from paddlecloud.kube.discovery import UnknownKind
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.resource import PODS, Object
+
+USAGE = "pdc logs JOB, POD or KIND/NAME"
+PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+
+def add_commands(parsers: Parsers) -> None:
+    parser = parsers.add_parser("logs", description=__doc__)
+    parser.add_argument("subject", metavar="JOB|POD|KIND/NAME")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on printing until the job or pod ends")
+    parser.add_argument("--tail", type=number(0), metavar="N", help="only the last N lines of each rank")
+    parser.add_argument("--since", type=duration, metavar="TIME", help="only lines younger than 5m, 1h …")
+    parser.add_argument("-p", "--previous", action="store_true", help="of the container before its last restart")
+    parser.add_argument("--rank", metavar="LIST", help="ranks of the workers: 0,3-5")
+    parser.add_argument("--all-ranks", action="store_true", help="every pod of the job, servers included")
+    parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    parser.add_argument("-c", "--container", metavar="NAME", help="container (default: the first)")
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", "json"))
+    options = Options(tail=args.tail, since=args.since, previous=args.previous, container=args.container)
+    if args.rank is not None:
+        members.parse_ranks(args.rank)
+    with attempting(f"read the logs of {args.subject}"):
+        place, owner = find(session, args.subject)
+        writer = Writer(session, as_json=fmt.name == "json")
+        if args.follow:
+            from paddlecloud.cli.follow import Follower
+
+            return Follower(session, place, writer, options).run(owner)
+        chosen = choose(session, owner)
+        if not chosen:
+            raise _no_pods(session, place, owner)
+        writer.introduce(chosen)
+        for line in merged(session.api, chosen, options):
+            writer.write(line)
+    return OK
+
+
+def find(session: Session, subject: str) -> tuple[Place, Object]:
+    """The job, pod or other owner of pods that is meant; a bare name is a PaddleJob if there is one, else a pod."""
+    api, namespace = session.api, session.namespace
+    if "/" in subject:
+        entry, name = targets.one(api, [subject], usage=USAGE)
+        place = Place(entry.resource, name, namespace if entry.resource.namespaced else None)
+        return place, api.do(api.client.get(place.resource, name, place.namespace))
+    try:
+        place = Place(api.entry("pdj").resource, subject, namespace)
+        return place, api.do(api.client.get(place.resource, subject, namespace))
+    except (UnknownKind, NotFound):
+        pass  # then it must be a pod
+    try:
+        return Place(PODS, subject, namespace), api.do(api.client.get(PODS, subject, namespace))
+    except NotFound:
+        message = f'no PaddleJob and no pod "{subject}" in namespace {namespace}'
+        raise CliError(message, next="pdc ps", exit_code=NOT_FOUND) from None
+
+
+def choose(session: Session, owner: Object) -> list[Member]:
+    """The pods whose logs are wanted."""
+    args = session.args
+    found = members.members_of(session, owner)
+    chosen = members.choose(found, ranks=args.rank, everything=args.all_ranks)
+    if found and not chosen:
+        ranks = ", ".join(str(one.rank) for one in found if one.role in ("worker", ""))
+        raise CliError(
+            f"no pod has rank {args.rank}", why=f"there are {ranks or 'none'}", next="--all-ranks", exit_code=NOT_FOUND
+        )
+    if len(chosen) < len(found) and args.rank is None:
+        session.note(f"showing {chosen[0].tag} of {len(found)} pods; --all-ranks shows every one")
+    return chosen
+
+
+class Writer:
+    """Prints lines: with the rank before each when there are several, coloured by rank on a terminal."""
+
+    def __init__(self, session: Session, *, as_json: bool) -> None:
+        self._session = session
+        self._json = as_json
+        self._stamps = session.args.timestamps
+        self._prefixes: dict[str, str] = {}
+        self._several = False
+
+    def introduce(self, chosen: Sequence[Member]) -> None:
+        """Make room for the longest name before the first line is printed."""
+        self._several = self._several or len(chosen) > 1
+        size = max((len(one.tag) for one in chosen), default=0)
+        for one in chosen:
+            if one.name not in self._prefixes:
+                colour = PALETTE[len(self._prefixes) % len(PALETTE)]
+                self._prefixes[one.name] = self._session.paint(f"{one.tag:<{size}} |", colour) + " "
+
+    def write(self, line: Line) -> None:
+        if self._json:
+            self._session.print(output.to_json_line(_record(line)))
+            return
+        prefix = self._prefixes.get(line.member.name, "") if self._several else ""
+        stamp = f"{line.time} " if self._stamps else ""
+        sys.stdout.write(f"{prefix}{stamp}{line.text}\n")
+
+
+def _record(line: Line) -> dict[str, object]:
+    one = line.member
+    body = {"pod": one.name, "role": one.role, "rank": one.rank, "time": line.time, "message": line.text}
+    return {"apiVersion": SCHEMA, "kind": "LogLine", **body}
+
+
+def _no_pods(session: Session, place: Place, owner: Object) -> CliError:
+    from paddlecloud.cli.describe import examine
+
+    _, _, verdict = examine(session, owner)
+    return CliError(
+        f"{place.display} has no pods", why=verdict.text, next=f"pdc describe {place.display}", exit_code=NOT_FOUND
+    )
