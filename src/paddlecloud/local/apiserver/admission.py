@@ -17,7 +17,7 @@ from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.resource import Object
 
 from . import schema as schemas
-from .builtin import default_builtin
+from .builtin_defaults import default_builtin
 from .builtin_validation import validate_builtin
 from .managed_fields import record_update
 from .registry import KindInfo

@@ -24,7 +24,7 @@ from . import discovery, listing, negotiation, openapi, scale, table, watching
 from .admission import WriteOptions
 from .audit import AuditLog
 from .authentication import User, open_to_anonymous
-from .authorization import Attributes, Authorizer
+from .authorization import Attributes, Authorizer, forbidden, impersonate
 from .listing import Filter, Pages
 from .negotiation import encode
 from .options import delete_options, patcher, write_options
@@ -77,6 +77,7 @@ class Api:
         info = None
         try:
             info = parse(request.method, request.path, request.query)
+            request.user = impersonate(self._authorizer, request.user, request.headers)
             self._authorise(request.user, info)
             answer = await self._dispatch(request, info)
         except ApiError as error:
@@ -97,13 +98,13 @@ class Api:
     def _authorise(self, user: User, info: RequestInfo) -> None:
         if not info.is_resource and open_to_anonymous(info.path):
             return
-        attributes = Attributes(
-            verb=info.verb, group=info.group, resource=info.resource, subresource=info.subresource,
-            namespace=info.namespace, name=info.name, path="" if info.is_resource else info.path,
+        wanted = Attributes(
+            info.verb, info.group, info.resource, info.subresource, info.namespace, info.name,
+            "" if info.is_resource else info.path,
         )  # fmt: skip
-        decision = self._authorizer.allowed(user, attributes)
+        decision = self._authorizer.allowed(user, wanted)
         if not decision.allowed:
-            raise forbidden(user, info)
+            raise forbidden(user, wanted, decision.reason)
 
     async def _dispatch(self, request: Request, info: RequestInfo) -> Answer:
         if not info.is_resource:
@@ -301,7 +302,7 @@ class Api:
         found = self._discovery.find(info.path, request.header("accept"))
         if found is None:
             raise errors.NotFound("the server could not find the requested resource")
-        return Answer(body=found.body, content_type=found.media_type, headers={"ETag": found.etag})
+        return Answer(body=found.body, content_type=found.content_type, headers={"ETag": found.etag})
 
 
 def failure(error: ApiError) -> Answer:
@@ -311,20 +312,6 @@ def failure(error: ApiError) -> Answer:
 
 def success(details: Mapping[str, Any]) -> Object:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": dict(details)}
-
-
-def forbidden(user: User, info: RequestInfo) -> errors.Forbidden:
-    if not info.is_resource:
-        return errors.Forbidden(f'forbidden: User "{user.name}" cannot {info.verb} path "{info.path}"')
-    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    full = f"{info.resource}.{info.group}" if info.group else info.resource
-    where = f' in the namespace "{info.namespace}"' if info.namespace else " at the cluster scope"
-    named = f' "{info.name}"' if info.name else ""
-    return errors.Forbidden(
-        f'{full}{named} is forbidden: User "{user.name}" cannot {info.verb} resource "{resource}" in API group '
-        f'"{info.group}"{where}',
-        details={"name": info.name, "group": info.group, "kind": info.resource},
-    )
 
 
 def partial_metadata(obj: Object) -> Object:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Controller
-from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Patch, Plan, carry_out
-from paddlecloud.kube.resource import Key, Object, Resource, key_of
+from paddlecloud.kube.resource import PODS, SERVICES, Key, Object, Resource, key_of
 
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 SERVICE_LABEL = "kubernetes.io/service-name"
@@ -102,9 +100,10 @@ def decide(service: Object, pods: Iterable[Object], current: Object | None) -> P
     return Plan(patch=[Patch(SLICES, wanted["metadata"]["name"], wanted["metadata"]["namespace"], changed)])
 
 
-def endpoint_controller(client: Client, *, services: Informer, pods: Informer, clock: Clock) -> Controller:
-    """Watches services and pods; `pods` may be shared with others."""
-    slices = Informer(client, SLICES, label_selector=SERVICE_LABEL, clock=clock)
+def endpoint_controller(manager: Manager) -> Controller:
+    client = manager.client
+    services, pods = manager.informer(SERVICES), manager.informer(PODS)
+    slices = manager.informer(SLICES, label_selector=SERVICE_LABEL)
 
     async def reconcile(key: Key) -> float | None:
         service = services.cache.get(key)
@@ -120,7 +119,7 @@ def endpoint_controller(client: Client, *, services: Informer, pods: Informer, c
             if _matches(service, pod):
                 yield key_of(service)
 
-    controller = Controller("endpoints", reconcile, clock=clock)
+    controller = manager.controller("endpoints", reconcile)
     controller.watch(services)
     controller.watch(slices)
     controller.watch(pods, map=concerned)

@@ -1,0 +1,68 @@
+"""Kinds that are answered rather than stored: access reviews, token reviews, and tokens for service accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+
+from . import authorization, negotiation
+from .api import Handler
+from .authentication import Authenticator, self_subject_review, token_review
+from .authorization import Authorizer
+from .registry import KindInfo
+from .request import Answer, Request, RequestInfo
+from .tokens import Lookup, TokenIssuer, token_request
+from .verbs import Verbs
+
+Ask = Callable[[Request, RequestInfo, Object], Object]
+
+AUTHN, AUTHZ = "authentication.k8s.io", "authorization.k8s.io"
+
+
+def handlers(
+    verbs: Verbs, authorizer: Authorizer, authenticator: Authenticator, issuer: TokenIssuer, lookup: Lookup
+) -> dict[tuple[str, str, str], Handler]:
+    """By (group, resource, subresource), as `Extensions` wants them."""
+    asked: dict[tuple[str, str], Ask] = {
+        (AUTHZ, "selfsubjectaccessreviews"): lambda request, _, body: authorization.self_subject_access_review(
+            authorizer, request.user, body
+        ),
+        (AUTHZ, "subjectaccessreviews"): lambda _, __, body: authorization.subject_access_review(authorizer, body),
+        (AUTHZ, "localsubjectaccessreviews"): lambda _, info, body: authorization.local_subject_access_review(
+            authorizer, body, namespace=info.namespace
+        ),
+        (AUTHZ, "selfsubjectrulesreviews"): lambda request, _, body: authorization.self_subject_rules_review(
+            authorizer, request.user, body
+        ),
+        (AUTHN, "selfsubjectreviews"): lambda request, _, __: self_subject_review(request.user),
+        (AUTHN, "tokenreviews"): lambda _, __, body: token_review(authenticator, body, audiences=issuer.audiences),
+    }
+    found: dict[tuple[str, str, str], Handler] = {(*key, ""): _create_only(ask) for key, ask in asked.items()}
+    found["", "serviceaccounts", "token"] = _service_account_token(verbs, issuer, lookup)
+    return found
+
+
+def _create_only(ask: Ask) -> Handler:
+    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        if info.verb != "create" or info.name:
+            raise errors.MethodNotAllowed(f"{info.resource} can only be created")
+        body = negotiation.read_object(request.body, request.header("content-type"))
+        body.setdefault("apiVersion", kind.resource.api_version)
+        body.setdefault("kind", kind.kind)
+        return Answer(status=201, body=negotiation.encode(ask(request, info, body)))
+
+    return handle
+
+
+def _service_account_token(verbs: Verbs, issuer: TokenIssuer, lookup: Lookup) -> Handler:
+    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        if info.verb != "create":
+            raise errors.MethodNotAllowed(f"{info.verb} is not supported on serviceaccounts/token")
+        account = verbs.get(kind, info.namespace, info.name).object
+        body = negotiation.read_object(request.body, request.header("content-type")) if request.body else {}
+        answer = token_request(issuer, account, body, lookup=lookup)
+        return Answer(status=201, body=negotiation.encode(answer))
+
+    return handle
