@@ -7,29 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet import processes
 from paddlecloud.local.kubelet.env import ConfigError, expand_all
 from paddlecloud.local.kubelet.launch import DEFAULT_PATH
 from paddlecloud.local.kubelet.paths import PodPaths
-from paddlecloud.local.kubelet.quantity import whole
 from paddlecloud.local.kubelet.sandbox import Mount
 from paddlecloud.local.kubelet.wire import ContainerSpec
+from paddlecloud.local.volumes.model import Volume
 
 HOME = "/tmp/home"  # noqa: S108 - inside the container's own /tmp
 DEFAULT_TERMINATION_PATH = "/dev/termination-log"
-
-
-@dataclass(frozen=True, slots=True)
-class Volume:
-    """A volume of the pod on this machine."""
-
-    path: str
-    readonly: bool = False
-    optional: bool = False
 
 
 def platform_env(pod: Object, container: Object, image: Environment) -> dict[str, str]:
@@ -144,7 +135,11 @@ def overlay_points(root: str, base: str = "/") -> list[str]:
 
 
 def _volume_mounts(container: Object, volumes: Mapping[str, Volume], env: Mapping[str, str]) -> list[Mount]:
-    mounts = []
+    mounts = [
+        Mount(volume.everywhere, volume.path, readonly=True, optional=volume.optional)
+        for volume in volumes.values()
+        if volume.everywhere
+    ]
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
         if volume is None:

@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets as pods need them: cached, followed, and asked for once more before they count as missing."""
+"""What pods refer to, as they need it: cached, followed, and asked for once more before it counts as missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, Key, Object, Resource
+from paddlecloud.kube.resource import (
+    CONFIGMAPS,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    SECRETS,
+    Key,
+    Object,
+    Resource,
+)
+
+WATCHED = (CONFIGMAPS, SECRETS, PERSISTENTVOLUMECLAIMS)
 
 
 class WatchedObjects:
@@ -17,7 +27,7 @@ class WatchedObjects:
 
     def __init__(self, client: Client, clock: Clock, *, on_change: Callable[[str], None]) -> None:
         self._client = client
-        self._informers = {resource: Informer(client, resource, clock=clock) for resource in (CONFIGMAPS, SECRETS)}
+        self._informers = {resource: Informer(client, resource, clock=clock) for resource in WATCHED}
         for informer in self._informers.values():
             informer.on_change(lambda old, new: on_change((new or old or {})["metadata"].get("namespace", "")))
 
@@ -29,6 +39,15 @@ class WatchedObjects:
 
     async def secret(self, namespace: str, name: str) -> Object | None:
         return await self._get(SECRETS, namespace, name)
+
+    async def claim(self, namespace: str, name: str) -> Object | None:
+        return await self._get(PERSISTENTVOLUMECLAIMS, namespace, name)
+
+    async def persistent_volume(self, name: str) -> Object | None:
+        try:
+            return await self._client.get(PERSISTENTVOLUMES, name)
+        except NotFound:
+            return None
 
     async def _get(self, resource: Resource, namespace: str, name: str) -> Object | None:
         """A pod may be seen before the object that was created before it: only the API itself may say no."""

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.quantity import divide
 
 Lookup = Callable[[str], Object | None]
 """A ConfigMap or Secret of the pod's namespace by name."""
@@ -160,7 +160,8 @@ def resource_value(pod: Object, container: Object, ref: Object, facts: Facts) ->
     if value is None:
         fallback = resources.get("limits") if side == "requests" else facts.allocatable
         value = (fallback or {}).get(name, "0")
-    return str(divide(value, ref.get("divisor") or "1"))
+    divisor = quantity.parse(ref.get("divisor") or "1") or quantity.ONE
+    return str(-(-quantity.parse(value) // divisor))
 
 
 _REFERENCE = re.compile(r"\$(\$|\(([^()]*)\))")

@@ -8,94 +8,183 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import PODS, SERVICES, Object
-from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
-from paddlecloud.local.kubelet.node import NodeConfig, NodeRegistration
-from paddlecloud.local.kubelet.services import Machine
+from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet.addresses import Addresses, network_for
+from paddlecloud.local.kubelet.config_objects import WatchedObjects
+from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES, HostsWriter, names_of
+from paddlecloud.local.kubelet.launcher import Launcher
+from paddlecloud.local.kubelet.node import NodeConfig, NodeRegistration, machine_capacity
+from paddlecloud.local.kubelet.paths import PodPaths
+from paddlecloud.local.kubelet.pod_files import remove_tree
+from paddlecloud.local.kubelet.services import Images, Machine
+from paddlecloud.local.kubelet.supervised import SupervisedPod
 from paddlecloud.local.kubelet.worker import PodWorker
+from paddlecloud.local.volumes.drivers import Driver
+from paddlecloud.local.volumes.manager import TokenSource, VolumeManager
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(slots=True)
-class _Node:
-    informer: Informer
-    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+NAMES_DELAY = 0.02
+"""Seconds over which changes of Services are gathered before pods' hosts files are rewritten."""
 
 
 class Kubelet:
     """`start` returns when the nodes are registered and their pods known; `stop` leaves the pods running."""
 
-    def __init__(self, machine: Machine, nodes: Sequence[NodeConfig]) -> None:
-        self._machine = machine
+    def __init__(
+        self,
+        client: Client,
+        *,
+        data: Path,
+        nodes: Sequence[NodeConfig],
+        images: Images,
+        clock: Clock | None = None,
+        token: TokenSource | None = None,
+        drivers: Mapping[str, Driver] | None = None,
+        forbid: str = "",
+    ) -> None:
+        clock = clock or SystemClock()
         self._configs = list(nodes)
-        self._nodes: dict[str, _Node] = {}
+        self._objects = WatchedObjects(client, clock, on_change=self._on_objects)
+        self._hosts = HostsWriter()
+        self._services = Informer(client, SERVICES, clock=clock)
+        self._slices = Informer(client, ENDPOINTSLICES, clock=clock)
+        self.volumes = VolumeManager(self._objects, drivers=drivers, token=token)
+        self.machine = Machine(
+            client=client,
+            clock=clock,
+            data=data,
+            launcher=Launcher(),
+            addresses=Addresses(network_for(str(data))),
+            images=images,
+            objects=self._objects,
+            volumes=self.volumes,
+            hosts=self._hosts,
+            allocatable=machine_capacity(),
+            forbid=forbid,
+        )
+        self._informers: dict[str, Informer] = {}
         self._workers: dict[str, PodWorker] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._worker_tasks: dict[str, asyncio.Task[None]] = {}
+        self._node_tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._background: list[asyncio.Task[None]] = []
-        self._services = Informer(machine.client, SERVICES, clock=machine.clock)
-        self._slices = Informer(machine.client, ENDPOINTSLICES, clock=machine.clock)
+        self._names_timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        await self._machine.launcher.start()
-        for config in self._configs:
-            await self.add_node(config)
+        (self.machine.data / "pods").mkdir(parents=True, exist_ok=True)
+        self._reserve_addresses()
+        for informer in (self._services, self._slices):
+            informer.on_change(lambda old, new: self._names_changed())
+        self._background = [
+            asyncio.create_task(self._objects.run(), name="objects of pods"),
+            asyncio.create_task(self._services.run(), name="services for names"),
+            asyncio.create_task(self._slices.run(), name="endpoints for names"),
+        ]
+        await self.machine.launcher.start()
+        await asyncio.gather(*(self.add_node(config) for config in self._configs))
+        self._background.append(asyncio.create_task(self._end_forgotten(), name="pods without an object"))
+
+    def _reserve_addresses(self) -> None:
+        for folder in (self.machine.data / "pods").iterdir():
+            if (spec := wire.read_json(str(folder / wire.SPEC))) and spec.get("ip"):
+                self.machine.addresses.reserve(spec["ip"])
 
     async def add_node(self, config: NodeConfig) -> None:
-        machine = self._machine
+        machine = self.machine
         registration = NodeRegistration(machine.client, machine.clock, config, host_ip=machine.host_ip)
         await registration.register()
         informer = Informer(machine.client, PODS, field_selector=f"spec.nodeName={config.name}", clock=machine.clock)
         informer.on_change(self._on_pod)
-        node = _Node(informer)
-        self._nodes[config.name] = node
-        node.tasks = [
+        self._informers[config.name] = informer
+        self._node_tasks[config.name] = [
             asyncio.create_task(registration.keep_alive(), name=f"heartbeat {config.name}"),
             asyncio.create_task(informer.run(), name=f"pods of {config.name}"),
         ]
         await informer.wait_synced()
 
-    def _on_pod(self, old: Object | None, new: Object | None) -> None:
-        pod = new or old
-        assert pod is not None
-        uid = pod["metadata"]["uid"]
-        if old is not None and old["metadata"]["uid"] != uid and (former := self._workers.get(old["metadata"]["uid"])):
-            former.update(None)  # deleted and created again between two looks
-        worker = self._workers.get(uid)
-        if worker is not None:
-            worker.update(new)
-        elif new is not None:
-            self._take_up(new)
-
-    def _take_up(self, pod: Object) -> None:
-        uid = pod["metadata"]["uid"]
-        worker = PodWorker(pod, self._machine, on_gone=lambda: self._forget(uid))
-        self._workers[uid] = worker
-        meta = pod["metadata"]
-        task = asyncio.create_task(worker.run(), name=f"pod {meta.get('namespace')}/{meta['name']}")
-        task.add_done_callback(_report)
-        self._tasks[uid] = task
-
-    def _forget(self, uid: str) -> None:
-        self._workers.pop(uid, None)
-        self._tasks.pop(uid, None)
+    async def remove_node(self, name: str) -> None:
+        """Stop serving a node. Its pods run on, unseen, until they are deleted or the node comes back."""
+        self._informers.pop(name, None)
+        for task in self._node_tasks.pop(name, ()):
+            task.cancel()
 
     async def stop(self) -> None:
-        tasks = [*self._background, *(task for node in self._nodes.values() for task in node.tasks)]
+        """End the kubelet. Pods and their shims live on."""
         workers = list(self._workers.values())
-        tasks += self._tasks.values()
+        tasks = [*self._background, *self._worker_tasks.values()]
+        for node_tasks in self._node_tasks.values():
+            tasks += node_tasks
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for worker in workers:
             await worker.leave()
-        await self._machine.launcher.stop()
+        await self.machine.launcher.stop()
 
+    # News
 
-def _report(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        log.error("%s ended by an error", task.get_name(), exc_info=error)
+    def _on_pod(self, old: Object | None, new: Object | None) -> None:
+        replaced = old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"])
+        if replaced and old is not None and (former := self._workers.get(old["metadata"]["uid"])):
+            former.update(None)
+        if new is None:
+            return
+        if worker := self._workers.get(new["metadata"]["uid"]):
+            worker.update(new)
+        else:
+            self._take_up(new)
+
+    def _take_up(self, pod: Object) -> None:
+        meta = pod["metadata"]
+        uid = meta["uid"]
+        worker = PodWorker(pod, self.machine)
+        self._workers[uid] = worker
+        task = asyncio.create_task(worker.run(), name=f"pod {meta.get('namespace')}/{meta['name']}")
+        self._worker_tasks[uid] = task
+
+        def done(task: asyncio.Task[None]) -> None:
+            self._workers.pop(uid, None)
+            self._worker_tasks.pop(uid, None)
+            if not task.cancelled() and (error := task.exception()):
+                log.error("%s ended by an error", task.get_name(), exc_info=error)
+
+        task.add_done_callback(done)
+
+    def _on_objects(self, namespace: str) -> None:
+        for worker in self._workers.values():
+            if worker.pod["metadata"].get("namespace", "") == namespace:
+                worker.objects_changed()
+
+    def _names_changed(self) -> None:
+        if self._names_timer is None:
+            self._names_timer = asyncio.get_running_loop().call_later(NAMES_DELAY, self._write_names)
+
+    def _write_names(self) -> None:
+        self._names_timer = None
+        self._hosts.set_names(names_of(self._services.cache.list(), self._slices.cache.list()))
+
+    # What was left behind
+
+    async def _end_forgotten(self) -> None:
+        """Pods deleted by force while no kubelet was there: their processes and directories go."""
+        for folder in list((self.machine.data / "pods").iterdir()):
+            if folder.name in self._workers:
+                continue
+            pod = SupervisedPod(PodPaths(folder), self.machine.launcher, self.machine.clock, on_change=lambda: None)
+            await pod.recover()
+            await pod.shutdown()
+            await asyncio.to_thread(remove_tree, folder)
+
+    def worker(self, namespace: str, name: str) -> PodWorker | None:
+        for worker in self._workers.values():
+            meta = worker.pod["metadata"]
+            if meta["name"] == name and meta.get("namespace", "") == namespace:
+                return worker
+        return None

@@ -17,7 +17,8 @@ from paddlecloud.local.kubelet.env import Facts, build_env
 from paddlecloud.local.kubelet.hosts import own_lines
 from paddlecloud.local.kubelet.lifecycle import Start
 from paddlecloud.local.kubelet.paths import PodPaths
-from paddlecloud.local.kubelet.services import Machine, PreparedVolumes
+from paddlecloud.local.kubelet.services import Machine
+from paddlecloud.local.volumes.model import PreparedVolumes
 
 
 class PodFiles:
@@ -97,6 +98,11 @@ class PodFiles:
         )
         await asyncio.to_thread(self._materialize, container, spec, image)
         return spec
+
+    async def refresh(self, pod: Object) -> None:
+        """Let running containers see what became of the objects in their volumes."""
+        if self._prepared is not None or self.paths.volumes.exists():
+            await self._machine.volumes.refresh(pod, self.paths.volumes, pod_ip=self.ip)
 
     def _materialize(self, container: Object, spec: wire.ContainerSpec, image: Environment) -> None:
         name = spec.name

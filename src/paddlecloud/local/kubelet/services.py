@@ -12,16 +12,8 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.addresses import Addresses
-from paddlecloud.local.kubelet.assembly import Volume
 from paddlecloud.local.kubelet.launcher import Launcher
-
-
-class ImageUnavailable(Exception):
-    """No environment for an image; `reason` is the waiting reason, the text says what would fix it."""
-
-    def __init__(self, message: str, *, reason: str = "ErrImagePull") -> None:
-        super().__init__(message)
-        self.reason = reason
+from paddlecloud.local.volumes.model import PreparedVolumes
 
 
 class Images(Protocol):
@@ -29,7 +21,7 @@ class Images(Protocol):
         """The environment of an image that is ready to use; None when it must be built, or nobody can."""
 
     async def prepare(self, image: str, *, policy: str) -> Environment:
-        """The environment of an image, built now if need be. Raises `ImageUnavailable`."""
+        """The environment of an image, built now if need be. Raises `images.errors.ImageUnavailable`."""
 
 
 class ConfigObjects(Protocol):
@@ -40,22 +32,14 @@ class ConfigObjects(Protocol):
     async def secret(self, namespace: str, name: str) -> Object | None: ...
 
 
-class VolumeError(Exception):
-    """A volume cannot be provided now; the pod waits and tries again."""
-
-
 class Volumes(Protocol):
     async def prepare(self, pod: Object, folder: Path, *, pod_ip: str) -> PreparedVolumes:
-        """Provide all volumes of a pod under `folder`. Raises `VolumeError`."""
+        """Provide all volumes of a pod under `folder`. Raises `volumes.errors.VolumeError`."""
+
+    async def refresh(self, pod: Object, folder: Path, *, pod_ip: str) -> None:
+        """Bring volumes made of objects up to date while the pod runs."""
 
     async def release(self, pod: Object, folder: Path) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedVolumes:
-    volumes: Mapping[str, Volume] = field(default_factory=dict)
-    tmpfs: tuple[tuple[str, int], ...] = ()
-    """Directories over which the shim mounts a tmpfs, with their size limit."""
 
 
 class Hosts(Protocol):

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.errors import ApiError, Conflict, NotFound
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.env import ConfigError
 from paddlecloud.local.kubelet.lifecycle import Plan, Start, decide
 from paddlecloud.local.kubelet.model import Observed, Waiting, all_containers
 from paddlecloud.local.kubelet.obstacles import Obstacles
 from paddlecloud.local.kubelet.pod_files import PodFiles
 from paddlecloud.local.kubelet.runtime import ShimError
-from paddlecloud.local.kubelet.services import ImageUnavailable, Machine, VolumeError
+from paddlecloud.local.kubelet.services import Machine
 from paddlecloud.local.kubelet.status import build_status
 from paddlecloud.local.kubelet.supervised import SupervisedPod
+from paddlecloud.local.volumes.errors import VolumeError
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +37,15 @@ QUIET_REASONS = frozenset(("ContainerCreating", "PodInitializing"))
 class PodWorker:
     """`update` and `poke` tell it news; `run` ends when the pod is gone from this machine."""
 
-    def __init__(self, pod: Object, machine: Machine, *, on_gone: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, pod: Object, machine: Machine) -> None:
         self.pod = pod
         self.uid: str = pod["metadata"]["uid"]
         self._machine = machine
-        self._on_gone = on_gone
         self._files = PodFiles(pod, machine)
         self._supervised = SupervisedPod(self._files.paths, machine.launcher, machine.clock, on_change=self.poke)
         self._dirty = asyncio.Event()
         self._vanished = False  # the object is gone: nobody waits for a status
+        self._refresh = False
         self._obstacles = Obstacles()
         self._pulls: dict[str, asyncio.Task[None]] = {}
         self._images: dict[str, str] = {}
@@ -65,6 +66,11 @@ class PodWorker:
     def poke(self) -> None:
         self._dirty.set()
 
+    def objects_changed(self) -> None:
+        """A ConfigMap, Secret or claim of its namespace came, changed or went."""
+        self._refresh = True
+        self.poke()
+
     async def run(self) -> None:
         await self._supervised.recover()
         while True:
@@ -78,7 +84,6 @@ class PodWorker:
                 wait = min(RETRY_CAP, RETRY_BASE * 2.0 ** min(self._failures - 1, 10))
                 log.warning("pod %s: %s; again in %.0f s", self._name, error, wait)
                 await self._pause(self._machine.clock.now() + wait)
-        self._on_gone()
 
     @property
     def _name(self) -> str:
@@ -91,6 +96,9 @@ class PodWorker:
             await self._clear_away()
             return True
         await self._supervised.check()
+        if self._refresh:
+            self._refresh = False
+            await self._files.refresh(self.pod)
         now = self._machine.clock.now()
         plan = decide(self.pod, self._observe(now), now)
         for stop in plan.stop:

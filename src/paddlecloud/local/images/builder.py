@@ -1,0 +1,166 @@
+"""Builds the layers of an image: a virtual environment, and a tree of files.
+
+A layer lies at its final place while it is built (virtual environments cannot be moved) and counts only when its
+`complete` marker is there; a lock lets one build of a layer run at a time, whoever asks, in this process or another.
+A build that fails or is cancelled leaves nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from paddlecloud.local.images.errors import BuildError
+from paddlecloud.local.images.plan import ImagePlan
+
+COMPLETE = "complete"
+KEPT_LINES = 20
+
+Progress = Callable[[str], None]
+
+
+class Builder:
+    """Layers live in `cache`: `packages/<hash>` and `files/<hash>`."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
+
+    def layer(self, kind: str, key: str) -> Path:
+        return self.cache / kind / key
+
+    def is_complete(self, kind: str, key: str) -> bool:
+        return (self.layer(kind, key) / COMPLETE).exists()
+
+    def is_built(self, plan: ImagePlan) -> bool:
+        return all(self.is_complete(kind, key) for kind, key in layers_of(plan))
+
+    async def build(self, plan: ImagePlan, *, progress: Progress = lambda line: None) -> None:
+        """Have both layers; raises `BuildError`."""
+        for package in await asyncio.to_thread(_missing_apt, plan.apt):
+            progress(f"the recipe names the system package {package}, which this machine does not have")
+        makers: dict[str, Callable[[Path], Awaitable[None]]] = {
+            "packages": lambda layer: _install(plan, layer, progress),
+            "files": lambda layer: asyncio.to_thread(_copy_files, plan, layer),
+        }
+        for kind, key in layers_of(plan):
+            await self._once(kind, key, makers[kind], progress)
+
+    async def _once(self, kind: str, key: str, make: Callable[[Path], Awaitable[None]], progress: Progress) -> None:
+        if self.is_complete(kind, key):
+            return
+        layer = self.layer(kind, key)
+        async with exclusive(
+            self.cache / "locks" / key, waiting=lambda: progress("another build is at work on this; waiting for it")
+        ):
+            if self.is_complete(kind, key):
+                return
+            await asyncio.to_thread(_remove, layer)
+            layer.mkdir(parents=True)
+            started = time.monotonic()
+            try:
+                await make(layer)
+                (layer / COMPLETE).touch()
+            except BaseException:
+                await asyncio.shield(asyncio.to_thread(_remove, layer))
+                raise
+            progress(f"{kind} ready in {time.monotonic() - started:.1f} s")
+
+
+def layers_of(plan: ImagePlan) -> list[tuple[str, str]]:
+    pairs = [("packages", plan.packages_key), ("files", plan.files_key)]
+    return [(kind, key) for kind, key in pairs if key]
+
+
+@contextlib.asynccontextmanager
+async def exclusive(path: Path, *, waiting: Callable[[], None]) -> AsyncIterator[None]:
+    """Hold a lock file; `waiting` is called once if someone else has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            await asyncio.to_thread(fcntl.flock, fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _remove(layer: Path) -> None:
+    shutil.rmtree(layer, ignore_errors=True)
+
+
+def _copy_files(plan: ImagePlan, layer: Path) -> None:
+    root = layer / "root"
+    for target, source in plan.files.items():
+        place = root / target.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, place, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, place)
+
+
+async def _install(plan: ImagePlan, layer: Path, progress: Progress) -> None:
+    venv = layer / "venv"
+    uv = shutil.which("uv")
+    python = str(venv / "bin" / "python")
+    if uv:
+        await run([uv, "venv", "--python", plan.python, str(venv)], progress)
+        command = [uv, "pip", "install", "--compile-bytecode", "--python", python]
+    else:
+        await run([plan.python, "-m", "venv", str(venv)], progress)
+        command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    await run([*command, *plan.pip_options, *plan.pip], progress)
+
+
+async def run(command: list[str], progress: Progress) -> None:
+    """Run a build step, passing on its lines; ends it and its children when the build is cancelled."""
+    progress(" ".join(command[:6]) + (" …" if len(command) > 6 else ""))
+    # The platform's own interpreter settings must not leak into another environment.
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            env=env,
+        )
+    except OSError as error:
+        raise BuildError(f"{command[0]} cannot be started: {error}") from error
+    assert process.stdout is not None
+    last: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
+    try:
+        while raw := await process.stdout.readline():
+            line = raw.decode(errors="replace").rstrip()
+            last.append(line)
+            progress(line)
+        code = await process.wait()
+    except BaseException:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await asyncio.shield(process.wait())
+        raise
+    if code != 0:
+        raise BuildError(f"{' '.join(command[:4])} … exited with {code}", log=tuple(last))
+
+
+def _missing_apt(packages: tuple[str, ...]) -> list[str]:
+    """System packages the host lacks; nothing can be said where there is no dpkg."""
+    database = Path("/var/lib/dpkg/info")
+    if not database.is_dir():
+        return []
+    return [
+        name for name in packages if not any(database.glob(f"{name}.list")) and not any(database.glob(f"{name}:*.list"))
+    ]

@@ -1,0 +1,27 @@
+"""What can go wrong with local images, each with the words for the pod's status and for the command line."""
+
+from __future__ import annotations
+
+
+class ImageError(Exception):
+    """Root of this package's errors."""
+
+
+class RecipeError(ImageError):
+    """An `image.yaml` that does not say what it must; the text names the file and the field."""
+
+
+class BuildError(ImageError):
+    """A build that failed; nothing of it is left. `log` holds the last lines of what it printed."""
+
+    def __init__(self, message: str, *, log: tuple[str, ...] = ()) -> None:
+        super().__init__("\n".join((message, *log)))
+        self.log = log
+
+
+class ImageUnavailable(ImageError):
+    """No environment for an image. `reason` is the container's waiting reason; the text says what would fix it."""
+
+    def __init__(self, message: str, *, reason: str = "ErrImagePull") -> None:
+        super().__init__(message)
+        self.reason = reason

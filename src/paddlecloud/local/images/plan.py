@@ -1,0 +1,98 @@
+"""What a recipe comes to once its bases are followed: packages, files and settings, with the hashes they go by. Pure.
+
+Packages and files are separate layers, each addressed by its own content: two images that differ in a script share
+one virtual environment of a gigabyte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from paddlecloud.local.images.errors import RecipeError
+from paddlecloud.local.images.recipe import Recipe
+
+FORMAT = 1
+"""Raised when the same recipe would give something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePlan:
+    names: tuple[str, ...]
+    python: str
+    apt: tuple[str, ...] = ()
+    pip: tuple[str, ...] = ()
+    """Requirements; local ones as absolute paths."""
+    pip_options: tuple[str, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
+    user: str = ""
+    workdir: str = ""
+    preload: tuple[str, ...] = ()
+    packages_key: str = ""
+    """Address of the packages; empty when the image has none of its own."""
+    files_key: str = ""
+
+    @property
+    def image_id(self) -> str:
+        settings = [dict(self.env), self.entrypoint, self.cmd, self.user, self.workdir, self.python]
+        return "sha256:" + _digest("image", self.packages_key, self.files_key, settings)
+
+
+def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str) -> ImagePlan:
+    """Lay a recipe over its base. `interpreter` is the Python it runs on, chosen by the caller."""
+    if base is not None and base.pip and recipe.python and base.python != interpreter:
+        raise RecipeError(f"{recipe.path}: its base is built for {base.python}; leave python out here")
+    pip = (*(base.pip if base else ()), *(_requirement(item, recipe) for item in recipe.pip))
+    pip_options = (*(base.pip_options if base else ()), *recipe.pip_options)
+    files = {**(base.files if base else {}), **{t: recipe.folder / s for t, s in recipe.files.items()}}
+    command = bool(recipe.entrypoint)
+    return ImagePlan(
+        names=recipe.names,
+        python=interpreter,
+        apt=(*(base.apt if base else ()), *recipe.apt),
+        pip=pip,
+        pip_options=pip_options,
+        packages_key=_packages_key(interpreter, pip, pip_options),
+        files=files,
+        files_key=_digest("files", [(t, _content(s)) for t, s in sorted(files.items())]) if files else "",
+        env={**(base.env if base else {}), **recipe.env},
+        entrypoint=recipe.entrypoint or (base.entrypoint if base else ()),
+        cmd=recipe.cmd or (base.cmd if base and not command else ()),
+        user=recipe.user or (base.user if base else ""),
+        workdir=recipe.workdir or (base.workdir if base else ""),
+        preload=(*(base.preload if base else ()), *recipe.preload),
+    )
+
+
+def _packages_key(python: str, pip: tuple[str, ...], options: tuple[str, ...]) -> str:
+    if not pip:
+        return ""
+    contents = [_content(Path(item)) if item.startswith("/") else item for item in pip]
+    return _digest("packages", python, platform.machine(), contents, options)
+
+
+def _requirement(text: str, recipe: Recipe) -> str:
+    return str((recipe.folder / text).resolve()) if text.startswith(("./", "../")) else text
+
+
+def _content(path: Path) -> str:
+    """A hash over the names, modes and bytes of a file or tree."""
+    digest = hashlib.sha256()
+    pieces = [path] if path.is_file() else sorted(piece for piece in path.rglob("*") if piece.is_file())
+    for piece in pieces:
+        relative = piece.name if piece == path else str(piece.relative_to(path))
+        executable = bool(piece.stat().st_mode & 0o100)
+        digest.update(f"{relative}\0{executable}\0".encode())
+        digest.update(hashlib.sha256(piece.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps([FORMAT, *parts], sort_keys=True).encode()).hexdigest()

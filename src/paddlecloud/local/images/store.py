@@ -1,0 +1,303 @@
+"""The images of this machine: which recipe or host image answers for a name, what is built, what can go.
+
+Recipes come from the package (`recipes/`) and from folders of the user's; a later folder wins over an earlier one, so
+that a user can replace what is shipped. They are read again when a file changed, so adding one needs no restart.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paddlecloud.local.images.builder import Builder, Progress, layers_of
+from paddlecloud.local.images.environment import Environment
+from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
+from paddlecloud.local.images.host import HOST_IMAGES, find_python, host_image, python_folder
+from paddlecloud.local.images.plan import ImagePlan, plan_image
+from paddlecloud.local.images.recipe import FILE, Recipe, find_recipes
+from paddlecloud.local.images.reference import match_rank, parse_reference
+
+SHIPPED = Path(__file__).parent / "recipes"
+MAX_BASES = 8
+LOOK_PERIOD = 1.0
+
+
+def default_cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "paddlecloud" / "images"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageInfo:
+    """A line of `pdc image ls`."""
+
+    name: str
+    image_id: str
+    state: str
+    """`host`, `built` or `recipe` (not built yet)."""
+    size: int
+    path: str
+
+
+class ImageStore:
+    """`on_progress` hears (image, line) while something is built."""
+
+    def __init__(
+        self,
+        *,
+        cache: Path | None = None,
+        folders: Sequence[Path] = (),
+        on_progress: Callable[[str, str], None] = lambda image, line: None,
+    ) -> None:
+        self.cache = cache or default_cache()
+        self._folders = [SHIPPED, *folders]
+        self._on_progress = on_progress
+        self._builder = Builder(self.cache)
+        self._looked = -LOOK_PERIOD
+        self._stamp: tuple[tuple[str, int], ...] | None = None
+        self._recipes: list[Recipe] = []
+        self._errors: list[RecipeError] = []
+        self._plans: dict[Path, ImagePlan] = {}
+
+    # Finding
+
+    def recipes(self) -> list[Recipe]:
+        """Looks at the folders again when the last look is a second old: pods ask for images in bursts."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_PERIOD:
+            self.reload()
+        return self._recipes
+
+    def reload(self) -> None:
+        """Read recipes again if any file beside one changed: also a script that an image carries makes a new image."""
+        self._looked = time.monotonic()
+        stamp = tuple(
+            (str(path), path.stat().st_mtime_ns)
+            for folder in self._folders
+            for recipe in sorted(folder.glob(f"**/{FILE}"))
+            for path in sorted(recipe.parent.rglob("*"))
+        )
+        if stamp != self._stamp:
+            self._recipes, self._errors = find_recipes(self._folders)
+            self._plans.clear()
+            self._stamp = stamp
+
+    def recipe_errors(self) -> list[RecipeError]:
+        self.recipes()
+        return self._errors
+
+    def find(self, image: str) -> Recipe | None:
+        """The recipe that answers best; among equals the one from the later folder."""
+        wanted = parse_reference(image)
+        best: tuple[int, Recipe] | None = None
+        for recipe in self.recipes():
+            ranks = [rank for name in recipe.references if (rank := match_rank(name, wanted)) is not None]
+            if ranks and (best is None or min(ranks) <= best[0]):
+                best = (min(ranks), recipe)
+        return best[1] if best else None
+
+    def resolve(self, image: str) -> Environment | None:
+        """The environment of an image that is ready to use; None when it must be built first, or nobody can."""
+        recipe = self.find(image)
+        if recipe is None:
+            try:
+                return host_image(parse_reference(image), self.cache)
+            except ImageUnavailable:
+                return None
+        try:
+            plan = self._plan(recipe)
+        except (RecipeError, ImageUnavailable):
+            return None
+        return self._environment(plan) if self._builder.is_built(plan) else None
+
+    def _plan(self, recipe: Recipe, depth: int = 0) -> ImagePlan:
+        if recipe.path not in self._plans:
+            self._plans[recipe.path] = self._make_plan(recipe, depth)
+        return self._plans[recipe.path]
+
+    def _make_plan(self, recipe: Recipe, depth: int) -> ImagePlan:
+        if depth > MAX_BASES:
+            raise RecipeError(f"{recipe.path}: its bases go in a circle")
+        base: ImagePlan | None = None
+        wanted = recipe.python
+        if recipe.base:
+            parent = self.find(recipe.base)
+            reference = parse_reference(recipe.base)
+            if parent is not None and parent.path != recipe.path:
+                base = self._plan(parent, depth + 1)
+            elif reference.name == "python":
+                wanted = wanted or ".".join(reference.tag.split("-")[0].split(".")[:2])
+            elif reference.name not in HOST_IMAGES:
+                raise RecipeError(f"{recipe.path}: no recipe answers for its base {recipe.base}")
+        interpreter = base.python if base and not wanted else find_python(wanted if wanted[:1].isdigit() else "")
+        if interpreter is None:
+            raise ImageUnavailable(
+                f"{recipe.path}: this machine has no python{wanted}; install it, or change python there"
+            )
+        return plan_image(recipe, base, interpreter=interpreter)
+
+    def _environment(self, plan: ImagePlan) -> Environment:
+        path: tuple[str, ...] = ()
+        env = dict(plan.env)
+        readonly: tuple[Path, ...] = ()
+        root: Path | None = None
+        if packages := plan.packages_key:
+            venv = self._builder.layer("packages", packages) / "venv"
+            path, readonly = (str(venv / "bin"),), (venv,)
+            env.setdefault("VIRTUAL_ENV", str(venv))
+        else:
+            path = (str(python_folder(plan.python, self.cache)),)
+        if files := plan.files_key:
+            root = self._builder.layer("files", files) / "root"
+        for kind, key in layers_of(plan):
+            _touch(self._builder.layer(kind, key))
+        return Environment(
+            image_id=plan.image_id,
+            path=path,
+            env=env,
+            entrypoint=plan.entrypoint,
+            cmd=plan.cmd,
+            workdir=plan.workdir,
+            user=plan.user,
+            root=root,
+            readonly=readonly,
+            preload=plan.preload,
+        )
+
+    # Making
+
+    async def prepare(self, image: str, *, policy: str = "IfNotPresent") -> Environment:
+        """The environment of an image, built now if need be. Raises `ImageUnavailable`."""
+        if (ready := self.resolve(image)) is not None:
+            return ready
+        if policy == "Never":
+            raise ImageUnavailable(
+                f'Container image "{image}" is not present with pull policy of Never', reason="ErrImageNeverPull"
+            )
+        return await self.build(image)
+
+    async def build(self, image: str, *, progress: Progress | None = None) -> Environment:
+        self.reload()
+        recipe = self.find(image)
+        if recipe is None:
+            host = host_image(parse_reference(image), self.cache)
+            if host is None:
+                raise ImageUnavailable(self._no_recipe(image))
+            return host
+
+        def tell(line: str) -> None:
+            self._on_progress(image, line)
+            if progress is not None:
+                progress(line)
+
+        try:
+            plan = self._plan(recipe)
+            await self._builder.build(plan, progress=tell)
+        except (RecipeError, BuildError) as error:
+            raise ImageUnavailable(
+                f"image {image}: {error}\nTo see the whole build: pdc image build {image}"
+            ) from error
+        return self._environment(plan)
+
+    def _no_recipe(self, image: str) -> str:
+        broken = [str(error) for error in self.recipe_errors()]
+        note = f" ({len(broken)} recipes cannot be read: {broken[0]})" if broken else ""
+        where = self._folders[-1]
+        return (
+            f'no recipe answers for image "{image}"{note}. Pods run as processes of this machine, so an image needs a '
+            f"recipe: write {where}/<name>/{FILE} with names: [{image}], then: pdc image build {image}"
+        )
+
+    # Housekeeping
+
+    def overview(self) -> list[ImageInfo]:
+        lines = []
+        for recipe in self.recipes():
+            try:
+                plan = self._plan(recipe)
+            except (RecipeError, ImageUnavailable) as error:
+                lines += [ImageInfo(name, "", f"broken: {error}", 0, str(recipe.path)) for name in recipe.names]
+                continue
+            built = self._builder.is_built(plan)
+            size = sum(_tree_size(self._builder.layer(kind, key)) for kind, key in layers_of(plan)) if built else 0
+            state = "built" if built else "recipe"
+            lines += [ImageInfo(name, plan.image_id, state, size, str(recipe.path)) for name in recipe.names]
+        for name in HOST_IMAGES:
+            lines.append(ImageInfo(name, "", "host", 0, ""))
+        return lines
+
+    def remove(self, image: str) -> bool:
+        """Delete what was built for an image, as far as no other built image shares it; False when nothing was."""
+        recipe = self.find(image)
+        if recipe is None:
+            return False
+        doomed = set(layers_of(self._plan(recipe)))
+        for other in self.recipes():
+            if other.path != recipe.path and (plan := self._usable_plan(other)) and self._builder.is_built(plan):
+                doomed -= set(layers_of(plan))
+        removed = False
+        for kind, key in doomed:
+            layer = self._builder.layer(kind, key)
+            removed = removed or layer.exists()
+            shutil.rmtree(layer, ignore_errors=True)
+        return removed
+
+    def collect_garbage(self, *, max_age: float, in_use: Sequence[str] = ()) -> list[Path]:
+        """Delete layers that no recipe gives any more and that nobody used for `max_age` seconds.
+
+        `in_use` are folders that running containers work in: their layers stay, whatever their recipe became.
+        """
+        kept = set()
+        for recipe in self.recipes():
+            if plan := self._usable_plan(recipe):
+                kept.update(layers_of(plan))
+        gone = []
+        for kind, layer in self._layers():
+            if (kind, layer.name) in kept or any(Path(folder).is_relative_to(layer) for folder in in_use):
+                continue
+            if time.time() - _last_used(layer) > max_age:
+                shutil.rmtree(layer, ignore_errors=True)
+                gone.append(layer)
+        return gone
+
+    def _usable_plan(self, recipe: Recipe) -> ImagePlan | None:
+        try:
+            return self._plan(recipe)
+        except (RecipeError, ImageUnavailable):
+            return None
+
+    def _layers(self) -> Iterator[tuple[str, Path]]:
+        for kind in ("packages", "files"):
+            if (self.cache / kind).is_dir():
+                for layer in (self.cache / kind).iterdir():
+                    yield kind, layer
+
+
+def _touch(layer: Path) -> None:
+    """Note the use of a layer, for garbage collection; a read-only cache is no obstacle."""
+    try:
+        os.utime(layer)
+    except OSError:
+        pass  # then it was built by somebody else, who decides when it goes
+
+
+def _last_used(layer: Path) -> float:
+    try:
+        return layer.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _tree_size(root: Path) -> int:
+    total = 0
+    for folder, _, names in os.walk(root):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(folder, name)).st_size
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,37 @@
+"""What a storage driver must offer to be used by pods under its CSI name.
+
+The platform knows no driver itself: `csi.juicefs.com` and the like are registered from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from paddlecloud.kube.resource import Object
+
+
+@dataclass(frozen=True, slots=True)
+class MountRequest:
+    """One volume for one pod. `target` is a directory of the pod that the driver may use, or not."""
+
+    handle: str
+    target: Path
+    pod: Object
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    readonly: bool = False
+
+
+class Driver(Protocol):
+    async def publish(self, request: MountRequest) -> Path:
+        """The directory to bind into the pod. May be called again for the same volume and pod.
+
+        Raises `VolumeError` for what may come right later.
+        """
+
+    async def unpublish(self, request: MountRequest) -> None:
+        """The pod is gone. Called once, also when publishing failed half-way."""

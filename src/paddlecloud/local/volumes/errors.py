@@ -1,0 +1,7 @@
+"""Why a volume is not there."""
+
+from __future__ import annotations
+
+
+class VolumeError(Exception):
+    """A volume cannot be provided now; the pod waits, shows the text as a FailedMount, and tries again."""

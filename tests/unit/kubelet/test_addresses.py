@@ -1,0 +1,46 @@
+"""Pod addresses: unique, stable over restarts, given again as late as possible."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paddlecloud.local.kubelet.addresses import Addresses, AddressesExhausted, network_for
+
+SMALL = ipaddress.IPv4Network("127.64.0.0/29")
+
+
+def test_every_data_directory_has_its_range_away_from_localhost_and_services() -> None:
+    for name in ("/home/a/.paddlecloud", "/tmp/b"):
+        network = network_for(name)
+        assert network == network_for(name)
+        assert 64 <= network.network_address.packed[1] <= 95
+
+
+@given(st.lists(st.sampled_from(["allocate", "release"]), max_size=40))
+def test_no_address_is_held_twice(steps: list[str]) -> None:
+    addresses = Addresses(SMALL)
+    held: list[str] = []
+    for step in steps:
+        if step == "allocate" and len(held) < 6:
+            held.append(addresses.allocate())
+        elif step == "release" and held:
+            addresses.release(held.pop(0))
+        assert len(held) == len(set(held))
+
+
+def test_a_released_address_is_given_again_only_after_all_others() -> None:
+    addresses = Addresses(SMALL)
+    first = addresses.allocate()
+    addresses.release(first)
+    assert [addresses.allocate() for _ in range(6)][-1] == first
+
+
+def test_addresses_of_pods_found_at_start_are_kept() -> None:
+    addresses = Addresses(SMALL, in_use=["127.64.0.1", "127.64.0.3", "127.99.0.1"])
+    assert {addresses.allocate() for _ in range(4)}.isdisjoint({"127.64.0.1", "127.64.0.3"})
+    with pytest.raises(AddressesExhausted):
+        addresses.allocate()
