@@ -18,7 +18,6 @@ from paddlecloud.api.paddlejob.spec import (
     PaddleJobSpec,
     RoleSpec,
     SampleSetRef,
-    SchedulingPolicy,
 )
 from paddlecloud.api.problems import (
     TOO_LONG,
@@ -44,8 +43,7 @@ def validate(job: PaddleJob) -> list[Problem]:
     problems += _elastic(job.spec)
     if job.spec.sample_set_ref:
         problems += _sample_set(job.spec.sample_set_ref)
-    if job.spec.scheduling_policy:
-        problems += _scheduling(job.spec, job.spec.scheduling_policy)
+    problems += _scheduling(job.spec)
     if job.spec.failure_policy:
         for index, rule in enumerate(job.spec.failure_policy.rules or ()):
             problems += _failure_rule(rule, f"spec.failurePolicy.rules[{index}]")
@@ -129,10 +127,13 @@ def _sample_set(ref: SampleSetRef) -> Iterator[Problem]:
         yield invalid("spec.sampleSetRef.mountPath", ref.mount_path, "must be an absolute path")
 
 
-def _scheduling(spec: PaddleJobSpec, policy: SchedulingPolicy) -> Iterator[Problem]:
+def _scheduling(spec: PaddleJobSpec) -> Iterator[Problem]:
     total = sum(1 if block.replicas is None else block.replicas for _, block in spec.roles())
-    if policy.min_available is not None and policy.min_available > total:
-        yield invalid("spec.schedulingPolicy.minAvailable", policy.min_available, f"the job has only {total} pods")
+    in_run_policy = spec.run_policy.scheduling_policy if spec.run_policy else None
+    for path, policy in (("spec", spec.scheduling_policy), ("spec.runPolicy", in_run_policy)):
+        wanted = policy.min_available if policy else None
+        if wanted is not None and wanted > total:
+            yield invalid(f"{path}.schedulingPolicy.minAvailable", wanted, f"the job has only {total} pods")
 
 
 def _failure_rule(rule: FailureRule, path: str) -> Iterator[Problem]:
