@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paddlecloud.kube.resource import Resource
+from paddlecloud.local.apiserver.builtin_defaults import default_builtin
 from paddlecloud.local.apiserver.builtin_types import DEFINITIONS, REF, type_name
 from paddlecloud.local.apiserver.registry import ALL_VERBS, KindInfo, ScalePaths, Schema
+
+__all__ = ["SUBRESOURCE_KINDS", "SubresourceKind", "builtin_kinds", "default_builtin", "type_schema"]
 
 _TABLE = """
 #  plural                     kind                      scope       short names  categories

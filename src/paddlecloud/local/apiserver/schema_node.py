@@ -42,6 +42,7 @@ class Node:
         "additional",
         "checks",
         "children",
+        "codec",
         "default_value",
         "defaults",
         "embedded",
@@ -71,6 +72,8 @@ class Node:
     """None where there is none: Kubernetes ignores a default of null, too."""
     checks: Any
     """Compiled by `schema_validate` on first use."""
+    codec: Any
+    """Compiled by `builtin_decode` on first use."""
 
     def __new__(cls, schema: Schema, definitions: Mapping[str, Schema]) -> Node:
         return _remembered(schema, definitions)
@@ -80,6 +83,7 @@ class Node:
         self._definitions = definitions
         self._shared = shared
         self.checks = None
+        self.codec = None
         body = self.schema
         self.type: str = body.get("type", "")
         self.int_or_string = bool(body.get("x-kubernetes-int-or-string") or body.get("format") == "int-or-string")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from paddlecloud.local.apiserver.causes import (
@@ -58,27 +59,13 @@ def check(value: Any, node: Node, path: _Path, out: list[Cause], depth: int = 0)
     if rules is None:
         rules = node.checks = Rules(node)
     kind = type(value)
-    if value is None:
-        if node.nullable:
-            return
-        if rules.types is not None:
-            out.append(_wrong_type(path, rules.type_name, "null"))
-        if rules.enum is not None:
-            rules.enum(value, path, out)
+    if kind not in rules.types and not _tolerated(value, node, rules, path, out):
         return
-    if rules.types is not None and kind not in rules.types and not (kind is float and rules.accepts_float(value)):
-        out.append(_wrong_type(path, rules.type_name, _NAMES.get(kind, "unknown")))
-        if rules.enum is not None:
-            rules.enum(value, path, out)
-        return
-    if rules.checks:
-        for rule in rules.checks:
-            rule(value, path, out)
-    if kind is not dict and kind is not list:
-        return
-    if depth >= MAX_DEPTH:
-        raise too_deep()
+    for rule in rules.checks:
+        rule(value, path, out)
     if kind is dict:
+        if depth >= MAX_DEPTH:
+            raise too_deep()
         children, extra = node.children, node.additional
         for key, part in value.items():
             sub = children.get(key, extra)
@@ -88,11 +75,30 @@ def check(value: Any, node: Node, path: _Path, out: list[Cause], depth: int = 0)
                     check(part, sub, (path, key), out, depth + 1)
         if node.required:
             out += [required(text(path, key)) for key in node.required if key not in value]
-    elif (items := node.items) is not None:
+    elif kind is list:
+        items = node.items
+        if items is None:
+            return
+        if depth >= MAX_DEPTH:
+            raise too_deep()
         for index, part in enumerate(value):
             check(part, items, (path, index), out, depth + 1)
             if len(out) > MAX_CAUSES:
                 return
+
+
+def _tolerated(value: Any, node: Node, rules: Rules, path: _Path, out: list[Cause]) -> bool:
+    """A value not of the type declared: 3.0 is an integer and goes on; null may be allowed; the rest is a cause."""
+    if type(value) is float and int in rules.types and value.is_integer():
+        return True
+    if value is None and (node.nullable or not rules.type_name):
+        found = not node.nullable
+    else:
+        found = True
+        out.append(_wrong_type(path, rules.type_name, _NAMES.get(type(value), "null")))
+    if found and rules.enum is not None:
+        rules.enum(value, path, out)
+    return False
 
 
 class Rules:
@@ -110,18 +116,14 @@ class Rules:
                 names = names or alternatives
                 combined.remove(key)
         self.type_name = ",".join(names)
-        self.types: tuple[type, ...] | None = tuple(t for n in names for t in _TYPES.get(n, ())) or None
+        self.types: tuple[type, ...] = tuple(t for n in names for t in _TYPES.get(n, ())) or tuple(_NAMES)
         self.enum = _enum(schema["enum"]) if schema.get("enum") else None
         found: list[_Check | None] = [_COMBINATIONS[key](node, schema[key]) for key in combined]
         found += [_CONSTRAINTS[key](schema[key], schema) for key in _CONSTRAINTS if key in schema]
         self.checks = tuple(rule for rule in (*found, self.enum) if rule is not None)
         # A scalar of exactly this type has nothing to fear: the caller may skip the call.
-        only = self.types[0] if self.types and len(self.types) == 1 and not self.checks else None
+        only = self.types[0] if len(self.types) == 1 and not self.checks else None
         self.plain = only if only in (str, int, bool) else None
-
-    def accepts_float(self, value: float) -> bool:
-        """JSON writes 3 and 3.0 for the same number."""
-        return self.types is not None and int in self.types and value.is_integer()
 
 
 def _type_names(alternatives: Any) -> tuple[str, ...]:
@@ -276,31 +278,29 @@ def _list_type(kind: str, schema: Schema) -> _Check | None:
     """A set holds no element twice, a map no two elements with the same keys."""
     if kind == "atomic":
         return None
-    keys = tuple(schema.get("x-kubernetes-list-map-keys", ())) if kind == "map" else None
+    keys = tuple(schema.get("x-kubernetes-list-map-keys", ())) if kind == "map" else ()
+    marks_of = itemgetter(*keys) if keys else None
 
     @_only(list)
     def rule(value: Any, path: _Path, out: list[Cause]) -> None:
-        if len(value) < 2:
-            return
-        counts: dict[Any, int] = {}
+        try:
+            if len(set(map(marks_of, value) if marks_of else value)) == len(value):
+                return
+        except (KeyError, TypeError):
+            pass  # a key left out, or an element that does not hash: look closer
+        counts: dict[str, int] = {}
         for index, part in enumerate(value):
-            if keys is not None:
+            if keys:
                 if type(part) is not dict:
                     continue  # the type of the element is somebody else's complaint
-                mark: Any = tuple([part.get(key) for key in keys])
-                if not _SCALARS.issuperset(map(type, mark)):
-                    mark = fingerprint(mark)
-            else:
-                mark = part if type(part) is str else fingerprint(part)
-            times = counts[mark] = counts.get(mark, 0) + 1
-            if times == 2:  # Kubernetes names the first repetition only
-                shown = part if keys is None else {key: part[key] for key in keys if key in part}
-                out.append(duplicate(text(path, index), shown))
+                part = {key: part[key] for key in keys if key in part}
+            mark = fingerprint(part)
+            counts[mark] = counts.get(mark, 0) + 1
+            if counts[mark] == 2:  # Kubernetes names the first repetition only
+                out.append(duplicate(text(path, index), part))
 
     return rule
 
-
-_SCALARS = frozenset((str, int, type(None)))
 
 _CONSTRAINTS: dict[str, Callable[[Any, Schema], _Check | None]] = {
     "maxLength": _max_length,
