@@ -15,8 +15,17 @@ import msgspec
 
 from paddlecloud.kube.errors import BadRequest, Conflict
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver import fieldset
-from paddlecloud.local.apiserver.fieldset import EMPTY, Fields, Lookup, difference, intersection, union
+from paddlecloud.local.apiserver import ownership
+from paddlecloud.local.apiserver.fieldset import (
+    EMPTY,
+    Fields,
+    difference,
+    intersection,
+    is_member,
+    path_text,
+    paths,
+    union,
+)
 from paddlecloud.local.apiserver.managed_fields import (
     APPLY,
     UPDATE,
@@ -53,7 +62,7 @@ def apply(
     """
     try:
         return _apply(live, applied, Identity(manager, APPLY, "", subresource), force, now, node, api_version)
-    except fieldset.Malformed as error:
+    except ownership.Malformed as error:
         raise BadRequest(f"failed to create typed patch object ({_describe(applied)}): {error}") from None
     except RecursionError:
         raise BadRequest("the applied object nests too deeply") from None
@@ -74,14 +83,14 @@ def _apply(
     mine = next((entry for entry in entries if Identity.of(entry) == who), None)
     others = [entry for entry in entries if entry is not mine]
 
-    wanted = fieldset.of_object(applied, node)
-    merged = _merge_map(before, applied, node, fieldset.top_level)
+    wanted = ownership.of_object(applied, node)
+    merged = _merge_map(before, applied, node, ownership.top_level)
     if mine is not None:
         managed = union(wanted, _METADATA_STAYS)
         for entry in others:
             managed = union(managed, entry["fieldsV1"])
-        merged = _prune_map(merged, mine["fieldsV1"], managed, node, fieldset.top_level)
-    changed, removed = fieldset.changes(before, merged, node)
+        merged = _prune_map(merged, mine["fieldsV1"], managed, node, ownership.top_level)
+    changed, removed = ownership.changes(before, merged, node)
 
     conflicts = [(entry, found) for entry in others if (found := intersection(entry["fieldsV1"], changed))]
     if conflicts and not force:
@@ -112,7 +121,7 @@ def _checked(applied: Object, api_version: str) -> Object:
     if metadata.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     # Generators print `creationTimestamp: null`: that is nobody's wish to have it removed.
-    said = {k: v for k, v in metadata.items() if v is not None or k not in fieldset.UNOWNED_METADATA}
+    said = {k: v for k, v in metadata.items() if v is not None or k not in ownership.UNOWNED_METADATA}
     return {**applied, "metadata": said}
 
 
@@ -122,7 +131,7 @@ def _entries(live: Object | None, node: Node | None, *, now: float, api_version:
     entries = live["metadata"].get("managedFields")
     if entries:
         return list(entries)
-    everything, _ = fieldset.changes({}, live, node)
+    everything, _ = ownership.changes({}, live, node)
     who = Identity(BEFORE_FIRST_APPLY, UPDATE, api_version, "")
     return [make_entry(who, everything, now=now, api_version=api_version)] if everything else []
 
@@ -132,17 +141,17 @@ def _entries(live: Object | None, node: Node | None, *, now: float, api_version:
 
 def _merge(live: Any, applied: Any, node: Node | None) -> Any:
     """What was applied, over what was there (None: nothing, or nothing to merge with)."""
-    if isinstance(applied, dict) and not fieldset.is_atomic_map(node):
-        return _merge_map(live if isinstance(live, dict) else {}, applied, node, fieldset.field_node)
+    if isinstance(applied, dict) and not ownership.is_atomic_map(node):
+        return _merge_map(live if isinstance(live, dict) else {}, applied, node, ownership.field_node)
     if isinstance(applied, list) and node is not None:
         there = live if isinstance(live, list) else []
-        live_keys, applied_keys = fieldset.element_keys(there, node), fieldset.element_keys(applied, node)
+        live_keys, applied_keys = ownership.element_keys(there, node), ownership.element_keys(applied, node)
         if live_keys is not None and applied_keys is not None:
             return _merge_list(there, live_keys, dict(zip(applied_keys, applied, strict=True)), item(node))
     return applied
 
 
-def _merge_map(live: Object, applied: Object, node: Node | None, lookup: Lookup) -> Object:
+def _merge_map(live: Object, applied: Object, node: Node | None, lookup: ownership.Lookup) -> Object:
     result = dict(live)
     for key, value in applied.items():
         sub = lookup(node, key)
@@ -178,7 +187,7 @@ def _merge_list(live: list[Any], live_keys: list[str], applied: dict[str, Any], 
 # --- removing what is no longer applied -------------------------------------------------------------------------------
 
 
-def _prune_map(value: Object, last: Fields, managed: Fields, node: Node | None, lookup: Lookup) -> Object:
+def _prune_map(value: Object, last: Fields, managed: Fields, node: Node | None, lookup: ownership.Lookup) -> Object:
     """`value` without what was applied `last` and is now managed by nobody."""
     declared = node.children if node is not None else {}
     result = dict(value)
@@ -189,21 +198,21 @@ def _prune_map(value: Object, last: Fields, managed: Fields, node: Node | None, 
             continue
         now = managed.get(step)
         named = key in declared
-        if (named or fieldset.is_member(before)) and (now is None or not (named or fieldset.is_member(now))):
+        if (named or is_member(before)) and (now is None or not (named or is_member(now))):
             del result[key]
             continue
         pruned = _prune(value[key], before, now or EMPTY, lookup(node, key))
-        if pruned or not value[key]:
+        if pruned or not value[key] or (now is not None and is_member(now)):
             result[key] = pruned
         else:
-            del result[key]
+            del result[key]  # emptied, and nobody asked for it to be there empty
     return result
 
 
 def _prune(value: Any, last: Fields, managed: Fields, node: Node | None) -> Any:
-    if isinstance(value, dict) and not fieldset.is_atomic_map(node):
-        return _prune_map(value, last, managed, node, fieldset.field_node)
-    keys = fieldset.element_keys(value, node) if isinstance(value, list) else None
+    if isinstance(value, dict) and not ownership.is_atomic_map(node):
+        return _prune_map(value, last, managed, node, ownership.field_node)
+    keys = ownership.element_keys(value, node) if isinstance(value, list) else None
     if keys is None or node is None:
         return value
     sub, identifying = item(node), map_keys(node)
@@ -212,7 +221,7 @@ def _prune(value: Any, last: Fields, managed: Fields, node: Node | None) -> Any:
         before, now = last.get(step), managed.get(step)
         if before is None:
             result.append(element)
-        elif (now is not None and fieldset.is_member(now)) or not fieldset.is_member(before):
+        elif (now is not None and is_member(now)) or not is_member(before):
             pruned = _prune(element, before, now or EMPTY, sub)
             if isinstance(pruned, dict):
                 # An element that stays keeps what it is known by, whoever owned those fields.
@@ -228,7 +237,7 @@ def _refuse(conflicts: list[tuple[Entry, Fields]], allowed: Fields) -> None:
     """Raise for the conflicts that are not allowed, in the words kubectl's users know."""
     causes, lines = [], []
     for entry, fields in conflicts:
-        texts = [fieldset.path_text(path) for path in fieldset.paths(difference(fields, allowed))]
+        texts = [path_text(path) for path in paths(difference(fields, allowed))]
         name = _manager_text(entry)
         causes += [
             {"reason": "FieldManagerConflict", "message": f"conflict with {name}", "field": text} for text in texts
@@ -259,9 +268,9 @@ def _taken_over_from_kubectl(live: Object, node: Node | None, api_version: str) 
         last = msgspec.json.decode(_annotations(live).get(LAST_APPLIED) or "null")
         if not isinstance(last, dict) or last.get("apiVersion") != api_version:
             return EMPTY
-        changed, removed = fieldset.changes(last, live, node)
-        return difference(fieldset.of_object(last, node), union(changed, removed))
-    except (msgspec.DecodeError, fieldset.Malformed):
+        changed, removed = ownership.changes(last, live, node)
+        return difference(ownership.of_object(last, node), union(changed, removed))
+    except (msgspec.DecodeError, ownership.Malformed):
         return EMPTY  # an annotation that nobody can read allows nothing
 
 

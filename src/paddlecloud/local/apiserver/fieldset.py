@@ -1,4 +1,4 @@
-"""Sets of field paths in the form of FieldsV1: who owns what, and what changed between two objects.
+"""Sets of field paths in the form of FieldsV1: their algebra, their text, and reading what a client wrote.
 
 A set is kept in the very shape it is stored in, nested dicts keyed by path elements: `f:NAME` (a field or the key of a
 map), `k:{"name":"x"}` (an element of a list keyed by those fields), `v:VALUE` (an element of a list used as a set) and
@@ -7,62 +7,23 @@ never a member, so an empty dict there is the empty set. Sets are values: no fun
 operation did not touch is returned as the same object, which callers use to see that nothing changed. Leaves are not
 shared: YAML would print one dict met twice as an anchor and its alias.
 
-What is one field and what has fields of its own is the schema's word (`schema.Node`): lists are atomic, sets or keyed,
-maps granular or atomic. Where the schema is silent, lists are atomic and maps granular.
+Which paths an object has, and which changed, depends on its schema: `ownership.py`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from paddlecloud.kube.errors import BadRequest
-from paddlecloud.local.apiserver.schema import Node, child, default, item, list_type, map_keys, map_type
 
 Fields = dict[str, Any]
 
 EMPTY: Fields = {}
-_ABSENT: Any = object()
-
-UNOWNED_METADATA = frozenset(
-    {
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "clusterName",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    }
-)
-"""What the server writes or what names the object: no manager ever owns it."""
-_UNOWNED_ROOT = frozenset({"apiVersion", "kind"})
-
 MAX_DEPTH = 128
-
-
-class Malformed(Exception):
-    """An element of a keyed list or a set that cannot be told apart from the others; the message says where."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.path = ""
-
-    def inside(self, step: str) -> Malformed:
-        self.path = step_text(step) + self.path
-        return self
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
-
-
-# --- algebra ----------------------------------------------------------------------------------------------------------
+_ABSENT: Any = object()
 
 
 def union(a: Fields, b: Fields) -> Fields:
@@ -92,11 +53,10 @@ def is_member(subtree: Fields) -> bool:
 
 
 def _union(a: Fields, b: Fields) -> Fields:
-    if a is b:
-        return a
-    if not a or not b:
-        other = a or b
-        return other if is_member(other) else {".": {}, **other}
+    if not b:
+        return a if is_member(a) else {".": {}, **a}
+    if not a:
+        return b if is_member(b) else {".": {}, **b}
     result = a
     for key, value in b.items():
         mine = a.get(key)
@@ -155,265 +115,6 @@ def _intersection(a: Fields, b: Fields) -> Fields | None:
     return result or None
 
 
-# --- sets of objects --------------------------------------------------------------------------------------------------
-
-
-def of_object(obj: dict[str, Any], node: Node | None) -> Fields:
-    """What a manager owns that applies `obj`: leaves, keys of maps and elements of lists, not the fields around them.
-
-    Raises `Malformed` when elements of a keyed list or a set cannot be told apart.
-    """
-    return _without_unowned(_applied_map(obj, node, top_level))
-
-
-def changes(old: dict[str, Any], new: dict[str, Any], node: Node | None) -> tuple[Fields, Fields]:
-    """The paths added or modified, and the paths removed, on the way from `old` to `new`.
-
-    Equal subtrees are skipped whole, so the cost follows what changed, not the size of the object. As Python compares
-    them, `true` and 1 are equal; a schema that admits both at one place is the only one to notice.
-    """
-    changed: Fields = {}
-    removed: Fields = {}
-    for key, value in new.items():
-        before = old.get(key, _ABSENT)
-        if key == "metadata":
-            _metadata_changes(before, value, top_level(node, key), changed, removed)
-        elif value is before or value == before or key in _UNOWNED_ROOT:
-            continue
-        elif before is _ABSENT:
-            # A kind has its spec and status whether they are written or not: only what is inside comes to be owned.
-            added = _whole(value, top_level(node, key))
-            changed["f:" + key] = {k: v for k, v in added.items() if k != "."} if len(added) > 1 else added
-        else:
-            _value_changes("f:" + key, before, value, top_level(node, key), changed, removed)
-    for key in old.keys() - new.keys() - _UNOWNED_ROOT:
-        removed["f:" + key] = _whole(old[key], top_level(node, key))
-    return changed, removed
-
-
-def _metadata_changes(old: Any, new: Any, node: Node | None, changed: Fields, removed: Fields) -> None:
-    before = {k: v for k, v in old.items() if k not in UNOWNED_METADATA} if isinstance(old, dict) else {}
-    after = {k: v for k, v in new.items() if k not in UNOWNED_METADATA} if isinstance(new, dict) else {}
-    if before != after:
-        _put("f:metadata", _map_changes(before, after, node), changed, removed)
-
-
-def _value_changes(step: str, old: Any, new: Any, node: Node | None, changed: Fields, removed: Fields) -> None:
-    """Note under `step` how two different values differ."""
-    if isinstance(new, dict) and isinstance(old, dict) and not is_atomic_map(node):
-        _put(step, _map_changes(old, new, node), changed, removed)
-    elif isinstance(new, list) and isinstance(old, list):
-        old_keys, new_keys = element_keys(old, node), element_keys(new, node)
-        if old_keys is None or new_keys is None:
-            changed[step] = {}
-        else:
-            before, after = _index(old_keys, old), _index(new_keys, new)
-            _put(step, _element_changes(before, after, item(node) if node else None), changed, removed)
-    else:
-        changed[step] = _whole(new, node)
-        inside = {k: v for k, v in _whole(old, node).items() if k != "."}
-        if inside:
-            removed[step] = inside
-
-
-def _map_changes(old: dict[str, Any], new: dict[str, Any], node: Node | None) -> tuple[Fields, Fields]:
-    changed: Fields = {}
-    removed: Fields = {}
-    for key, value in new.items():
-        before = old.get(key, _ABSENT)
-        if value is before or value == before:
-            continue
-        sub = child(node, key) if node is not None else None
-        if before is _ABSENT:
-            changed["f:" + key] = _whole(value, sub)
-        else:
-            _value_changes("f:" + key, before, value, sub, changed, removed)
-    for key in old.keys() - new.keys():
-        removed["f:" + key] = _whole(old[key], field_node(node, key))
-    return changed, removed
-
-
-def _element_changes(old: dict[str, Any], new: dict[str, Any], node: Node | None) -> tuple[Fields, Fields]:
-    changed: Fields = {}
-    removed: Fields = {}
-    for step, value in new.items():
-        before = old.get(step, _ABSENT)
-        if value is before or value == before:
-            continue
-        if before is _ABSENT:
-            changed[step] = _whole(value, node)
-        else:
-            _value_changes(step, before, value, node, changed, removed)
-    for step in old.keys() - new.keys():
-        removed[step] = _whole(old[step], node)
-    return changed, removed
-
-
-def _put(step: str, sets: tuple[Fields, Fields], changed: Fields, removed: Fields) -> None:
-    if sets[0]:
-        changed[step] = sets[0]
-    if sets[1]:
-        removed[step] = sets[1]
-
-
-class _Duplicates(list[Any]):
-    """Elements of a list that share a key: they are compared and owned together, as one opaque value."""
-
-
-def _index(keys: list[str], values: list[Any]) -> dict[str, Any]:
-    index = dict(zip(keys, values, strict=True))
-    if len(index) < len(keys):
-        index.update({key: _Duplicates() for key, count in Counter(keys).items() if count > 1})
-        for key, value in zip(keys, values, strict=True):
-            if isinstance(index[key], _Duplicates):
-                index[key].append(value)
-    return index
-
-
-def _whole(value: Any, node: Node | None) -> Fields:
-    """Every path at and below a value that has just come or gone."""
-    if isinstance(value, dict):
-        if not value or is_atomic_map(node):
-            return {}
-        fields: Fields = {".": {}}
-        for key, inner in value.items():
-            if isinstance(inner, (dict, list)):
-                fields["f:" + key] = _whole(inner, child(node, key) if node is not None else None)
-            else:
-                fields["f:" + key] = {}
-        return fields
-    if isinstance(value, list) and value and not isinstance(value, _Duplicates):
-        keys = element_keys(value, node)
-        if keys is not None:
-            sub = item(node) if node is not None else None
-            return {".": {}, **{k: _whole(v, sub) for k, v in _index(keys, value).items()}}
-    return {}
-
-
-def _applied_map(value: dict[str, Any], node: Node | None, lookup: Lookup) -> Fields:
-    fields: Fields = {}
-    declared = node.children if node is not None else {}
-    for key, inner in value.items():
-        step = "f:" + key
-        try:
-            below = _applied(inner, lookup(node, key))
-        except Malformed as error:
-            raise error.inside(step) from None
-        if below is not None:
-            fields[step] = below if key in declared or is_member(below) else {".": {}, **below}
-        elif key not in declared:
-            fields[step] = {}
-    return fields
-
-
-def _applied(value: Any, node: Node | None) -> Fields | None:
-    """The set of a field applied, or None when nothing in it is owned: a list to be merged that is empty."""
-    if isinstance(value, dict) and value and not is_atomic_map(node):
-        return _applied_map(value, node, field_node) or None
-    if not isinstance(value, list) or node is None or list_type(node) not in ("set", "map"):
-        return {}
-    fields: Fields = {}
-    sub = item(node)
-    for element in value:
-        step = element_key(element, node)
-        if step in fields:
-            raise Malformed(f"duplicate entries for key {step_text(step)}")
-        try:
-            below = _applied(element, sub)
-        except Malformed as error:
-            raise error.inside(step) from None
-        fields[step] = {".": {}, **below} if below else {}
-    return fields or None
-
-
-def _without_unowned(fields: Fields) -> Fields:
-    kept = {key: value for key, value in fields.items() if key[2:] not in _UNOWNED_ROOT}
-    owned = kept.pop("f:metadata", EMPTY).items()
-    metadata = {key: value for key, value in owned if key != "." and key[2:] not in UNOWNED_METADATA}
-    return {"f:metadata": metadata, **kept} if metadata else kept
-
-
-# --- what the schema says about a place -------------------------------------------------------------------------------
-
-
-Lookup = Callable[["Node | None", str], "Node | None"]
-
-_METADATA = Node(
-    {
-        "type": "object",
-        "properties": {
-            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-            "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
-            "finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
-            "generateName": {"type": "string"},
-            "ownerReferences": {
-                "type": "array",
-                "items": {"type": "object", "x-kubernetes-map-type": "atomic"},
-                "x-kubernetes-list-type": "map",
-                "x-kubernetes-list-map-keys": ["uid"],
-            },
-        },
-    },
-    {},
-)
-"""Metadata of kinds whose own schema says no more than `type: object`, as CRDs do: it is the same for every kind."""
-
-
-def field_node(node: Node | None, key: str) -> Node | None:
-    return child(node, key) if node is not None else None
-
-
-def top_level(node: Node | None, key: str) -> Node | None:
-    """The node of a field of the whole object."""
-    found = field_node(node, key)
-    if key == "metadata" and (found is None or not found.children):
-        return _METADATA
-    return found
-
-
-def is_atomic_map(node: Node | None) -> bool:
-    return node is not None and map_type(node) == "atomic"
-
-
-def element_keys(values: list[Any], node: Node | None) -> list[str] | None:
-    """The path element of each element, or None for a list that is one field: atomic, or not as its schema says."""
-    if node is None or list_type(node) == "atomic":
-        return None
-    try:
-        return [element_key(value, node) for value in values]
-    except Malformed:
-        return None
-
-
-def element_key(value: Any, node: Node) -> str:
-    """How an element of a set or a keyed list is addressed. A key left out takes the default its schema has."""
-    if list_type(node) == "set":
-        if value is None or isinstance(value, (dict, list)):
-            raise Malformed("a list used as a set may only have scalar elements")
-        return f"v:{_json(value)}"
-    if not isinstance(value, dict):
-        raise Malformed("a list with keys may only have objects as elements")
-    names = map_keys(node)
-    parts = []
-    for name in names if len(names) == 1 else sorted(names):
-        part = value.get(name)
-        if part is None:
-            sub = item(node)
-            part = default(sub, name) if sub is not None else None
-            if part is None:
-                continue
-        if isinstance(part, (dict, list)):
-            raise Malformed(f"the key field {name} must be a scalar")
-        parts.append(f"{_json(name)}:{_json(part)}")
-    if not parts:
-        raise Malformed(f"an element omits all key fields {list(names)} and there is no default for any")
-    return "k:{" + ",".join(parts) + "}"
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
@@ -435,7 +136,7 @@ def path_text(path: tuple[str, ...]) -> str:
 def step_text(step: str) -> str:
     kind, text = step[:2], step[2:]
     if kind == "k:":
-        return "[" + ",".join(f"{k}={_json(v)}" for k, v in msgspec.json.decode(text).items()) + "]"
+        return "[" + ",".join(f"{k}={json_text(v)}" for k, v in msgspec.json.decode(text).items()) + "]"
     return {"f:": f".{text}", "v:": f"[={text}]", "i:": f"[{text}]"}[kind]
 
 
@@ -468,11 +169,15 @@ def _parse_step(key: str) -> str:
     except (msgspec.DecodeError, RecursionError):
         value = _ABSENT
     if kind == "k:" and isinstance(value, dict) and value and all(map(_is_scalar, value.values())):
-        return "k:{" + ",".join(f"{_json(name)}:{_json(value[name])}" for name in sorted(value)) + "}"
+        return "k:{" + ",".join(f"{json_text(name)}:{json_text(value[name])}" for name in sorted(value)) + "}"
     if (kind == "v:" and _is_scalar(value)) or (kind == "i:" and type(value) is int):
-        return f"{kind}{_json(value)}"
+        return f"{kind}{json_text(value)}"
     raise BadRequest(f"fieldsV1: {key[:100]!r} is not a path element")
 
 
 def _is_scalar(value: Any) -> bool:
     return isinstance(value, (str, int, float))
+
+
+def json_text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.errors import ApiError, BadRequest, invalid
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.fieldset import EMPTY, Fields, changes, difference, parse, union
+from paddlecloud.local.apiserver.fieldset import EMPTY, Fields, difference, parse, union
+from paddlecloud.local.apiserver.ownership import changes
 from paddlecloud.local.apiserver.schema import Node
 
 Entry = dict[str, Any]
