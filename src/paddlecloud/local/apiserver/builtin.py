@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from paddlecloud.kube.resource import Resource
 from paddlecloud.local.apiserver.builtin_defaults import default_builtin
-from paddlecloud.local.apiserver.builtin_types import DEFINITIONS, REF, type_name
+from paddlecloud.local.apiserver.builtin_types import DEFINITIONS, type_name
 from paddlecloud.local.apiserver.registry import ALL_VERBS, KindInfo, ScalePaths, Schema
+from paddlecloud.local.apiserver.schema_node import REF
 
 __all__ = ["SUBRESOURCE_KINDS", "SubresourceKind", "builtin_kinds", "default_builtin", "type_schema"]
 

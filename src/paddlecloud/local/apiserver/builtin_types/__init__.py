@@ -7,7 +7,10 @@ keys, which fields are required, what may be written, static defaults) fits in t
 
     Pod kind  -- text                       a kind: apiVersion, kind, metadata and a List type come by themselves
       spec    PodSpec  -- text              field, type, attributes, description
-      names!  [string]                      `!` required; `[T]` a list (atomic unless said otherwise), `{T}` a map
+      names!  [string]                      `[T]` a list (atomic unless said otherwise), `{T}` a map
+
+`!` marks a required field; `~` one that is published as required but not demanded, because the server reads its absence
+as the zero value (most of what controllers report in status).
 
 Attributes: `set`, `map=key,key` (list type), `merge`, `merge=key`, `retainKeys`, `replace` (strategic merge), `atomic`,
 `granular` (map type, also on a type's own line), `enum=A|B`, `default=VALUE` (JSON where it parses, else a string).
@@ -24,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.local.apiserver.registry import Schema
+from paddlecloud.local.apiserver.schema_node import LENIENT, REF
 
-REF = "#/components/schemas/"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 _SCALARS: dict[str, dict[str, Any]] = {
@@ -144,9 +147,11 @@ class _Reader:
     def finish(self) -> dict[str, Schema]:
         for owner, field, rest, place in self.pending:
             schema = self.types[owner]
-            name = field.rstrip("!")
+            name = field.rstrip("!~")
             if name != field:
                 schema.setdefault("required", []).append(name)
+                if field.endswith("~"):
+                    schema.setdefault(LENIENT, []).append(name)
             schema.setdefault("properties", {})[name] = self._field(rest, owner.rpartition(".")[0], place)
         return {**self.types, **_NAMED_SCALARS}
 
