@@ -150,6 +150,11 @@ def test_a_role_of_another_namespace_cannot_be_bound() -> None:
     assert decision.reason == 'RBAC: role.rbac.authorization.k8s.io "local" not found'
 
 
+@pytest.mark.parametrize("kind", ["Role", "", "Other"])
+def test_a_cluster_binding_to_anything_but_a_cluster_role_grants_nothing(kind: str) -> None:
+    assert not index_of(READER, binding("b", kind, "reader", user("alice"))).allowed(ALICE, GET_POD).allowed
+
+
 def test_a_role_binding_grants_no_urls() -> None:
     index = index_of(
         role("r", rule("get", urls="/metrics")), binding("b", "ClusterRole", "r", user("alice"), namespace="ns")
@@ -329,6 +334,8 @@ def naive(objects: list[dict[str, Any]], who: User, wanted: Attributes) -> bool:
             continue
         namespace = bound["metadata"]["namespace"]
         if namespace and (namespace != wanted.namespace or not wanted.resource):
+            continue
+        if bound["roleRef"]["kind"] == "Role" and not namespace:
             continue
         where = (namespace if bound["roleRef"]["kind"] == "Role" else "", bound["roleRef"]["name"])
         if where in roles and any(map(grants, roles[where]["rules"])):

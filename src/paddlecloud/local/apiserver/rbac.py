@@ -105,8 +105,8 @@ class _Binding:
     descriptions: Mapping[tuple[str, str], str]
 
     @property
-    def role(self) -> _Where:
-        return (self.where[0] if self.role_kind == "Role" else "", self.role_name)
+    def role(self) -> _Where | None:
+        return referred_role(self.where[0], self.role_kind, self.role_name)
 
     def reason(self, subject: tuple[str, str]) -> str:
         namespace, name = self.where
@@ -226,8 +226,10 @@ class RbacIndex:
             found.update((rule, None) for rule in rules if not (binding.where[0] and rule.urls))
         return list(found)
 
-    def role_rules(self, where: _Where) -> tuple[Rule, ...] | None:
+    def role_rules(self, where: _Where | None) -> tuple[Rule, ...] | None:
         """The rules in force of a role, aggregation included; None if there is no such role."""
+        if where is None:
+            return None
         known = self._effective.get(where)
         if known is None and where in self._roles:
             known = self._effective[where] = tuple(dict.fromkeys(self._collect(where, set())))
@@ -244,6 +246,13 @@ class RbacIndex:
                 continue  # only ClusterRoles aggregate, and each once: rings of them are legal
             if any(selector.matches(candidate.labels) for selector in role.aggregates):
                 yield from self._collect(other, visited)
+
+
+def referred_role(namespace: str, kind: str, name: str) -> _Where | None:
+    """Where the role a binding refers to is. A cluster-wide binding cannot refer to a Role: those have a namespace."""
+    if kind == "ClusterRole":
+        return ("", name)
+    return (namespace, name) if kind == "Role" and namespace else None
 
 
 EVERYTHING: Sequence[Mapping[str, Any]] = (

@@ -1,0 +1,123 @@
+"""Writing roles and bindings: nobody gives away what they do not hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlecloud.kube import errors
+from paddlecloud.local.apiserver.authentication import ADMIN, User
+from paddlecloud.local.apiserver.rbac import RbacIndex
+from paddlecloud.local.apiserver.rbac_bootstrap import bootstrap_objects
+from paddlecloud.local.apiserver.rbac_escalation import check_write
+
+GROUP = "rbac.authorization.k8s.io"
+ALICE = User("alice", groups=("dev", "system:authenticated"))
+GET_PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+GET_NODES = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["nodes"]}
+
+
+def role(*rules: dict[str, Any], name: str = "new", namespace: str = "ns", **more: Any) -> dict[str, Any]:
+    kind = "Role" if namespace else "ClusterRole"
+    return {"kind": kind, "metadata": {"name": name, "namespace": namespace}, "rules": list(rules), **more}
+
+
+def binding(role_name: str, who: str = "bob", namespace: str = "ns", kind: str = "ClusterRole") -> dict[str, Any]:
+    return {
+        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+        "metadata": {"name": f"{role_name}-{who}", "namespace": namespace},
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role_name},
+        "subjects": [{"kind": "User", "name": who}],
+    }
+
+
+@pytest.fixture
+def index() -> RbacIndex:
+    """Alice is admin of the namespace ns."""
+    index = RbacIndex()
+    for obj in bootstrap_objects():
+        index.upsert(obj)
+    index.upsert(binding("admin", "alice"))
+    return index
+
+
+@pytest.mark.parametrize(
+    ("obj", "allowed"),
+    [
+        (role(GET_PODS), True),
+        (role(GET_PODS, namespace="other"), False),
+        (role(GET_PODS, namespace=""), False),
+        (role(GET_NODES), False),
+        (role({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}), False),
+        (role(), True),
+        (binding("view"), True),
+        (binding("edit"), True),
+        (binding("admin"), True),
+        (binding("cluster-admin"), False),
+        (binding("view", namespace="other"), False),
+        (binding("view", namespace=""), False),
+        ({"kind": "Pod", "metadata": {"name": "x"}}, True),
+    ],
+)
+def test_a_namespace_admin_grants_what_they_hold(index: RbacIndex, obj: dict[str, Any], allowed: bool) -> None:
+    if allowed:
+        check_write(index, ALICE, obj)
+    else:
+        with pytest.raises(errors.Forbidden, match="is attempting to grant RBAC permissions not currently held"):
+            check_write(index, ALICE, obj)
+    check_write(index, ADMIN, obj)
+
+
+def test_the_refusal_lists_what_is_missing(index: RbacIndex) -> None:
+    with pytest.raises(errors.Forbidden) as caught:
+        check_write(index, ALICE, role(GET_PODS, GET_NODES))
+    assert caught.value.message == (
+        'roles.rbac.authorization.k8s.io "new" is forbidden: user "alice" (groups=["dev" "system:authenticated"]) '
+        "is attempting to grant RBAC permissions not currently held:\n"
+        '{APIGroups:[""], Resources:["nodes"], Verbs:["get" "list"]}'
+    )
+
+
+def test_the_refusal_of_a_huge_role_stays_readable(index: RbacIndex) -> None:
+    rules = [{"verbs": ["get"], "apiGroups": [f"g{n}"], "resources": ["x"]} for n in range(500)]
+    with pytest.raises(errors.Forbidden) as caught:
+        check_write(index, ALICE, role(*rules))
+    assert caught.value.message.endswith("and 480 more")
+
+
+def test_editing_what_grants_nothing_is_no_escalation(index: RbacIndex) -> None:
+    old = role(GET_NODES)
+    check_write(index, ALICE, {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}, old)
+    with pytest.raises(errors.Forbidden):
+        check_write(index, ALICE, role(GET_NODES, GET_PODS), old)
+
+
+def test_adding_a_subject_to_a_stronger_binding_is_escalation(index: RbacIndex) -> None:
+    old = binding("cluster-admin")
+    new = {**old, "subjects": [*old["subjects"], {"kind": "User", "name": "alice"}]}
+    with pytest.raises(errors.Forbidden):
+        check_write(index, ALICE, new, old)
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "obj"),
+    [("escalate", "roles", role(GET_NODES)), ("bind", "clusterroles", binding("cluster-admin"))],
+)
+def test_escalate_and_bind_lift_the_check(index: RbacIndex, verb: str, resource: str, obj: dict[str, Any]) -> None:
+    with pytest.raises(errors.Forbidden):
+        check_write(index, ALICE, obj)
+    index.upsert(role({"verbs": [verb], "apiGroups": [GROUP], "resources": [resource]}, name="lift"))
+    index.upsert(binding("lift", "alice", kind="Role"))
+    check_write(index, ALICE, obj)
+
+
+def test_binding_a_role_that_is_not_there_is_not_found(index: RbacIndex) -> None:
+    with pytest.raises(errors.NotFound, match="gone"):
+        check_write(index, ALICE, binding("gone"))
+
+
+def test_aggregation_needs_cluster_admin(index: RbacIndex) -> None:
+    obj = role(namespace="", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]})
+    with pytest.raises(errors.Forbidden, match="must have cluster-admin privileges to use an aggregationRule"):
+        check_write(index, ALICE, obj)
