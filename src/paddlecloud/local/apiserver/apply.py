@@ -103,6 +103,8 @@ def _apply(
     if mine is None or mine["fieldsV1"] != wanted or mine["apiVersion"] != api_version or merged != before:
         mine = make_entry(who, wanted, now=now, api_version=api_version)
     result = ordered([*kept, mine] if mine["fieldsV1"] else kept)
+    if not wanted and merged == before and not before["metadata"].get("managedFields"):
+        result = []  # nothing was asked of an object that nobody tracks: it stays as it is
     metadata = {**merged["metadata"], "managedFields": result}
     if not result:
         del metadata["managedFields"]
