@@ -9,7 +9,7 @@ whether trying again makes sense (`errors.ApiError.retry_after` carries what the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -114,10 +114,11 @@ class Client:
         field_selector: str | None = None,
         bookmarks: bool = True,
         timeout: int | None = None,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Changes after `resource_version`, until the server ends the stream (after `timeout` seconds if given).
 
-        Raises `Expired` when that version is gone; `Unreachable` when the connection breaks.
+        Raises `Expired` when that version is gone; `Unreachable` when the connection breaks. Who leaves before the end
+        closes it (`aclose`), or the connection stays open until garbage collection.
         """
         query = _query(
             watch="true",

@@ -16,6 +16,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Conflict
 from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.plan import PlanFailed
 from paddlecloud.kube.queue import RateLimitingQueue, ShutDown
 from paddlecloud.kube.resource import Key, Object, Resource, controller_of, key_of
 
@@ -163,7 +164,7 @@ class Controller:
             return "conflict"
         except Exception as error:
             queue.add_rate_limited(key, at_least=_retry_after(error))
-            expected = isinstance(error, ApiError)
+            expected = isinstance(error, (ApiError, PlanFailed))  # the message says it all
             log.warning("%s %s failed %d times: %s", self.name, key, queue.failures(key), error, exc_info=not expected)
             return "error"
         self.terminal.pop(key, None)

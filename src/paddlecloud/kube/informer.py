@@ -178,9 +178,7 @@ class Informer:
                 if count % BURST == 0:
                     await asyncio.sleep(0)
         finally:
-            closing = getattr(events, "aclose", None)
-            if closing is not None:
-                await closing()
+            await events.aclose()
 
     def _take(self, event: WatchEvent) -> None:
         version = event.object["metadata"]["resourceVersion"]

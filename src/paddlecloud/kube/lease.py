@@ -92,15 +92,14 @@ class Elector:
 
     async def _keep(self) -> None:
         """Renew until that has failed for the whole deadline."""
-        renewed = self._clock.monotonic()
+        expires = self._clock.monotonic() + self._deadline
         while True:
-            await self._clock.sleep(self._retry)
+            await self._clock.sleep(min(self._retry, max(0.0, expires - self._clock.monotonic())))
             started = self._clock.monotonic()
-            left = renewed + self._deadline - started
-            if left <= 0:
+            if started >= expires:
                 break
-            if await self._bounded(self._try(), left):
-                renewed = started
+            if await self._bounded(self._try(), expires - started):
+                expires = started + self._deadline
             elif self.leader not in (self.identity, ""):
                 break  # taken: waiting any longer is pointless
         self.fence.close()

@@ -59,11 +59,12 @@ class MiniServer:
 
     def bookmark(self) -> None:
         """Tell every watch how far it is."""
+        self.version += 1
         self._publish("BOOKMARK", "", {"metadata": {"resourceVersion": str(self.version)}})
 
     def break_watches(self) -> None:
         self._generation += 1
-        self._news.set()
+        self._wake()
 
     def compact(self) -> None:
         self.compacted = self.version
@@ -115,26 +116,30 @@ class MiniServer:
                 gone = errors.Expired("too old resource version")
                 yield json.dumps({"type": "ERROR", "object": gone.status()}).encode() + b"\n"
                 return
-            news = [
+            head, more = self.version, self._news
+            events = [
                 (version, json.dumps({"type": kind, "object": obj}).encode() + b"\n")
                 for version, kind, collection, obj in self.log
-                if version > at and (kind == "BOOKMARK" or _within(collection, path))
+                if at < version <= head and (kind == "BOOKMARK" or _within(collection, path))
             ]
-            self._news.clear()
-            for _, line in self.mangle(news):
+            for _, line in self.mangle(events):
                 yield line
-            at = max([at, *(version for version, _ in news)])
+            at = max(at, head)
             if generation != self._generation:
                 raise errors.Unreachable("the connection broke")
-            if not any(version > at for version, *_ in self.log):
-                await self._news.wait()
+            await more.wait()
 
     async def close(self) -> None:
         """Nothing is open."""
 
     def _publish(self, kind: str, collection: str, obj: Object) -> None:
         self.log.append((self.version, kind, collection, obj))
+        self._wake()
+
+    def _wake(self) -> None:
+        """Each watch waits for the event it saw before it read the log, so none misses what came in between."""
         self._news.set()
+        self._news = asyncio.Event()
 
     def _answer(self, method: str, path: str, sent: Any) -> Object:
         path, status = path.removesuffix("/status"), path.endswith("/status")

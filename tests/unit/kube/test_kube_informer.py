@@ -113,6 +113,17 @@ async def test_after_a_410_it_lists_again_and_tells_the_deletions_it_missed() ->
         assert set(listener.believed) == {"stays", "new"}
 
 
+async def test_it_resumes_after_the_last_event_it_saw() -> None:
+    server, clock = MiniServer(), FakeClock()
+    async with informing(server, clock) as (informer, _):
+        server.put(NS, "a")
+        await clock.settle()
+        server.compact()
+        server.break_watches()
+        await clock.advance(2)
+        assert informer.restarts == 0, "it asked for what it had already"
+
+
 async def test_a_bookmark_moves_the_resume_point_past_compaction() -> None:
     server, clock = MiniServer(), FakeClock()
     server.put(NS, "a")
