@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from paddlecloud.local.kubelet import launch, processes
+from paddlecloud.local.kubelet import launch, processes, wire
 from paddlecloud.local.kubelet.eventloop import Loop, Timer
 from paddlecloud.local.kubelet.logfile import LogFile, format_chunk
+from paddlecloud.local.kubelet.netguard import NetGuard
 from paddlecloud.local.kubelet.sandbox import Sandbox
 from paddlecloud.local.kubelet.wire import ContainerSpec
 
@@ -37,9 +38,18 @@ class Container:
     """Created by `start`; reports through `changed` whenever what `state()` returns is different."""
 
     def __init__(
-        self, spec: ContainerSpec, *, loop: Loop, sandbox: Sandbox, staging: str, changed: Callable[[], None]
+        self,
+        spec: ContainerSpec,
+        *,
+        loop: Loop,
+        sandbox: Sandbox,
+        guard: NetGuard,
+        staging: str,
+        changed: Callable[[], None],
     ) -> None:
         self.spec = spec
+        self._guard = guard
+        self._guard_fds: set[int] = set()
         self._loop = loop
         self._sandbox = sandbox
         self._staging = staging
@@ -115,8 +125,13 @@ class Container:
         """The child's word on its start: an error text, or the end of the stream once exec closed it."""
         assert self._report is not None
         try:
-            text = self._report.recv(4096)
+            text, fds = wire.receive(self._report, 4096)
         except BlockingIOError:
+            return
+        for fd in fds:
+            self.watch_sockets(fd)
+        text = text.removeprefix(launch.GUARD) if fds else text
+        if fds and not text:
             return
         self._loop.unwatch(self._report.fileno())
         self._report.close()
@@ -132,6 +147,21 @@ class Container:
                 self._loop.after(MEMORY_PERIOD, self._check_memory)
         self._changed()
         self._maybe_exited()
+
+    def watch_sockets(self, listener: int) -> None:
+        """Answer for the sockets of this container's processes until the last of them is gone."""
+        self._guard_fds.add(listener)
+
+        def answer() -> None:
+            if not self._guard.answer(listener):
+                self._close_guard(listener)
+
+        self._loop.watch(listener, answer)
+
+    def _close_guard(self, listener: int) -> None:
+        self._guard_fds.discard(listener)
+        self._loop.unwatch(listener)
+        os.close(listener)
 
     def _remember_namespace(self) -> None:
         if not self._sandbox.mounts:
@@ -230,6 +260,8 @@ class Container:
         if self.namespace_fd is not None:
             os.close(self.namespace_fd)
             self.namespace_fd = None
+        for listener in list(self._guard_fds):
+            self._close_guard(listener)
         self._log.close()
         self._changed()
 

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from paddlecloud.local.kubelet import linux
+from paddlecloud.local.kubelet import linux, netguard
 from paddlecloud.local.kubelet.sandbox import Mount, Sandbox, become_user_in_namespace, build_root
 from paddlecloud.local.kubelet.wire import ContainerSpec
 
@@ -37,6 +37,8 @@ def become(
         mounts = _mountable(spec.mounts, sandbox)
         if sandbox.mounts:
             build_root(mounts, staging=staging)
+        if spec.bind_ip:
+            _hand_over_sockets(sandbox, report)
         _finish(spec, sandbox, stdio)
 
     _run(spec.argv, spec.env, prepare=prepare, tell=report.send)
@@ -49,6 +51,7 @@ def enter(
     namespace_fd: int | None,
     argv: Sequence[str],
     tty: bool,
+    report: socket.socket,
     stdio: Sequence[int],
 ) -> NoReturn:
     """Turn this child into one more process beside the container's first (`exec`, hooks, exec probes).
@@ -60,6 +63,8 @@ def enter(
         os.setsid()
         if namespace_fd is not None:
             linux.setns(namespace_fd, linux.CLONE_NEWNS)
+        if spec.bind_ip:
+            _hand_over_sockets(sandbox, report)
         _finish(spec, sandbox, stdio)
         if tty:
             _take_terminal()
@@ -85,6 +90,19 @@ def _run(
             pass  # the other end is gone: nobody is left to tell, and the exit code below is all that remains
     finally:
         os._exit(START_ERROR)
+
+
+GUARD = b"\0"
+"""Precedes the descriptor on which the shim answers for the pod's sockets, and only that: error texts have no NUL."""
+
+
+def _hand_over_sockets(sandbox: Sandbox, report: socket.socket) -> None:
+    try:
+        listener = netguard.install(privileged=sandbox.mounts or os.getuid() == 0)
+    except OSError:
+        return  # an old kernel, or one that forbids it: the pod shares ports with the machine then
+    socket.send_fds(report, [GUARD], [listener])
+    os.close(listener)
 
 
 def _mountable(mounts: Sequence[Mount], sandbox: Sandbox) -> list[Mount]:

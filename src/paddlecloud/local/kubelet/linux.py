@@ -38,6 +38,7 @@ class SyscallNumbers(NamedTuple):
 
     pivot_root: int
     bind: int
+    connect: int
     seccomp: int
     pidfd_open: int
     pidfd_getfd: int
@@ -45,8 +46,8 @@ class SyscallNumbers(NamedTuple):
 
 
 _MACHINES = {
-    "x86_64": SyscallNumbers(155, 49, 317, 434, 438, 0xC000003E),
-    "aarch64": SyscallNumbers(41, 200, 277, 434, 438, 0xC00000B7),
+    "x86_64": SyscallNumbers(155, 49, 42, 317, 434, 438, 0xC000003E),
+    "aarch64": SyscallNumbers(41, 200, 203, 277, 434, 438, 0xC00000B7),
 }
 
 SYSCALLS = _MACHINES.get(platform.machine())

@@ -23,6 +23,7 @@ from typing import Any
 from paddlecloud.local.kubelet import launch, linux, processes, sandbox, wire
 from paddlecloud.local.kubelet.container import EXITED, RUNNING, Container, exit_code
 from paddlecloud.local.kubelet.eventloop import Loop
+from paddlecloud.local.kubelet.netguard import NetGuard
 
 ORPHAN_CHECK_PERIOD = 30.0
 """How often a shim looks whether its pod directory still exists; without it nobody will ever stop it."""
@@ -92,6 +93,7 @@ class Shim:
         self._spec = spec
         self._box = box
         self._loop = loop
+        self._guard = NetGuard(spec.ip or "127.0.0.1")
         self._started = time.time()
         self._containers: dict[str, Container] = {}
         self._ended: dict[str, dict[str, Any]] = {}  # runs of an earlier shim of this pod
@@ -193,6 +195,7 @@ class Shim:
             spec,
             loop=self._loop,
             sandbox=self._box,
+            guard=self._guard,
             staging=os.path.join(self._dir, "root", spec.name),
             changed=self.changed,
         )
@@ -213,6 +216,7 @@ class Shim:
             container = self._running(order["name"])
             if len(stdio) != 3:
                 raise Refused("exec needs three file descriptors")
+            ours, theirs = socket.socketpair()
             pid = os.fork()
             if pid == 0:
                 self._loop.forget_in_child()
@@ -222,13 +226,29 @@ class Shim:
                     namespace_fd=container.namespace_fd,
                     argv=order["argv"],
                     tty=bool(order.get("tty")),
+                    report=theirs,
                     stdio=stdio,
                 )
         finally:
             for fd in stdio:
                 os.close(fd)
+        theirs.close()
+        self._adopt_sockets(ours, container)
         self._execs[pid] = connection
         return pid
+
+    def _adopt_sockets(self, report: socket.socket, container: Container) -> None:
+        """The new process is of the container's pod: its sockets are treated alike."""
+
+        def on_report() -> None:
+            _, fds = wire.receive(report, 64)
+            for fd in fds:
+                container.watch_sockets(fd)
+            if not fds:
+                self._loop.unwatch(report.fileno())
+                report.close()
+
+        self._loop.watch(report.fileno(), on_report)
 
     def _running(self, name: str) -> Container:
         container = self._containers.get(name)

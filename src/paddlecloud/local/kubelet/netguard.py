@@ -1,0 +1,180 @@
+"""Gives a pod's servers the pod's own address, although all pods share the machine's network.
+
+Two pods that both listen on `0.0.0.0:8080`, or both on `127.0.0.1:8080`, would collide. So `bind` on either of these
+addresses takes place on the pod's address instead, and a `connect` to `127.0.0.1` goes there too when the pod listens
+on that port; everything else is left alone. Programs of any language need no change and no privileges: the kernel
+hands these two calls to the shim (seccomp user notification), which carries them out or lets them continue.
+
+Needs Linux 5.6. Where it cannot be had, pods run without it, and the sandbox's reason says so. This is a convenience
+for well-meaning programs, not a wall. Standard library only: the shim imports this.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import select
+import socket
+import struct
+
+from paddlecloud.local.kubelet import linux
+
+_SET_MODE_FILTER = 1
+_NEW_LISTENER = 8
+_RET_ALLOW = 0x7FFF0000
+_RET_USER_NOTIF = 0x7FC00000
+_CONTINUE = 1
+_NOTIF_RECV = 0xC0502100
+_NOTIF_SEND = 0xC0182101
+_NOTIF_ID_VALID = 0x40082102
+
+_NOTIF = struct.Struct("=QIIiIQ6Q")  # id, pid, flags, nr, arch, instruction pointer, arguments
+_RESPONSE = struct.Struct("=QqiI")  # id, value, error, flags
+_INSTRUCTION = struct.Struct("=HBBI")  # code, jump if true, jump if false, operand
+
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # BPF: load a word, jump if equal, return
+_OFFSET_NR, _OFFSET_ARCH = 0, 4
+
+_ANY4, _LOCAL4 = bytes(4), bytes((127, 0, 0, 1))
+_ANY6, _LOCAL6 = bytes(16), bytes(15) + b"\x01"
+_MAPPED = bytes(10) + b"\xff\xff"
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def install(*, privileged: bool) -> int:
+    """Filter this process and all that come from it; returns the descriptor on which a supervisor is asked.
+
+    Raises OSError where the kernel does not offer it.
+    """
+    numbers = linux.SYSCALLS
+    if numbers is None:
+        raise OSError("no system call numbers known for this machine")
+    if not privileged:
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    code = b"".join(
+        _INSTRUCTION.pack(*instruction)
+        for instruction in (
+            (_LOAD, 0, 0, _OFFSET_ARCH),
+            (_EQUAL, 0, 4, numbers.audit_arch),
+            (_LOAD, 0, 0, _OFFSET_NR),
+            (_EQUAL, 1, 0, numbers.bind),
+            (_EQUAL, 0, 1, numbers.connect),
+            (_RETURN, 0, 0, _RET_USER_NOTIF),
+            (_RETURN, 0, 0, _RET_ALLOW),
+        )
+    )
+    program = _Program(len(code) // _INSTRUCTION.size, code)
+    return linux.syscall(numbers.seccomp, _SET_MODE_FILTER, _NEW_LISTENER, ctypes.byref(program))
+
+
+class NetGuard:
+    """The supervisor's side, shared by the containers of a pod."""
+
+    def __init__(self, ip: str) -> None:
+        self._ip = socket.inet_aton(ip)
+        self._listening: set[int] = set()  # ports of the pod's own that were moved to its address
+
+    def answer(self, listener: int) -> bool:
+        """Handle one call that waits on `listener`; False when no process is left that could ask."""
+        waiting = select.poll()
+        waiting.register(listener, select.POLLIN)
+        if not any(events & select.POLLIN for _, events in waiting.poll(0)):
+            return False  # hung up: receiving now would wait forever on older kernels
+        buffer = bytearray(_NOTIF.size)
+        try:
+            fcntl.ioctl(listener, _NOTIF_RECV, buffer)
+        except OSError as error:
+            # ENOENT: the caller was killed while it waited. Anything else: the last filtered process is gone.
+            return error.errno in (errno.ENOENT, errno.EINTR, errno.EAGAIN)
+        identity, pid, _, number, _, _, *arguments = _NOTIF.unpack(buffer)
+        response = self._decide(listener, identity, pid, number, arguments)
+        try:
+            fcntl.ioctl(listener, _NOTIF_SEND, bytearray(response))
+        except OSError:
+            pass  # the caller is gone, and with it the need for an answer
+        return True
+
+    def _decide(self, listener: int, identity: int, pid: int, number: int, arguments: list[int]) -> bytes:
+        go_on = _RESPONSE.pack(identity, 0, 0, _CONTINUE)
+        try:
+            address = _read_memory(pid, arguments[1], min(arguments[2], 28))
+            target = self._redirect(address, binding=linux.SYSCALLS is not None and number == linux.SYSCALLS.bind)
+            if target is None:
+                return go_on
+            fcntl.ioctl(listener, _NOTIF_ID_VALID, struct.pack("=Q", identity))  # still the process we read from?
+            if linux.SYSCALLS is not None and number == linux.SYSCALLS.bind:
+                return _RESPONSE.pack(identity, 0, self._bind(pid, arguments[0], target, address), 0)
+            # The caller's own buffer is changed and the call goes on: a connect may block, and the shim must not.
+            _write_memory(pid, arguments[1], target)
+        except OSError:
+            return go_on
+        return go_on
+
+    def _redirect(self, address: bytes, *, binding: bool) -> bytes | None:
+        """The address to use instead, in the family of the caller's; None to leave the call alone."""
+        if len(address) < 8:
+            return None
+        family = int.from_bytes(address[:2], "little" if _LITTLE else "big")
+        port = int.from_bytes(address[2:4], "big")
+        if port == 0:
+            return None  # any free port: no collision, and a client may need a route to elsewhere
+        if family == socket.AF_INET:
+            own = address[4:8]
+            if (binding and own in (_ANY4, _LOCAL4)) or (own == _LOCAL4 and port in self._listening):
+                return address[:4] + self._ip + address[8:16]
+        elif family == socket.AF_INET6 and len(address) >= 24:
+            own = address[8:24]
+            local = own in (_LOCAL6, _MAPPED + _LOCAL4)
+            if (binding and (own == _ANY6 or local)) or (local and port in self._listening):
+                return address[:8] + _MAPPED + self._ip + address[24:28]
+        return None
+
+    def _bind(self, pid: int, fd: int, target: bytes, address: bytes) -> int:
+        """Bind the caller's socket here; returns the error for the caller, negative as the kernel wants it."""
+        assert linux.SYSCALLS is not None
+        handle = linux.syscall(linux.SYSCALLS.pidfd_open, _thread_group(pid), 0)
+        try:
+            own = linux.syscall(linux.SYSCALLS.pidfd_getfd, handle, fd, 0)
+        finally:
+            os.close(handle)
+        with socket.socket(fileno=own) as copy:
+            try:
+                if copy.family == socket.AF_INET6:
+                    # A server for IPv6 alone cannot have the pod's address, which is of IPv4.
+                    copy.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+                port = int.from_bytes(target[2:4], "big")
+                host = socket.inet_ntoa(self._ip)
+                copy.bind((host, port) if copy.family == socket.AF_INET else (f"::ffff:{host}", port))
+                self._listening.add(port)
+            except OSError as error:
+                return -(error.errno or errno.EINVAL)
+        return 0
+
+
+_LITTLE = struct.pack("=H", 1) == b"\x01\x00"
+
+
+def _read_memory(pid: int, address: int, size: int) -> bytes:
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(address)
+        return memory.read(size)
+
+
+def _write_memory(pid: int, address: int, data: bytes) -> None:
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(address)
+        memory.write(data)
+
+
+def _thread_group(pid: int) -> int:
+    """The kernel names the thread that called; descriptors belong to its process."""
+    with open(f"/proc/{pid}/status") as handle:
+        for line in handle:
+            if line.startswith("Tgid:"):
+                return int(line.split()[1])
+    return pid
