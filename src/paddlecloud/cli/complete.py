@@ -21,15 +21,13 @@ FORMATS = ("json", "yaml", "name", "wide", "jsonpath=", "custom-columns=")
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("__complete")
-    parser.add_argument("words", nargs="*")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, after_dashes=[])
 
 
 def run(session: Session, args: argparse.Namespace) -> int:
-    words = args.words or [""]
     session.timeout = SECONDS
     try:
-        for candidate in candidates(session, words):
+        for candidate in candidates(session, args.after_dashes or [""]):
             session.print(candidate)
     except Exception:  # the reason is in the docstring
         if args.debug:

@@ -20,7 +20,11 @@ class Parser(argparse.ArgumentParser):
 
 
 class Parsers:
-    """What `add_commands` receives: the part of argparse's subparsers that command modules use."""
+    """What `add_commands` receives: the part of argparse's subparsers that command modules use.
+
+    A command that takes words which are not its own (`run -- python train.py`) says `set_defaults(after_dashes=[])`
+    and finds everything after `--` in `args.after_dashes`, untouched.
+    """
 
     def __init__(self) -> None:
         self._parsers: dict[str, Parser] = {}
@@ -43,8 +47,14 @@ class Parsers:
         if parser.description is None:
             parser.description = command.help
         parser.set_defaults(command=command.name)
+        rest: list[str] = []
+        if parser.get_default("after_dashes") is not None and "--" in arguments:
+            cut = arguments.index("--")
+            arguments, rest = arguments[:cut], arguments[cut + 1 :]
         # Intermixed, so that `get pods -w web-0` means what it says.
-        return parser.parse_intermixed_args(_booleans(parser, arguments))
+        args = parser.parse_intermixed_args(_booleans(parser, arguments))
+        args.after_dashes = rest
+        return args
 
 
 def _booleans(parser: argparse.ArgumentParser, arguments: list[str]) -> list[str]:

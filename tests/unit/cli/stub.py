@@ -6,6 +6,7 @@ ownership beyond what a test scripts through `refuse`; the embedded platform is 
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import time
@@ -108,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length)) if length else None
-        self.stub.requests.append((method, parts.path, query, body))
+        self.stub.requests.append((method, parts.path, query, copy.deepcopy(body)))
         refusal = self.stub.refuse.get((method, parts.path))
         if refusal:
             self._send(refusal[0], {"kind": "Status", "apiVersion": "v1", "status": "Failure", **refusal[1]})

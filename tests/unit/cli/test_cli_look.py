@@ -1,0 +1,482 @@
+"""wait, describe, explain, events, logs and the small patches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from paddlecloud.cli import times
+from paddlecloud.cli.failures import UsageError
+from paddlecloud.cli.members import member, parse_ranks
+from unit.cli.conftest import Pdc
+from unit.cli.stub import Stub
+
+
+def make_job(stub: Stub, phase: str = "Running", workers: int = 2, servers: int = 1) -> dict[str, Any]:
+    job = stub.add(
+        {
+            "apiVersion": "batch.paddlepaddle.org/v1",
+            "kind": "PaddleJob",
+            "metadata": {"name": "wide"},
+            "spec": {"worker": {"replicas": workers, "template": {}}},
+            "status": {"phase": phase},
+        }
+    )
+    for role, count in (("worker", workers), ("ps", servers)):
+        for index in range(count):
+            name = f"wide-{role}-{index}"
+            owner = {"uid": job["metadata"]["uid"], "controller": True, "kind": "PaddleJob", "name": "wide"}
+            stub.add(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "metadata": {"name": name, "ownerReferences": [owner], "labels": {"paddle-res-type": role}},
+                    "spec": {"containers": [{"name": "paddle"}], "nodeName": "n1"},
+                    "status": {
+                        "phase": "Running",
+                        "containerStatuses": [{"name": "paddle", "state": {"running": {}}, "ready": True}],
+                    },
+                }
+            )
+            stub.logs[name] = [f"2026-01-01T00:00:0{n}.{index}00000000Z {role}{index} says {n}" for n in range(3)]
+    return job
+
+
+def event(stub: Stub, name: str, *, about: dict[str, Any], kind: str = "Warning", **fields: Any) -> None:
+    involved = {"kind": about["kind"], "name": about["metadata"]["name"], "uid": about["metadata"]["uid"]}
+    body = {"type": kind, "reason": "FailedMount", "message": f"message of {name}", "involvedObject": involved}
+    stub.add({"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, **body, **fields})
+
+
+# wait
+
+
+def pod_with(status: dict[str, Any], **meta: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", **meta},
+        "status": status,
+    }
+
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
+PENDING = {
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no GPU"}],
+    "phase": "Pending",
+}
+
+
+@pytest.mark.parametrize(
+    ("goal", "status", "code"),
+    [
+        ("condition=Ready", READY, 0),
+        ("condition=ready", READY, 0),
+        ("condition=Ready=True", READY, 0),
+        ("condition=Ready=False", READY, 124),
+        ("condition=Initialized", READY, 124),
+        ("condition=Ready", PENDING, 8),
+        ("jsonpath={.status.phase}=Running", READY, 0),
+        ("jsonpath=.status.phase=Running", READY, 0),
+        ("jsonpath={.status.phase}=Pending", READY, 124),
+        ("jsonpath={.status.podIP}", READY, 124),
+        ("jsonpath={.status.phase}", READY, 0),
+        ("create", READY, 0),
+        ("delete", READY, 124),
+    ],
+)
+def test_wait_on_what_is_there(stub: Stub, pdc: Pdc, goal: str, status: dict[str, Any], code: int) -> None:
+    stub.add(pod_with(status))
+    assert pdc("wait", "pod/p", f"--for={goal}", "--timeout=50ms").code == code
+
+
+def test_wait_sees_changes(stub: Stub, pdc: Pdc) -> None:
+    stub.add(pod_with({"phase": "Pending"}))
+    stub.watch_events = [{"type": "MODIFIED", "object": pod_with(READY)}]
+    result = pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=20s")
+    assert (result.code, result.out) == (0, "pod/p condition met\n")
+
+
+def test_wait_for_deletion(stub: Stub, pdc: Pdc) -> None:
+    stub.add(pod_with(READY))
+    stub.watch_events = [{"type": "DELETED", "object": pod_with(READY)}]
+    assert pdc("wait", "pod/p", "--for=delete", "--timeout=20s").code == 0
+    assert pdc("wait", "pod/never-was", "--for=delete", "--timeout=20s").code == 0
+
+
+@pytest.mark.parametrize(
+    ("phase", "timeout", "code"),
+    [("Completed", "5s", 0), ("Failed", "5s", 100), ("Running", "0", 101), ("Running", "50ms", 124)],
+)
+def test_wait_for_the_end_of_a_job(stub: Stub, pdc: Pdc, phase: str, timeout: str, code: int) -> None:
+    make_job(stub, phase)
+    assert pdc("wait", "pdj/wide", "--for=finished", f"--timeout={timeout}").code == code
+
+
+def test_a_job_deleted_while_waited_for_is_cancelled(stub: Stub, pdc: Pdc) -> None:
+    job = make_job(stub)
+    stub.watch_events = [{"type": "DELETED", "object": job}]
+    assert pdc("wait", "pdj/wide", "--for=finished", "--timeout=20s").code == 103
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["pod/none", "--for=condition=Ready"], 3),
+        (["pdj/none", "--for=finished"], 3),
+        (["pods", "-l", "a=b", "--for=condition=Ready"], 3),
+        (["pods", "--for=condition=Ready"], 2),
+        (["pod/p", "--for=nonsense"], 2),
+        (["pod/p", "--for=condition="], 2),
+        (["pod/p"], 2),
+        (["pod/p", "--for=create", "--timeout=soon"], 2),
+    ],
+)
+def test_waits_that_cannot_succeed_end_at_once(stub: Stub, pdc: Pdc, arguments: list[str], code: int) -> None:
+    assert pdc("wait", *arguments).code == code
+
+
+def test_wait_on_all_and_for_programs(stub: Stub, pdc: Pdc) -> None:
+    for name in ("a", "b"):
+        stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "status": READY})
+    report = pdc("wait", "pods", "--all", "--for=condition=Ready", "-o", "json").json()
+    assert [item["object"] for item in report["items"]] == ["pod/a", "pod/b"]
+    assert {item["state"] for item in report["items"]} == {"met"}
+
+
+# describe and explain
+
+
+def test_describe_begins_with_why_and_ends_with_events(stub: Stub, pdc: Pdc) -> None:
+    pod = stub.add(pod_with({**PENDING}))
+    event(stub, "e1", about=pod, lastTimestamp="2026-01-01T00:00:00Z", count=3)
+    lines = pdc("describe", "pod", "p").out.splitlines()
+    assert lines[0] == "Why:          no node can take it: no GPU"
+    assert lines[2].split() == ["Name:", "p"]
+    assert "FailedMount" in lines[-1]
+    assert "x3" in lines[-1]
+    assert "Conditions:" in lines
+
+
+def test_describe_a_job_shows_its_pods_and_their_events(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub, "Pending")
+    pod = stub.objects[("pods", "default", "wide-worker-1")]
+    pod["status"] = {"phase": "Pending"}
+    event(stub, "e1", about=pod, lastTimestamp="2026-01-01T00:00:00Z")
+    out = pdc("describe", "pdj/wide").out
+    assert out.startswith("Why:          wide-worker-1: starting on node n1; last warning on pod/wide-worker-1")
+    assert "wide-ps-0" in out
+    assert "spec:\n  worker:\n    replicas: 2\n" in out
+
+
+def test_describe_hides_secrets(stub: Stub, pdc: Pdc) -> None:
+    stub.kinds.append(("", "v1", "secrets", "Secret", True, []))
+    stub.add({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": "aHVudGVyMg=="}})
+    out = pdc("describe", "secret", "s").out
+    assert "aHVudGVyMg" not in out
+    assert "password" in out
+
+
+def test_describe_without_the_right_to_see_events(stub: Stub, pdc: Pdc) -> None:
+    stub.add(pod_with(READY))
+    stub.refuse[("GET", "/api/v1/namespaces/default/events")] = (403, {"reason": "Forbidden", "message": "no"})
+    assert pdc("describe", "pod", "p").code == 0
+
+
+def test_describe_for_programs(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub)
+    item = pdc("describe", "pdj", "wide", "-o", "json").json()["items"][0]
+    assert item["object"]["kind"] == "PaddleJob"
+    assert item["why"]["state"] == "ok"
+    assert [pod["name"] for pod in item["pods"]] == ["wide-worker-0", "wide-worker-1", "wide-ps-0"]
+
+
+def test_describing_nothing_is_not_found(stub: Stub, pdc: Pdc) -> None:
+    assert pdc("describe", "pods").code == 3
+    assert pdc("describe", "pod", "none").code == 3
+
+
+def test_explain_gives_a_verdict_in_both_languages(stub: Stub, pdc: Pdc) -> None:
+    stub.add(pod_with(PENDING))
+    assert pdc("explain", "pod/p").out == "pod/p: waiting (Unschedulable)\n  no node can take it: no GPU\n"
+    assert "没有节点" in pdc("explain", "pod/p", "--lang", "zh").out
+    verdict = pdc("explain", "pod/p", "-o", "json").json()
+    assert (verdict["kind"], verdict["reason"], verdict["state"]) == ("Verdict", "Unschedulable", "waiting")
+
+
+SCHEMAS = {
+    "io.x.Pod": {
+        "description": "A pod.",
+        "type": "object",
+        "properties": {
+            "spec": {"allOf": [{"$ref": "#/components/schemas/io.x.PodSpec"}], "description": "What is wanted."}
+        },
+        "required": ["spec"],
+        "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Pod"}],
+    },
+    "io.x.PodSpec": {
+        "type": "object",
+        "properties": {
+            "containers": {"type": "array", "items": {"$ref": "#/components/schemas/io.x.Container"}},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "self": {"$ref": "#/components/schemas/io.x.PodSpec"},
+        },
+    },
+    "io.x.Container": {
+        "type": "object",
+        "properties": {"image": {"type": "string", "description": "Where it comes from.", "enum": ["a", "b"]}},
+        "required": ["image"],
+    },
+}
+
+
+@pytest.fixture
+def documented(stub: Stub) -> Stub:
+    stub.openapi = {"api/v1": {"components": {"schemas": SCHEMAS}}}
+    return stub
+
+
+@pytest.mark.parametrize(
+    ("subject", "lines"),
+    [
+        ("pods", ["KIND: Pod", "VERSION: v1", "A pod.", "spec <PodSpec> -required-", "What is wanted."]),
+        ("po.spec", ["FIELD: spec <PodSpec> -required-", "containers <[]Container>", "labels <map[string]string>"]),
+        (
+            "pod.spec.containers.image",
+            ["FIELD: image <string> -required-", "Where it comes from.", "Possible values: a, b"],
+        ),
+    ],
+)
+def test_explain_documents_fields(documented: Stub, pdc: Pdc, subject: str, lines: list[str]) -> None:
+    out = [" ".join(line.split()) for line in pdc("explain", subject).out.splitlines()]
+    for line in lines:
+        assert line in out
+
+
+def test_explain_recursive_ends_on_schemas_that_contain_themselves(documented: Stub, pdc: Pdc) -> None:
+    out = pdc("explain", "pod", "--recursive").out
+    assert out.count("self\t<PodSpec>") > 3
+    assert "image\t<string>" in out
+
+
+def test_explain_guesses_misspelt_fields(documented: Stub, pdc: Pdc) -> None:
+    result = pdc("explain", "pod.spec.contaners")
+    assert result.code == 3
+    assert 'did you mean "containers"?' in result.err
+    assert "next:  pdc explain pod.spec" in result.err
+
+
+def test_explain_fields_for_programs(documented: Stub, pdc: Pdc) -> None:
+    report = pdc("explain", "pod.spec", "-o", "json").json()
+    assert report["type"] == "PodSpec"
+    assert [field["name"] for field in report["fields"]] == ["containers", "labels", "self"]
+
+
+# events
+
+
+def test_events_oldest_first(stub: Stub, pdc: Pdc) -> None:
+    pod = stub.add(pod_with(READY))
+    other = stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "q"}})
+    event(stub, "new", about=pod, lastTimestamp="2026-01-02T00:00:00Z")
+    event(stub, "old", about=other, eventTime="2026-01-01T00:00:00.000000Z", kind="Normal")
+    out = pdc("events").out.splitlines()
+    assert out[0].split() == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert [line.split()[-1] for line in out[1:]] == ["old", "new"]
+    assert pdc("events", "--for", "pod/q").out.count("message of") == 1
+    assert pdc("events", "--types", "warning").out.count("message of") == 1
+    assert pdc("events", "-o", "json").json()["items"][0]["metadata"]["name"] == "old"
+    assert pdc("events", "-A", "--no-headers").out.startswith("default ")
+
+
+def test_no_events_is_said_on_stderr(stub: Stub, pdc: Pdc) -> None:
+    result = pdc("events")
+    assert (result.code, result.out, result.err) == (0, "", "No events found in default.\n")
+
+
+# logs
+
+
+def test_logs_of_a_job_are_those_of_rank_0(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub)
+    result = pdc("logs", "wide")
+    assert result.out == "worker0 says 0\nworker0 says 1\nworker0 says 2\n"
+    assert result.err == "showing worker-0 of 3 pods; --all-ranks shows every one\n"
+
+
+def test_ranks_are_merged_by_time_and_prefixed(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub)
+    out = pdc("logs", "wide", "--all-ranks").out.splitlines()
+    assert len(out) == 9
+    assert out[0] in ("worker-0 | worker0 says 0", "ps-0     | ps0 says 0")
+    assert [line[-1] for line in out] == sorted(line[-1] for line in out), "in the order of time"
+    assert out[2] == "worker-1 | worker1 says 0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["wide", "--rank", "1"], ["worker1 says 0", "worker1 says 1", "worker1 says 2"]),
+        (["wide", "--rank", "0-1", "--tail", "1"], ["worker-0 | worker0 says 2", "worker-1 | worker1 says 2"]),
+        (["wide-ps-0", "--tail", "1"], ["ps0 says 2"]),
+        (["pod/wide-ps-0", "--tail", "1"], ["ps0 says 2"]),
+        (["pdj/wide", "--tail", "1", "--timestamps"], ["2026-01-01T00:00:02.000000000Z worker0 says 2"]),
+    ],
+)
+def test_which_lines(stub: Stub, pdc: Pdc, arguments: list[str], lines: list[str]) -> None:
+    make_job(stub)
+    assert pdc("logs", *arguments).out.splitlines() == lines
+
+
+def test_log_flags_reach_the_server(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub)
+    pdc("logs", "wide", "--since", "5m", "--previous", "-c", "side")
+    _, query, _ = next(request for request in stub.asked("GET") if request[0].endswith("/log"))
+    assert query == {"timestamps": "true", "container": "side", "previous": "true", "sinceSeconds": "300"}
+
+
+def test_log_lines_for_programs(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub)
+    first = json.loads(pdc("logs", "wide", "-o", "json").out.splitlines()[0])
+    assert first["kind"] == "LogLine"
+    assert (first["role"], first["rank"], first["message"]) == ("worker", 0, "worker0 says 0")
+
+
+@pytest.mark.parametrize(("phase", "code"), [("Completed", 0), ("Failed", 100)])
+def test_following_a_job_ends_with_it(stub: Stub, pdc: Pdc, phase: str, code: int) -> None:
+    make_job(stub, phase)
+    result = pdc("logs", "wide", "-f", "--all-ranks")
+    assert result.code == code
+    assert len(result.out.splitlines()) == 9, "every line once, although the job ended before we looked"
+
+
+def test_ctrl_c_detaches(stub: Stub) -> None:
+    make_job(stub)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "paddlecloud.cli.main", "logs", "-f", "wide"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "worker0 says 0\n"
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert "detached" in err
+    assert "Traceback" not in err
+    assert [method for method, *_ in stub.requests if method != "GET"] == []
+
+
+def test_logs_that_are_not_there(stub: Stub, pdc: Pdc) -> None:
+    assert pdc("logs", "none").code == 3
+    make_job(stub, workers=1, servers=0)
+    assert pdc("logs", "wide", "--rank", "7").code == 3
+    assert pdc("logs", "wide", "--rank", "x").code == 2
+    del stub.objects[("pods", "default", "wide-worker-0")]
+    result = pdc("logs", "wide")
+    assert result.code == 3
+    assert "has no pods" in result.err
+
+
+@pytest.mark.parametrize(("text", "ranks"), [("0", {0}), ("0,3-5", {0, 3, 4, 5}), ("2-2", {2}), (" 1 , 2", {1, 2})])
+def test_ranks(text: str, ranks: set[int]) -> None:
+    assert parse_ranks(text) == ranks
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-1", "-1", "1,", "1--2", "9999999"])
+def test_ranks_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_ranks(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "tag"),
+    [
+        ("j-worker-3", {"paddle-res-type": "worker"}, "worker-3"),
+        ("my-ps-0", {}, "ps-0"),
+        ("web-7d9f-x2k", {}, "web-7d9f-x2k"),
+        ("web-0", {}, "web-0"),
+    ],
+)
+def test_pods_know_their_rank(name: str, labels: dict[str, str], tag: str) -> None:
+    assert member({"metadata": {"name": name, "labels": labels}}).tag == tag
+
+
+# scale, suspend, resume, retry
+
+
+def test_scale_patches_the_scale_subresource(stub: Stub, pdc: Pdc) -> None:
+    stub.add({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})
+    assert pdc("scale", "deploy/web", "--replicas", "3").out == "deployment.apps/web scaled\n"
+    path, _, body = stub.asked("PATCH")[0]
+    assert path == "/apis/apps/v1/namespaces/default/deployments/web/scale"
+    assert body == {"spec": {"replicas": 3}}
+
+
+@pytest.mark.parametrize(
+    ("command", "subject", "patch", "says"),
+    [
+        ("suspend", "wide", {"spec": {"suspend": True}}, "suspended"),
+        ("resume", "wide", {"spec": {"suspend": False}}, "resumed"),
+        ("suspend", "job/plain", {"spec": {"suspend": True}}, "suspended"),
+    ],
+)
+def test_suspend_and_resume(stub: Stub, pdc: Pdc, command: str, subject: str, patch: dict[str, Any], says: str) -> None:
+    make_job(stub)
+    stub.add({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}})
+    result = pdc(command, subject)
+    assert result.code == 0
+    assert says in result.out
+    assert stub.asked("PATCH")[0][2] == patch
+
+
+def test_retry_marks_the_job(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub, "Failed")
+    assert pdc("retry", "wide").code == 0
+    annotations = stub.asked("PATCH")[0][2]["metadata"]["annotations"]
+    assert times.parse(annotations["batch.paddlepaddle.org/retry-at"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["suspend", "pod/x"], 2),
+        (["retry", "job/x"], 2),
+        (["suspend", "none"], 3),
+        (["scale", "pods", "--replicas", "1"], 2),
+        (["scale", "deploy/none", "--replicas", "1"], 3),
+        (["scale", "deploy/x", "--replicas", "-1"], 2),
+        (["scale", "deploy/x"], 2),
+    ],
+)
+def test_acts_that_cannot_be(stub: Stub, pdc: Pdc, arguments: list[str], code: int) -> None:
+    assert pdc(*arguments).code == code
+
+
+# watching
+
+
+def test_get_watch_prints_changes_until_interrupted(stub: Stub) -> None:
+    stub.add(pod_with({"phase": "Pending"}))
+    stub.watch_events = [{"type": "MODIFIED", "object": pod_with({"phase": "Running"}, resourceVersion="200")}]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "paddlecloud.cli.main", "get", "pods", "-w"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    lines = [child.stdout.readline().split() for _ in range(3)]
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=20)
+    assert lines == [["NAME", "STATUS"], ["p", "Pending"], ["p", "Running"]]
+    assert child.returncode == 130
+    assert "Traceback" not in err

@@ -1,0 +1,238 @@
+"""Verdicts: one table from what a cluster wrote down to the sentence a user reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlecloud.cli import outcome
+from paddlecloud.cli.phrases import PHRASES, preferred
+from paddlecloud.cli.why import why
+
+NOW = 1_800_000_000.0
+
+
+def pod(name: str = "p", *, spec: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"nodeName": "n1"} if spec is None else spec,
+        "status": status,
+    }
+
+
+def container(**state: Any) -> list[dict[str, Any]]:
+    return [{"name": "main", "restartCount": 3, **state}]
+
+
+UNSCHEDULABLE = [
+    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes: 3 too few GPUs"}
+]
+
+PODS = [
+    (pod(phase="Running", containerStatuses=container(ready=True)), "ok", "running"),
+    (pod(phase="Succeeded"), "ok", "finished: every container ended with exit code 0"),
+    (
+        pod(phase="Pending", spec={}, conditions=UNSCHEDULABLE),
+        "waiting",
+        "no node can take it: 0/3 nodes: 3 too few GPUs",
+    ),
+    (pod(phase="Pending", spec={}), "waiting", "waiting for the scheduler"),
+    (pod(phase="Pending"), "waiting", "starting on node n1"),
+    (pod(phase="Pending", spec={"schedulingGates": [{"name": "g"}]}), "waiting", "held back by scheduling gates: g"),
+    (
+        pod(
+            phase="Pending",
+            containerStatuses=container(state={"waiting": {"reason": "ImagePullBackOff", "message": "no\nsuch"}}),
+        ),
+        "failed",
+        "container main waits: ImagePullBackOff: no such",
+    ),
+    (
+        pod(phase="Pending", containerStatuses=container(state={"waiting": {"reason": "ContainerCreating"}})),
+        "waiting",
+        "starting on node n1",
+    ),
+    (
+        pod(
+            phase="Running",
+            containerStatuses=container(
+                state={"waiting": {"reason": "CrashLoopBackOff"}},
+                lastState={"terminated": {"exitCode": 1, "reason": "Error"}},
+            ),
+        ),
+        "failed",
+        "container main ended with exit code 1, restarted 3 times",
+    ),
+    (
+        pod(
+            phase="Failed", containerStatuses=container(state={"terminated": {"exitCode": 137, "reason": "OOMKilled"}})
+        ),
+        "failed",
+        "container main ended with exit code 137 (OOMKilled)",
+    ),
+    (pod(phase="Failed", reason="Evicted", message="disk"), "failed", "failed: Evicted: disk"),
+    (pod(phase="Running", containerStatuses=container(ready=False)), "waiting", "running, but not ready: main"),
+]
+
+
+@pytest.mark.parametrize(("obj", "state", "text"), PODS, ids=[text for _, _, text in PODS])
+def test_pods(obj: dict[str, Any], state: str, text: str) -> None:
+    verdict = why(obj, now=NOW)
+    assert (verdict.state, verdict.text) == (state, text)
+
+
+def job(phase: str = "", *, conditions: list[dict[str, Any]] | None = None, **status: Any) -> dict[str, Any]:
+    body = {"phase": phase, "conditions": conditions or [], **status}
+    return {"kind": "PaddleJob", "metadata": {"name": "j"}, "spec": {}, "status": body}
+
+
+OTHERS = [
+    (job("Completed"), "ok", "succeeded"),
+    (job("Failed", message="rank 1 ran out of memory"), "failed", "failed: rank 1 ran out of memory"),
+    (job("Running"), "ok", "Running"),
+    (job("Pending", message="queue is full"), "waiting", "Pending: queue is full"),
+    (job("Suspended"), "waiting", "suspended: it has no pods until it is resumed"),
+    (job("Pending", conditions=UNSCHEDULABLE), "waiting", "no node can take it: 0/3 nodes: 3 too few GPUs"),
+    (
+        job("", conditions=[{"type": "Available", "status": "False", "reason": "Min", "message": "1 of 2"}]),
+        "waiting",
+        "Available is False: Min: 1 of 2",
+    ),
+    (job("", conditions=[{"type": "Ready", "status": "True"}]), "ok", "ready"),
+    (
+        job("", conditions=[{"type": "DiskPressure", "status": "True"}]),
+        "waiting",
+        "DiskPressure is True: no reason given",
+    ),
+    ({"kind": "ConfigMap", "metadata": {"name": "c"}}, "ok", "nothing stands in its way"),
+    (
+        {"kind": "ReplicaSet", "metadata": {"name": "r"}, "spec": {"replicas": 3}, "status": {"readyReplicas": 1}},
+        "waiting",
+        "1 of 3 replicas are ready",
+    ),
+    (
+        {"kind": "Node", "metadata": {"name": "n"}, "spec": {"unschedulable": True}},
+        "waiting",
+        "cordoned: takes no new pods",
+    ),
+    (
+        {"kind": "X", "metadata": {"name": "x", "deletionTimestamp": "2027-01-15T07:55:00Z", "finalizers": ["a/b"]}},
+        "deleting",
+        "being deleted (for 5m); held by finalizers: a/b",
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "state", "text"), OTHERS, ids=[text for _, _, text in OTHERS])
+def test_other_kinds(obj: dict[str, Any], state: str, text: str) -> None:
+    verdict = why(obj, now=NOW)
+    assert (verdict.state, verdict.text) == (state, text)
+
+
+def test_a_waiting_owner_is_explained_by_its_pods() -> None:
+    pods = [
+        pod("w-0", phase="Running"),
+        *(pod(f"w-{n}", phase="Pending", spec={}, conditions=UNSCHEDULABLE) for n in (1, 2)),
+    ]
+    verdict = why(job("Pending"), pods=pods, now=NOW)
+    assert verdict.text == "2 of 3 pods: w-1: no node can take it: 0/3 nodes: 3 too few GPUs"
+    assert verdict.reason == "Unschedulable"
+
+
+def test_a_failed_pod_weighs_more_than_a_waiting_one() -> None:
+    pods = [pod("w-0", phase="Pending", spec={}), pod("w-1", phase="Failed", reason="Evicted")]
+    assert why(job("Pending"), pods=pods, now=NOW).text == "w-1: failed: Evicted"
+
+
+def test_the_last_warning_is_added_where_the_state_does_not_explain_itself() -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "Warning", "reason": "Old", "message": "x"},
+        {
+            "type": "Warning",
+            "reason": "FailedMount",
+            "message": "no such volume",
+            "involvedObject": {"kind": "Pod", "name": "p"},
+        },
+        {"type": "Normal", "reason": "Pulled"},
+    ]
+    assert why(pod(phase="Pending"), events=events, now=NOW).text == (
+        "starting on node n1; last warning: FailedMount: no such volume"
+    )
+    assert why(job("Pending"), events=events, now=NOW).text == (
+        "Pending; last warning on pod/p: FailedMount: no such volume"
+    )
+    assert "FailedMount" not in why(pod(phase="Running"), events=events, now=NOW).text
+
+
+def test_verdicts_speak_chinese() -> None:
+    verdict = why(pod(phase="Pending", spec={}, conditions=UNSCHEDULABLE), now=NOW, language="zh")
+    assert verdict.text == "没有节点可以容纳它：0/3 nodes: 3 too few GPUs"
+    assert verdict.reason == "Unschedulable"
+
+
+def test_both_languages_take_the_same_values() -> None:
+    import string
+
+    for key, texts in PHRASES.items():
+        fields = [{name for _, name, _, _ in string.Formatter().parse(text) if name} for text in texts]
+        assert fields[0] == fields[1], key
+
+
+@pytest.mark.parametrize(
+    ("environment", "language"),
+    [
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_CN", "LC_ALL": "C"}, "en"),
+        ({}, "en"),
+        ({"LC_MESSAGES": "zh"}, "zh"),
+    ],
+)
+def test_the_locale_chooses(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], language: str) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert preferred() == language
+
+
+def deployment(**status: int) -> dict[str, Any]:
+    return {"kind": "Deployment", "metadata": {"name": "d", "generation": 2}, "spec": {"replicas": 2}, "status": status}
+
+
+SETTLED: list[tuple[dict[str, Any], str | None]] = [
+    (deployment(observedGeneration=2, updatedReplicas=2, availableReplicas=2, replicas=2), "ready"),
+    (deployment(observedGeneration=1, updatedReplicas=2, availableReplicas=2, replicas=2), None),
+    (deployment(observedGeneration=2, updatedReplicas=2, availableReplicas=2, replicas=3), None),
+    (pod(phase="Running", conditions=[{"type": "Ready", "status": "True"}]), "ready"),
+    (pod(phase="Running", conditions=[{"type": "Ready", "status": "False"}]), None),
+    (pod(phase="Running"), None),
+    (pod(phase="Failed"), "failed"),
+    (job("Running"), None),
+    (job("Completed"), "succeeded"),
+    (job("Succeed"), "succeeded"),
+    (job("Terminated"), "failed"),
+    ({"kind": "Job", "metadata": {}, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}, "succeeded"),
+    ({"kind": "Job", "metadata": {}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}}, "failed"),
+    ({"kind": "PersistentVolumeClaim", "metadata": {}, "status": {"phase": "Bound"}}, "ready"),
+    ({"kind": "PersistentVolumeClaim", "metadata": {}, "status": {"phase": "Pending"}}, None),
+    ({"kind": "SampleSet", "metadata": {}, "status": {"phase": "SyncFailed"}}, "failed"),
+    ({"kind": "SampleSet", "metadata": {}}, None),
+    ({"kind": "ConfigMap", "metadata": {}}, "ready"),
+    ({"kind": "Service", "metadata": {}}, "ready"),
+    (
+        {
+            "kind": "Gadget",
+            "metadata": {"generation": 2},
+            "status": {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]},
+        },
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "state"), SETTLED)
+def test_what_apply_waits_for(obj: dict[str, Any], state: str | None) -> None:
+    result = outcome.settled(obj)
+    assert (result.state if result else None) == state
