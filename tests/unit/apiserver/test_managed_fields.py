@@ -295,6 +295,14 @@ def test_the_number_of_entries_a_client_writes_is_bounded() -> None:
         write(None, widget(metadata={"managedFields": [entry] * (MAX_ENTRIES + 1)}))
 
 
+def test_an_object_that_nests_beyond_reason_is_refused() -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    with pytest.raises(BadRequest, match="too deep"):
+        write(None, widget({"free": deep}))
+
+
 def test_the_oldest_updaters_are_poured_together() -> None:
     obj = write(None, widget({"labels": {"k0": ""}}), "m0")
     for i in range(1, 15):

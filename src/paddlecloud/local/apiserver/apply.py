@@ -61,7 +61,8 @@ def apply(
     Applying what is there already gives back what is there, to the timestamp.
     """
     try:
-        return _apply(live, applied, Identity(manager, APPLY, "", subresource), force, now, node, api_version)
+        who = Identity(manager, APPLY, "", subresource)
+        return _apply(live, applied, who=who, force=force, now=now, node=node, api_version=api_version)
     except ownership.Malformed as error:
         raise BadRequest(f"failed to create typed patch object ({_describe(applied)}): {error}") from None
     except RecursionError:
@@ -71,6 +72,7 @@ def apply(
 def _apply(
     live: Object | None,
     applied: Object,
+    *,
     who: Identity,
     force: bool,
     now: float,

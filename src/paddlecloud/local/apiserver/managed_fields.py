@@ -68,7 +68,10 @@ def record_update(
     entries = _entries_to_start_from(old, new, metadata, subresource)
     if entries is None:
         return _with_entries(new, metadata, [])
-    changed, removed = changes(old or EMPTY, new, node)
+    try:
+        changed, removed = changes(old or EMPTY, new, node)
+    except RecursionError:
+        raise BadRequest("the object nests too deeply") from None
     if changed or removed:
         who = Identity(manager or "unknown", UPDATE, api_version, subresource)
         entries = cap_updaters(_transfer(entries, changed, removed, who, now))

@@ -100,8 +100,9 @@ def _value_changes(step: str, old: Any, new: Any, node: Node | None, changed: Fi
         if old_keys is None or new_keys is None:
             changed[step] = {}
         else:
-            before, after = _index(old_keys, old), _index(new_keys, new)
-            _put(step, _element_changes(before, after, item(node) if node else None), changed, removed)
+            sub = item(node) if node is not None else None
+            sets = _pairwise_changes(_index(old_keys, old), _index(new_keys, new), "", lambda _: sub)
+            _put(step, sets, changed, removed)
     else:
         changed[step] = _whole(new, node)
         inside = {k: v for k, v in _whole(old, node).items() if k != "."}
@@ -110,35 +111,24 @@ def _value_changes(step: str, old: Any, new: Any, node: Node | None, changed: Fi
 
 
 def _map_changes(old: dict[str, Any], new: dict[str, Any], node: Node | None) -> tuple[Fields, Fields]:
+    return _pairwise_changes(old, new, "f:", lambda key: field_node(node, key))
+
+
+def _pairwise_changes(
+    old: dict[str, Any], new: dict[str, Any], prefix: str, node_of: Callable[[str], Node | None]
+) -> tuple[Fields, Fields]:
     changed: Fields = {}
     removed: Fields = {}
     for key, value in new.items():
         before = old.get(key, _ABSENT)
         if value is before or value == before:
             continue
-        sub = child(node, key) if node is not None else None
         if before is _ABSENT:
-            changed["f:" + key] = _whole(value, sub)
+            changed[prefix + key] = _whole(value, node_of(key))
         else:
-            _value_changes("f:" + key, before, value, sub, changed, removed)
+            _value_changes(prefix + key, before, value, node_of(key), changed, removed)
     for key in old.keys() - new.keys():
-        removed["f:" + key] = _whole(old[key], field_node(node, key))
-    return changed, removed
-
-
-def _element_changes(old: dict[str, Any], new: dict[str, Any], node: Node | None) -> tuple[Fields, Fields]:
-    changed: Fields = {}
-    removed: Fields = {}
-    for step, value in new.items():
-        before = old.get(step, _ABSENT)
-        if value is before or value == before:
-            continue
-        if before is _ABSENT:
-            changed[step] = _whole(value, node)
-        else:
-            _value_changes(step, before, value, node, changed, removed)
-    for step in old.keys() - new.keys():
-        removed[step] = _whole(old[step], node)
+        removed[prefix + key] = _whole(old[key], node_of(key))
     return changed, removed
 
 
