@@ -151,23 +151,29 @@ async def test_a_restart_finds_the_same_totals(world: World) -> None:
     assert again.used("ns", "q") == world.keeper.used("ns", "q")
 
 
-async def test_status_follows(world: World) -> None:
-    task = asyncio.get_running_loop().create_task(world.keeper.run())
+async def test_status_is_written_when_it_changed_and_only_then(world: World) -> None:
     await world.quota(configmaps=3)
     await world.configmap("a")
-    address = Address("/resourcequotas", "ns", "q")
-    status: Any = None
-    for _ in range(100):
-        record = world.store.get(address)
-        assert record is not None
-        status = record.object.get("status")
-        if status and status["used"] == {"configmaps": "1"}:
-            break
-        await asyncio.sleep(0.02)
-    assert status == {"hard": {"configmaps": "3"}, "used": {"configmaps": "1"}}
-    settled = world.store.revision
-    await asyncio.sleep(0.15)
-    assert world.store.revision == settled  # nothing changed, nothing is written
+    await world.keeper.refresh()
+    record = world.store.get(Address("/resourcequotas", "ns", "q"))
+    assert record is not None
+    assert record.object["status"] == {"hard": {"configmaps": "3"}, "used": {"configmaps": "1"}}
+    revision = world.store.revision
+    await world.keeper.refresh()
+    await world.keeper.refresh()
+    assert world.store.revision == revision
+
+
+async def test_status_follows_by_itself(world: World) -> None:
+    task = asyncio.get_running_loop().create_task(world.keeper.run())
+    watch = world.store.watch("/resourcequotas", "ns", since=world.store.revision)
+    await world.quota(configmaps=3)
+    seen: list[Any] = []
+    while not seen or "status" not in seen[-1]:
+        changes = await watch.next_batch(timeout=5)
+        assert changes, "the status was not written"
+        seen += [change.record.object for change in changes]
+    assert seen[-1]["status"]["used"] == {"configmaps": "0"}
     task.cancel()
 
 

@@ -165,20 +165,24 @@ class QuotaKeeper:
 
     async def run(self) -> None:
         """Write `status.used` where it changed. Admission does not depend on it: it is for people to read."""
-        info = self._registry.find("", "v1", "resourcequotas")
-        assert info is not None, "quotas are always served"
         while True:
             await self._wake.wait()
             await asyncio.sleep(_SETTLE)
-            self._wake.clear()
-            dirty, self._dirty = self._dirty, {}
-            for namespace, name in dirty:
-                try:
-                    await self._write_status(info, namespace, name)
-                except errors.NotFound:
-                    continue  # deleted meanwhile
-                except errors.ApiError as error:
-                    log.warning("status of quota %s/%s was not written: %s", namespace, name, error)
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Bring the status of every quota that changed up to date."""
+        self._wake.clear()
+        dirty, self._dirty = self._dirty, {}
+        info = self._registry.find("", "v1", "resourcequotas")
+        assert info is not None, "quotas are always served"
+        for namespace, name in dirty:
+            try:
+                await self._write_status(info, namespace, name)
+            except errors.NotFound:
+                continue  # deleted meanwhile
+            except errors.ApiError as error:
+                log.warning("status of quota %s/%s was not written: %s", namespace, name, error)
 
     async def _write_status(self, info: KindInfo, namespace: str, name: str) -> None:
         entry = self._quotas.get(namespace, {}).get(name)
