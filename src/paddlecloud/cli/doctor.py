@@ -10,8 +10,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
+from paddlecloud.cli import machine
 from paddlecloud.cli.failures import ERROR, OK
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
@@ -59,8 +61,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
 
 def data_directory(session: Session) -> str:
-    given = getattr(session.args, "data", None) or os.environ.get("PADDLECLOUD_DATA")
-    return os.path.abspath(given) if given else os.path.expanduser("~/.paddlecloud")
+    return os.path.abspath(os.path.expanduser(session.args.data or machine.default_data()))
 
 
 def _safely(check: Check, session: Session) -> Finding:
@@ -193,7 +194,11 @@ def _data(session: Session) -> Finding:
     if os.stat(folder).st_mode & 0o077:
         meaning = "it holds keys and tokens; other users of this machine can look into it"
         return Finding("warn", f"{folder} is open to other users", meaning, f"chmod 700 {folder}")
-    return Finding("ok", folder)
+    running = machine.find(Path(folder))
+    if running is not None and not running.alive:
+        meaning = "the platform that ran there ended without being stopped; nothing is lost"
+        return Finding("warn", f"{folder}: process {running.pid} is gone", meaning, f"pdc up --data {folder}")
+    return Finding("ok", f"{folder}: a platform runs at {running.url}" if running else f"{folder}: no platform runs")
 
 
 def _api(session: Session) -> Finding:

@@ -27,7 +27,7 @@ Pdc = Callable[..., Result]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "PADDLECLOUD_DATA"):
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "PADDLECLOUD_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
