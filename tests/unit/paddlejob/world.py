@@ -57,7 +57,7 @@ class World:
         self.events: list[str] = []
         self.claim: Object | None = None
         self.cache_nodes: dict[int, tuple[str, str]] = {}
-        self.refuse: str = ""
+        self.ports_in_use: frozenset[int] = frozenset()
         self.trouble = ""
         self._uids = 0
         self._drifts, self._written = 0, 0.0
@@ -90,6 +90,7 @@ class World:
             pod_group=group,
             claim=self.claim,
             cache_nodes=self.cache_nodes,
+            ports_in_use=self.ports_in_use,
             trouble=self.trouble,
         )
 
@@ -118,6 +119,10 @@ class World:
             self._count(f"event {event.reason}", left)
             self.events.append(f"{event.type} {event.reason}: {event.message}")
         return plan
+
+    def forget(self) -> None:
+        """A new controller takes over: what the old one kept in memory is gone."""
+        self._drifts, self._written = 0, 0.0
 
     def settle(self, passes: int = 10) -> None:
         """Passes until nothing is left to do at this moment."""
@@ -185,7 +190,7 @@ class World:
 
     # The cluster's side
 
-    def assign(self, *names: str, node: str = "node-1") -> None:
+    def assign(self, *names: str, node: str = "node-1", waiting: str = "CreateContainerConfigError") -> None:
         """The pods get a node and an address; their containers wait for the ConfigMap."""
         for name in names or tuple(self.pods):
             pod = self.pods[name]
@@ -194,9 +199,9 @@ class World:
             self._subnet += 1
             pod["spec"]["nodeName"] = node
             address = f"10.0.0.{self._subnet}"
-            waiting = {"reason": "CreateContainerConfigError", "message": "configmap not found"}
+            state = {"waiting": {"reason": waiting, "message": "configmap not found"}}
             pod["status"] |= {"podIP": address, "podIPs": [{"ip": address}], "hostIP": "192.168.0.1"}
-            pod["status"]["containerStatuses"] = [{"name": "paddle", "ready": False, "state": {"waiting": waiting}}]
+            pod["status"]["containerStatuses"] = [{"name": "paddle", "ready": False, "state": state}]
 
     def may_start(self, name: str) -> bool:
         """Whether a kubelet could start the container: every ConfigMap key it refers to exists."""
@@ -220,10 +225,13 @@ class World:
         for name in names:
             self._end(name, "Succeeded", {"exitCode": 0, "reason": "Completed"})
 
-    def fail(self, name: str, *, code: int = 1, reason: str = "Error", message: str = "", **pod_status: Any) -> None:
+    def fail(
+        self, name: str, *, code: int = 1, reason: str = "Error", message: str = "", pod: Object | None = None
+    ) -> None:
+        """The training container ends with `code`; `pod` is what the pod's own status says besides."""
         ended = {"exitCode": code, "reason": reason, "message": message, "finishedAt": rfc3339(self.now)}
         self._end(name, "Failed", ended)
-        self.pods[name]["status"] |= pod_status
+        self.pods[name]["status"] |= pod or {}
 
     def _end(self, name: str, phase: str, ended: Object) -> None:
         status = self.pods[name]["status"]
@@ -236,8 +244,7 @@ class World:
             if "deletionTimestamp" in pod["metadata"]:
                 del self.objects[("Pod", name)]
             elif pod["spec"].get("activeDeadlineSeconds") == 1 and pod["status"]["phase"] in ("Pending", "Running"):
-                self.fail(name, code=137)
-                pod["status"]["reason"] = "DeadlineExceeded"
+                self.fail(name, code=137, pod={"reason": "DeadlineExceeded"})
 
     def vanish(self, name: str) -> None:
         """Somebody deleted the pod and it is gone."""

@@ -30,17 +30,21 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
     try:
         parsed = decode(job)
     except DecodeError as error:
-        return _reject(job, PaddleJobStatus(), [str(error)], now)
+        return _reject(job, PaddleJobStatus(), [str(error)], now, begun=bool(observed.pods))
     settings, warnings = normalise(parsed)
     case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options)
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
     if job["metadata"].get("deletionTimestamp"):
         return Plan()  # the garbage collector takes everything the job owns
-    if case.phase in status.FINISHED and not _repaired(case):
-        return _after_the_end(case)
+    if case.phase in status.FINISHED:
+        if not _changed_since_refused(case):
+            return _after_the_end(case)
+        case = replace(case, old=PaddleJobStatus())
     if problems := [str(problem) for problem in validate(parsed)]:
-        return _reject(job, case.old, problems, now)
+        return _reject(job, case.old, problems, now, begun=bool(observed.pods))
+    if status.condition(parsed.status or PaddleJobStatus(), "Valid"):
+        case = replace(case, old=status.with_condition(case.old, "Valid", "True", reason="Repaired", now=now))
     if settings.suspend:
         return _suspend(case)
     for rule in (_success, _deadline, _failure, _resize):
@@ -52,7 +56,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
 # Rules, in the order they are tried
 
 
-def _repaired(case: Case) -> bool:
+def _changed_since_refused(case: Case) -> bool:
     """An invalid job created nothing, so it may begin when its spec has changed."""
     return (
         case.phase == "Failed"
@@ -61,13 +65,13 @@ def _repaired(case: Case) -> bool:
     )
 
 
-def _reject(job: Object, old: PaddleJobStatus, problems: list[str], now: float) -> Plan:
-    """Say what is wrong, create nothing."""
+def _reject(job: Object, old: PaddleJobStatus, problems: list[str], now: float, *, begun: bool) -> Plan:
+    """Say what is wrong, create nothing. A job that has begun goes on as it is: the mistake came later."""
     text = "; ".join(problems)
     new = status.with_condition(old, "Valid", "False", reason=INVALID, message=text, now=now)
-    new = status.in_phase(
-        new, "Failed", now=now, reason=INVALID, message=text, generation=job["metadata"].get("generation")
-    )
+    if not begun:
+        generation = job["metadata"].get("generation")
+        new = status.in_phase(new, "Failed", now=now, reason=INVALID, message=text, generation=generation)
     written = status.finish(new, job.get("status") or {}, now=now)
     events = [PlannedEvent(INVALID, text, type="Warning")] if written else []
     return Plan(status=written, events=events)

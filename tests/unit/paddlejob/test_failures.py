@@ -1,0 +1,232 @@
+"""Why pods fail, and what becomes of their job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlecloud.controllers.paddlejob import view
+from paddlecloud.controllers.paddlejob.failure import DISRUPTION_LIMIT, classify
+
+from .world import World, paddlejob, template
+
+TRACEBACK = "Traceback (most recent call last):\n  File train.py, line 3\nValueError: wrong shape"
+
+CLASSES: dict[str, tuple[dict[str, Any], str]] = {
+    "a Python error": ({"code": 1, "message": TRACEBACK}, "UserError"),
+    "killed for memory": ({"code": 137, "reason": "OOMKilled"}, "OOM"),
+    "killed by somebody": ({"code": 137}, "Killed"),
+    "memory error in Python": ({"code": 1, "message": "MemoryError"}, "OOM"),
+    "disk full": ({"code": 1, "message": "OSError: [Errno 28] No space left on device"}, "DiskFull"),
+    "peer lost": ({"code": 134, "message": ""}, "PeerLost"),
+    "rendezvous": ({"code": 1, "message": "tcp store: wait timed out after 900s"}, "RendezvousTimeout"),
+    "evicted": ({"code": 137, "pod": {"reason": "Evicted"}}, "Evicted"),
+    "preempted": (
+        {
+            "code": 143,
+            "pod": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
+        },
+        "Preempted",
+    ),
+    "node shut down": ({"code": 143, "pod": {"reason": "NodeShutdown"}}, "NodeLost"),
+    "no such program": ({"code": 128, "reason": "StartError", "message": "exec: no such file"}, "StartError"),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES.values(), ids=CLASSES.keys())
+def test_failures_have_a_class(case: tuple[dict[str, Any], str]) -> None:
+    given, expected = case
+    world = World(paddlejob(worker=1)).start()
+    world.fail("job-worker-0", **given)
+    pod = view(world.pods["job-worker-0"])
+    assert pod is not None
+    found = classify(pod)
+    assert found is not None
+    assert found.kind == expected
+
+
+def test_the_end_of_the_traceback_is_kept_on_the_job() -> None:
+    world = World(paddlejob(worker={"replicas": 1, "template": template(restartPolicy="Never")})).start()
+    world.fail("job-worker-0", code=1, message=TRACEBACK)
+    world.settle()
+    assert world.phase == "Failed"
+    (record,) = world.status["failures"]
+    assert record["failureClass"] == "UserError"
+    assert record["message"].endswith("ValueError: wrong shape")
+    assert "ValueError: wrong shape" in world.status["message"]
+
+
+def test_one_dead_rank_restarts_all_once_however_many_follow_it() -> None:
+    world = World(paddlejob(worker=3)).start()
+    old = {name: pod["metadata"]["uid"] for name, pod in world.pods.items()}
+    world.fail("job-worker-1", code=1)
+    world.step()
+    world.fail("job-worker-0", code=134)  # its peers abort while the gang is being torn down
+    world.step()
+    world.obey()
+    world.settle()
+    assert world.phase == "Restarting"
+    assert world.status["restarts"] == 1
+    assert not set(old.values()) & {pod["metadata"]["uid"] for pod in world.pods.values()}, "every rank is new"
+    world.start()
+    assert world.status["generation"] == 1
+
+
+def test_survivors_are_given_seconds_not_half_a_minute() -> None:
+    world = World(paddlejob(worker=2)).start()
+    world.fail("job-worker-1", code=1)
+    plan = world.step()
+    assert {delete.grace_period for delete in plan.delete} == {3}
+
+
+def test_new_pods_cannot_start_with_old_addresses() -> None:
+    world = World(paddlejob(worker=2)).start()
+    world.fail("job-worker-1", code=1)
+    world.step()
+    world.obey()
+    world.settle()
+    world.assign("job-worker-0")
+    assert not world.may_start("job-worker-0"), "the ConfigMap of the last generation must not let it go"
+    world.assign("job-worker-1")
+    world.settle()
+    assert world.may_start("job-worker-0")
+    assert world.env("job-worker-0")["PADDLE_TRAINERS"] == "10.0.0.3,10.0.0.4"
+
+
+@pytest.mark.parametrize(
+    ("spec", "restarts"),
+    [
+        ({}, 3),
+        ({"backoffLimit": 1}, 1),
+        ({"backoffLimit": 0}, 0),
+    ],
+)
+def test_the_budget_bounds_restarts(spec: dict[str, Any], restarts: int) -> None:
+    world = World(paddlejob(worker=2, **spec))
+    for _ in range(restarts + 1):
+        world.now += 100  # past the pause between restarts
+        world.start()
+        world.fail("job-worker-0", code=1)
+        world.step()
+        world.obey()
+        world.now += 100
+        world.settle()
+    assert world.phase == "Failed"
+    assert world.status.get("restarts", 0) == restarts
+    assert world.status["reason"] == ("BackoffLimitExceeded" if restarts else "UserError")
+
+
+def test_restart_policy_never_means_never() -> None:
+    block = {"replicas": 2, "template": template(restartPolicy="Never")}
+    world = World(paddlejob(worker=block)).start()
+    world.fail("job-worker-0", code=1)
+    world.settle()
+    assert world.phase == "Failed"
+
+
+@pytest.mark.parametrize(("code", "phase"), [(1, "Failed"), (139, "Restarting")])
+def test_exit_code_policy_restarts_on_signals_only(code: int, phase: str) -> None:
+    block = {"replicas": 2, "restartPolicy": "ExitCode", "template": template()}
+    world = World(paddlejob(worker=block)).start()
+    world.fail("job-worker-0", code=code)
+    world.step()
+    assert world.phase == phase
+
+
+def test_disruptions_have_a_budget_of_their_own() -> None:
+    block = {"replicas": 2, "template": template(restartPolicy="Never")}
+    world = World(paddlejob(worker=block)).start()
+    world.fail("job-worker-0", code=137, pod={"reason": "Evicted"})
+    world.step()
+    assert world.phase == "Restarting"
+    assert (world.status.get("restarts"), world.status["disruptions"]) == (None, 1)
+    world.job["status"]["disruptions"] = DISRUPTION_LIMIT
+    world.obey()
+    world.start()
+    world.vanish("job-worker-1")
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "DisruptionLimitExceeded")
+
+
+@pytest.mark.parametrize("intranet", ["PodIP", "Service"])
+def test_a_deleted_pod_brings_the_gang_back_with_fresh_endpoints(intranet: str) -> None:
+    world = World(paddlejob(worker=2, intranet=intranet)).start()
+    world.vanish("job-worker-1")
+    world.step()
+    world.obey()
+    assert world.phase == "Restarting"
+    world.start()
+    assert world.status["disruptions"] == 1
+    endpoints = world.env("job-worker-0")["PADDLE_TRAINER_ENDPOINTS"]
+    assert ("10.0.0.4:" in endpoints) == (intranet == "PodIP")
+
+
+def test_pods_that_were_never_told_their_peers_are_simply_made_again() -> None:
+    world = World(paddlejob(worker=2))
+    world.settle()
+    world.vanish("job-worker-0")
+    world.settle()
+    assert len(world.pods) == 2
+    assert world.status.get("disruptions") is None
+
+
+def test_pauses_between_restarts_grow() -> None:
+    world = World(paddlejob(worker=1, backoffLimit=5)).start()
+    pauses = []
+    for _ in range(4):
+        world.fail("job-worker-0", code=1)
+        world.step()
+        world.obey()
+        plan = world.step()
+        pauses.append(plan.after or 0)
+        world.now += pauses[-1]
+        world.start()
+    assert pauses == [0, 2, 4, 8]
+
+
+def test_a_pod_on_a_lost_node_is_removed_by_force() -> None:
+    world = World(paddlejob(worker=2)).start()
+    world.fail("job-worker-0", code=1)
+    world.step()
+    world.now += 32
+    assert not world.step().delete
+    world.now += 2
+    plan = world.step()
+    assert {delete.grace_period for delete in plan.delete} == {0}
+    assert not world.pods
+
+
+RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, dict[str, Any]]] = {
+    "fail at once": ({"action": "Fail", "exitCodes": [3]}, {"code": 3}, "Failed", {}),
+    "a range": ({"action": "Fail", "exitCodes": ["3-5"]}, {"code": 4}, "Failed", {}),
+    "no match": ({"action": "Fail", "exitCodes": [3]}, {"code": 1}, "Restarting", {"restarts": 1}),
+    "ignore": ({"action": "Ignore", "reasons": ["OOMKilled"]}, {"code": 137, "reason": "OOMKilled"}, "Restarting", {}),
+    "by text": (
+        {"action": "Fail", "messagePattern": "nan loss"},
+        {"code": 1, "message": "step 7: nan loss"},
+        "Failed",
+        {},
+    ),
+    "other role": ({"action": "Fail", "exitCodes": [1], "roles": ["ps"]}, {"code": 1}, "Restarting", {"restarts": 1}),
+}
+
+
+@pytest.mark.parametrize("case", RULES.values(), ids=RULES.keys())
+def test_failure_rules_come_first(case: tuple[dict[str, Any], dict[str, Any], str, dict[str, Any]]) -> None:
+    rule, how, phase, counts = case
+    world = World(paddlejob(worker=2, failurePolicy={"rules": [rule]})).start()
+    world.fail("job-worker-0", **how)
+    world.step()
+    assert world.phase == phase
+    assert {key: world.status[key] for key in ("restarts", "disruptions") if key in world.status} == counts
+
+
+def test_an_image_that_cannot_be_named_fails_the_job() -> None:
+    world = World(paddlejob(worker=1))
+    world.settle()
+    world.assign()
+    waiting = {"waiting": {"reason": "InvalidImageName", "message": 'couldn\'t parse image name "A B"'}}
+    world.pods["job-worker-0"]["status"]["containerStatuses"] = [{"name": "paddle", "state": waiting}]
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "Image")

@@ -1,0 +1,512 @@
+"""The rules of a PaddleJob: phases, cleaning up, time limits, suspension, scaling, gangs, data, bad input."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from paddlecloud.controllers.paddlejob import Options
+from paddlecloud.controllers.paddlejob.ports import SHARED_RANGE, choose
+from paddlecloud.kube.clock import rfc3339
+
+from .world import World, paddlejob, template
+
+
+def conditions(world: World) -> dict[str, str]:
+    return {c["type"]: c["status"] for c in world.status.get("conditions", ())}
+
+
+# Phases
+
+
+def test_phases_in_the_order_a_user_sees_them() -> None:
+    world = World(paddlejob(worker=2, cleanPodPolicy="Never"))
+    seen = []
+
+    def look() -> None:
+        world.now += 100
+        world.settle()
+        seen.append((world.phase, world.status["worker"]["ready"]))
+
+    look()
+    world.assign("job-worker-0")
+    look()
+    world.assign("job-worker-1")
+    look()
+    world.run("job-worker-0")
+    look()
+    world.run("job-worker-1")
+    look()
+    world.succeed("job-worker-0")
+    look()
+    world.succeed("job-worker-1")
+    look()
+    assert seen == [
+        ("Pending", "0/2"),
+        ("Pending", "0/2"),
+        ("Starting", "0/2"),
+        ("Starting", "1/2"),
+        ("Running", "2/2"),
+        ("Running", "1/2"),
+        ("Completed", "0/2"),
+    ]
+    assert world.status["startTime"] < world.status["completionTime"]
+    assert conditions(world) == {"Created": "True", "PodsReady": "True", "Running": "False", "Succeeded": "True"}
+
+
+@pytest.mark.parametrize("phase", ["Completed", "Failed", "Succeed", "Terminated"])
+def test_the_end_is_the_end_in_old_words_and_new(phase: str) -> None:
+    job = paddlejob(worker=2)
+    job["status"] = {"phase": phase}
+    world = World(job)
+    world.settle()
+    assert world.writes == [], "a finished job creates nothing, whoever deleted its pods"
+
+
+def test_a_finished_job_does_not_resurrect_deleted_pods() -> None:
+    world = World(paddlejob(worker=2, cleanPodPolicy="Never")).start()
+    world.succeed("job-worker-0", "job-worker-1")
+    world.settle()
+    world.vanish("job-worker-0")
+    world.settle()
+    assert sorted(world.pods) == ["job-worker-1"]
+
+
+def test_status_is_not_written_when_nothing_changed() -> None:
+    world = World(paddlejob(worker=2)).start()
+    before = len(world.writes)
+    world.now += 1000
+    world.settle()
+    world.now += 1000
+    world.settle()
+    assert len(world.writes) - before <= 1, world.writes[before:]
+
+
+def test_refs_name_the_pods_by_index() -> None:
+    world = World(paddlejob(worker=12)).start()
+    names = [ref["name"] for ref in world.status["worker"]["refs"]]
+    assert names == [f"job-worker-{i}" for i in range(12)]
+    assert all("resourceVersion" not in ref for ref in world.status["worker"]["refs"])
+
+
+def test_what_is_awaited_is_said_on_the_job() -> None:
+    world = World(paddlejob(worker=1))
+    world.settle()
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes: no gpu"}
+    world.pods["job-worker-0"]["status"]["conditions"] = [said]
+    world.now += 100
+    world.settle()
+    assert world.status["message"] == "job-worker-0 is not scheduled: 0/3 nodes: no gpu"
+
+
+# Completion
+
+
+@pytest.mark.parametrize(
+    ("policy", "done", "phase"),
+    [
+        (None, ["job-worker-0"], "Completed"),
+        ("Workers", ["job-worker-0"], "Completed"),
+        ("AllRoles", ["job-worker-0"], "Running"),
+        ("AllRoles", ["job-worker-0", "job-ps-0"], "Completed"),
+        (None, ["job-ps-0"], "Running"),
+    ],
+)
+def test_who_decides_completion(policy: str | None, done: list[str], phase: str) -> None:
+    spec = {"successPolicy": policy} if policy else {}
+    world = World(paddlejob(ps=1, worker=1, withGloo=1, cleanPodPolicy="Never", **spec)).start()
+    world.succeed(*done)
+    world.settle()
+    assert world.phase == phase
+
+
+def test_a_server_that_falls_when_the_workers_are_done_is_no_failure() -> None:
+    world = World(paddlejob(ps=1, worker=1, withGloo=1)).start()
+    world.succeed("job-worker-0")
+    world.fail("job-ps-0", code=1)
+    world.settle()
+    assert world.phase == "Completed"
+
+
+# cleanPodPolicy
+
+
+@pytest.mark.parametrize(
+    ("policy", "completed", "failed"),
+    [
+        (None, 0, 2),
+        ("Always", 0, 0),
+        ("OnCompletion", 0, 2),
+        ("OnFailure", 2, 0),
+        ("Never", 2, 2),
+        ("Nerver", 2, 2),
+        ("OnFailed", 2, 0),
+        ("All", 0, 0),
+        ("Running", 2, 1),
+    ],
+)
+def test_clean_pod_policy(policy: str | None, completed: int, failed: int) -> None:
+    left = {}
+    for ending in ("Completed", "Failed"):
+        spec: dict[str, Any] = {"cleanPodPolicy": policy} if policy else {}
+        world = World(paddlejob(worker=2, backoffLimit=0, **spec)).start()
+        if ending == "Completed":
+            world.succeed("job-worker-0", "job-worker-1")
+        else:
+            world.fail("job-worker-0", code=1)
+        for _ in range(2):
+            world.settle()
+            world.obey()
+        assert world.phase == ending
+        left[ending] = len(world.pods)
+    assert left == {"Completed": completed, "Failed": failed}
+
+
+def test_pods_of_a_failed_job_that_are_kept_do_not_go_on_using_the_machine() -> None:
+    world = World(paddlejob(worker=2, backoffLimit=0, cleanPodPolicy="Never")).start()
+    world.fail("job-worker-0", code=1)
+    world.settle()
+    world.obey()
+    assert world.pods["job-worker-1"]["status"]["phase"] == "Failed"
+    assert world.status["worker"]["running"] == 1, "counts stay as they were at the end"
+
+
+# Time
+
+
+def test_a_finished_job_is_forgotten_after_its_ttl() -> None:
+    world = World(paddlejob(worker=1, ttlSecondsAfterFinished=60)).start()
+    world.succeed("job-worker-0")
+    world.settle()
+    assert world.plan().after == pytest.approx(60, abs=1)
+    world.now += 61
+    (deletion,) = [d for d in world.plan().delete if d.resource.kind == "PaddleJob"]
+    assert deletion.uid == "uid-job"
+
+
+def test_the_active_deadline_fails_the_job() -> None:
+    world = World(paddlejob(worker=1, activeDeadlineSeconds=60)).start()
+    assert world.plan().after == pytest.approx(60, abs=1)
+    world.now += 61
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_the_schedule_timeout_counts_only_until_pods_have_nodes() -> None:
+    spec = {"worker": 2, "scheduleTimeoutSeconds": 60}
+    placed = World(paddlejob(**spec)).start()
+    placed.now += 100
+    placed.settle()
+    assert placed.phase == "Running"
+    waiting = World(paddlejob(**spec))
+    waiting.settle()
+    waiting.assign("job-worker-0")
+    waiting.now += 100
+    waiting.settle()
+    assert (waiting.phase, waiting.status["reason"]) == ("Failed", "ScheduleTimeout")
+
+
+# Suspension
+
+
+def test_a_suspended_job_has_no_pods_and_no_start_time() -> None:
+    world = World(paddlejob(worker=2, suspend=True))
+    world.settle()
+    assert world.pods == {}
+    assert world.phase == "Suspended"
+    assert "startTime" not in world.status
+
+
+def test_suspending_and_resuming_a_running_job() -> None:
+    world = World(paddlejob(worker=2)).start()
+    first = world.status["startTime"]
+    world.job["spec"]["suspend"] = True
+    world.settle()
+    world.obey()
+    world.settle()
+    assert (world.phase, world.pods) == ("Suspended", {})
+    assert conditions(world)["Suspended"] == "True"
+    world.job["spec"]["suspend"] = False
+    world.now += 10
+    world.start()
+    assert world.status["startTime"] > first
+    assert conditions(world)["Suspended"] == "False"
+    assert world.status.get("restarts") is None
+
+
+# Scaling
+
+
+def test_other_numbers_of_pods_form_the_job_anew() -> None:
+    world = World(paddlejob(ps=3, worker=2, withGloo=1)).start()
+    world.job["spec"]["ps"]["replicas"], world.job["spec"]["worker"]["replicas"] = 1, 4
+    world.step()
+    assert world.phase == "Scaling"
+    world.obey()
+    world.start()
+    assert sorted(world.pods) == ["job-ps-0", *(f"job-worker-{i}" for i in range(4))]
+    assert world.env("job-worker-3")["PADDLE_TRAINERS_NUM"] == "4"
+    assert len(world.env("job-worker-0")["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")) == 1
+    assert len(world.status["ps"]["refs"]) == 1
+    assert len(world.status["worker"]["refs"]) == 4
+    assert world.status.get("restarts") is None, "scaling is not a failure"
+
+
+def test_scaling_before_anything_started_restarts_nothing() -> None:
+    world = World(paddlejob(worker=2))
+    world.settle()
+    world.job["spec"]["worker"]["replicas"] = 3
+    world.start()
+    assert world.status["generation"] == 0
+    assert len(world.pods) == 3
+
+
+# Gangs
+
+
+def test_the_pod_group_sums_what_the_pods_ask_for() -> None:
+    worker = {"replicas": 2, "template": template(container={"resources": {"requests": {"cpu": "200m"}}})}
+    server = {"replicas": 2, "template": template(container={"resources": {"limits": {"cpu": "300m"}}})}
+    policy = {"queue": "paddle", "priorityClass": "high"}
+    world = World(paddlejob(ps=server, worker=worker, schedulingPolicy=policy, withGloo=1)).start()
+    group = world.get("PodGroup")
+    assert group is not None
+    assert group["spec"] == {
+        "minMember": 4,
+        "minResources": {"cpu": "1"},
+        "queue": "paddle",
+        "priorityClassName": "high",
+    }
+    pod = world.pods["job-ps-0"]
+    assert pod["spec"]["schedulerName"] == "volcano"
+    assert pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "job"
+
+
+def test_pods_wait_until_the_group_is_queued_and_the_job_says_so() -> None:
+    world = World(paddlejob(worker=2, schedulingPolicy={}))
+    world.step()
+    group = world.get("PodGroup")
+    assert group is not None
+    said = {"type": "Unschedulable", "status": "True", "message": "2/2 tasks in gang unschedulable"}
+    group["status"] = {"phase": "Pending", "conditions": [said]}
+    world.now += 100
+    world.settle()
+    assert world.pods == {}
+    assert "2/2 tasks in gang unschedulable" in world.status["message"]
+    group["status"] = {"phase": "Inqueue"}
+    world.settle()
+    assert len(world.pods) == 2
+
+
+def volcano_worker() -> dict[str, Any]:
+    return paddlejob(
+        worker={"replicas": 2, "template": template(schedulerName="volcano")}, ps=2, withGloo=1, cleanPodPolicy="Never"
+    )
+
+
+def test_the_manuals_form_uses_the_users_pod_group_for_all_roles() -> None:
+    world = World(volcano_worker())
+    world.step()
+    assert world.pods == {}, "the file lists the job first: its PodGroup follows"
+    users = {
+        "metadata": {"name": "job", "namespace": "default"},
+        "spec": {"minMember": 4},
+        "status": {"phase": "Inqueue"},
+    }
+    world.objects[("PodGroup", "job")] = copy.deepcopy(users)
+    world.start()
+    assert {pod["spec"]["schedulerName"] for pod in world.pods.values()} == {"volcano"}
+    world.succeed("job-worker-0", "job-worker-1")
+    world.settle()
+    assert world.get("PodGroup") == users, "neither changed nor deleted"
+
+
+def test_without_a_users_pod_group_one_is_made_after_a_few_seconds() -> None:
+    world = World(volcano_worker())
+    assert world.step().after == pytest.approx(3, abs=0.1)
+    world.now += 3
+    world.settle()
+    assert world.get("PodGroup") is not None
+
+
+def test_a_foreign_scheduler_turns_the_gang_off() -> None:
+    worker = {"replicas": 1, "template": template(schedulerName="mine")}
+    world = World(paddlejob(worker=worker, schedulingPolicy={"queue": "q"})).start()
+    assert world.get("PodGroup") is None
+    assert world.pods["job-worker-0"]["spec"]["schedulerName"] == "mine"
+
+
+def test_the_pod_group_follows_the_scale_and_goes_with_the_job() -> None:
+    world = World(paddlejob(worker=2, schedulingPolicy={})).start()
+    world.job["spec"]["worker"]["replicas"] = 3
+    world.step()
+    world.obey()
+    world.start()
+    group = world.get("PodGroup")
+    assert group is not None
+    assert group["spec"]["minMember"] == 3
+    world.succeed(*world.pods)
+    world.settle()
+    assert world.get("PodGroup") is None
+
+
+# Data
+
+
+def with_data(**ref: Any) -> World:
+    return World(paddlejob(worker=3, ps=1, withGloo=1, sampleSetRef={"name": "imagenet", "mountPath": "/mnt/x", **ref}))
+
+
+def test_a_job_waits_for_its_data_and_creates_nothing_meanwhile() -> None:
+    world = with_data()
+    world.settle()
+    assert world.pods == {}
+    assert conditions(world)["DataReady"] == "False"
+    assert "imagenet not found" in world.status["message"]
+    world.claim = {"metadata": {"name": "imagenet"}, "status": {"phase": "Bound"}}
+    world.start()
+    assert conditions(world)["DataReady"] == "True"
+
+
+def test_every_role_mounts_the_claim_and_workers_go_where_their_partition_is() -> None:
+    mine = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [mine]}}}
+    block = {"replicas": 3, "template": template(affinity=affinity)}
+    ref = {"name": "imagenet", "mountPath": "/mnt/x"}
+    world = World(paddlejob(worker=block, ps=1, withGloo=1, sampleSetRef=ref))
+    world.claim = {"metadata": {"name": "imagenet"}}
+    world.cache_nodes = {i: ("paddlepaddle.org/juicefs-imagenet", f"imagenet-runtime-{i}") for i in range(2)}
+    world.settle()
+    for pod in world.pods.values():
+        assert pod["spec"]["volumes"][-1]["persistentVolumeClaim"] == {"claimName": "imagenet"}
+        assert pod["spec"]["containers"][0]["volumeMounts"][-1]["mountPath"] == "/mnt/x"
+
+    def terms(name: str) -> list[Any]:
+        required = world.pods[name]["spec"]["affinity"]["nodeAffinity"]
+        return list(required["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"])
+
+    (term,) = terms("job-worker-1")
+    keys = [(rule["key"], rule["values"]) for rule in term["matchExpressions"]]
+    assert keys == [("zone", ["a"]), ("paddlepaddle.org/juicefs-imagenet", ["imagenet-runtime-1"])]
+    assert terms("job-worker-2") == [mine], "beyond the partitions: anywhere the user allows"
+    assert "affinity" not in world.pods["job-ps-0"]["spec"]
+
+
+# Pods
+
+
+def test_pods_carry_the_labels_users_select_by() -> None:
+    world = World(paddlejob("ppocrv3", worker=1)).start()
+    labels = world.pods["ppocrv3-worker-0"]["metadata"]["labels"]
+    assert labels["paddle-res-name"] == "ppocrv3-worker-0"
+    assert labels["paddle-res-type"] == "worker"
+    assert labels["training.kubeflow.org/replica-index"] == "0"
+
+
+def test_pods_survive_neither_their_peers_nor_a_mesh() -> None:
+    pod = World(paddlejob(worker=1)).start().pods["job-worker-0"]
+    assert pod["spec"]["shareProcessNamespace"] is True
+    assert pod["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
+    assert pod["spec"]["restartPolicy"] == "Never"
+
+
+def test_late_kubelets_are_nudged_once() -> None:
+    world = World(paddlejob(worker=2))
+    world.settle()
+    world.assign()
+    world.step()
+    assert world.step().patch == []
+    world.now += 1.1
+    assert sorted(patch.name for patch in world.step().patch) == ["job-worker-0", "job-worker-1"]
+    world.now += 5
+    assert world.step().patch == []
+
+
+def test_jobs_that_share_a_machines_ports_get_blocks_of_their_own() -> None:
+    taken: set[int] = set()
+    for number in range(len(SHARED_RANGE)):
+        block = choose(f"uid-{number}", taken)
+        assert block is not None
+        taken.add(block)
+    assert len(taken) == len(SHARED_RANGE)
+    assert choose("one too many", taken) is None
+
+
+def test_without_a_free_block_the_job_waits_and_says_so() -> None:
+    world = World(paddlejob(worker=1), options=Options(shared_network=True))
+    world.ports_in_use = frozenset(SHARED_RANGE)
+    world.settle()
+    assert world.pods == {}
+    assert "no free block of ports" in world.status["message"]
+
+
+# Bad input
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no role": ({}, "at least one role"),
+    "no template": ({"worker": {"replicas": 1}}, "spec.worker.template.spec"),
+    "no container": ({"worker": {"replicas": 1, "template": {"spec": {"containers": []}}}}, "at least one container"),
+    "negative": ({"worker": {"replicas": -1, "template": template()}}, "spec.worker.replicas"),
+    "elastic without workers": ({"ps": 1, "elastic": 1}, "an elastic job needs workers"),
+    "unknown intranet": ({"worker": 1, "intranet": "Carrier"}, "spec.intranet"),
+    "not a mapping": ({"worker": "two"}, "worker"),
+    "sample set without a name": ({"worker": 1, "sampleSetRef": {"mountPath": "/x"}}, "sampleSetRef.name"),
+}
+
+
+@pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_named_and_creates_nothing(case: tuple[dict[str, Any], str]) -> None:
+    spec, word = case
+    world = World(paddlejob(**spec))
+    world.settle()
+    assert world.objects == {}
+    assert world.phase == "Failed"
+    assert conditions(world)["Valid"] == "False"
+    assert word in world.status["message"]
+    assert any("InvalidSpec" in event for event in world.events)
+    assert len(world.writes) == 2, "one status, one event, and silence"
+
+
+def test_a_name_that_is_too_long_is_refused() -> None:
+    world = World(paddlejob("x" * 60, worker=1))
+    world.settle()
+    assert "use a job name of at most" in world.status["message"]
+
+
+def test_an_invalid_job_begins_when_it_is_repaired() -> None:
+    world = World(paddlejob(worker=1, intranet="Carrier"))
+    world.settle()
+    world.job["spec"]["intranet"] = "PodIP"
+    world.job["metadata"]["generation"] = 2
+    world.start()
+    assert conditions(world)["Valid"] == "True"
+
+
+def test_a_job_managed_by_somebody_else_is_left_alone() -> None:
+    world = World(paddlejob(worker=1, managedBy="kueue.x-k8s.io/multikueue"))
+    world.settle()
+    assert world.writes == []
+
+
+def test_a_job_being_deleted_creates_nothing() -> None:
+    world = World(paddlejob(worker=1))
+    world.job["metadata"]["deletionTimestamp"] = rfc3339(world.now)
+    world.settle()
+    assert world.objects == {}
+
+
+def test_a_refusal_is_said_on_the_job() -> None:
+    world = World(paddlejob(worker=2))
+    world.trouble = 'pods "job-worker-1" is forbidden: exceeded quota'
+    world.step()
+    assert "exceeded quota" in world.status["message"]
+
+
+def test_a_mistake_made_later_does_not_end_a_running_job() -> None:
+    world = World(paddlejob(worker=2)).start()
+    world.job["spec"]["intranet"] = "Carrier"
+    world.settle()
+    assert (world.phase, len(world.pods)) == ("Running", 2)
+    assert conditions(world)["Valid"] == "False"
