@@ -241,7 +241,7 @@ class RbacIndex:
         if not role.aggregates:
             yield from role.rules
             return
-        for other, candidate in self._roles.items():
+        for other, candidate in sorted(self._roles.items(), key=lambda item: item[0]):  # the same after a restart
             if other[0] or other in visited:
                 continue  # only ClusterRoles aggregate, and each once: rings of them are legal
             if any(selector.matches(candidate.labels) for selector in role.aggregates):

@@ -64,6 +64,7 @@ _OURS = (
     ("batch.paddlepaddle.org", "*"),
     ("kubeflow.org", "paddlejobs paddlejobs/scale paddlejobs/status"),
     ("elasticserving.paddlepaddle.org", "*"),
+    ("serving.paddlepaddle.org", "*"),
     ("scheduling.volcano.sh", "podgroups podgroups/status"),
 )
 _READABLE = "configmaps endpoints persistentvolumeclaims pods replicationcontrollers serviceaccounts services"
