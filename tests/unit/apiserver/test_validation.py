@@ -157,6 +157,8 @@ def test_every_fault_is_reported_at_once() -> None:
         ({"annotations": {"a": 1}}, "cannot unmarshal number into Go struct field ObjectMeta.metadata.annotations"),
         ({"finalizers": "x"}, "cannot unmarshal string into Go struct field ObjectMeta.metadata.finalizers"),
         ({"ownerReferences": ["x"]}, "cannot unmarshal string into Go struct field ObjectMeta.metadata.owner"),
+        ({"ownerReferences": [None]}, "cannot unmarshal null into Go struct field ObjectMeta.metadata.ownerReferences"),
+        ({"finalizers": [None]}, "cannot unmarshal null into Go struct field ObjectMeta.metadata.finalizers"),
         ({"ownerReferences": [{"uid": 1}]}, "OwnerReference.metadata.ownerReferences.uid of type string"),
         ({"generation": True}, "cannot unmarshal bool into Go struct field ObjectMeta.metadata.generation"),
     ],

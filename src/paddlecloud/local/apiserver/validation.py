@@ -6,7 +6,6 @@ Kubernetes. Rules of single kinds and of schemas live elsewhere; so does decidin
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -15,15 +14,12 @@ from typing import Any, Literal
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Resource
 from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems, subdomain_problems
+from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid, required, too_long
 
-Cause = tuple[str, str, str]
 Meta = Mapping[str, Any]
 NameRule = Literal["subdomain", "label", "dns1035", "path-segment"]
 
 MAX_ANNOTATION_BYTES = 256 * 1024
-_REQUIRED, _INVALID, _FORBIDDEN, _TOO_LONG = (
-    f"FieldValue{what}" for what in ("Required", "Invalid", "Forbidden", "TooLong")
-)
 
 # --- names ---
 
@@ -111,7 +107,7 @@ _JSON_NAMES = {bool: "bool", int: "number", float: "number", str: "string", list
 
 
 def check_types(meta: Any) -> None:
-    """Refuse metadata of the wrong shape, as decoding it would. Null stands for absent everywhere."""
+    """Refuse metadata of the wrong shape, as decoding it would. Null stands for absent, but not inside a list."""
     _expect(meta, dict, "metadata", "v1.ObjectMeta")
     for field in _STRINGS:
         _expect(meta.get(field), str, f"ObjectMeta.metadata.{field}", "string")
@@ -130,6 +126,8 @@ def check_types(meta: Any) -> None:
         items = meta.get(field)
         _expect(items, list, f"ObjectMeta.metadata.{field}", f"[]{name}")
         for item in items or ():
+            if item is None:
+                raise BadRequest(f"json: cannot unmarshal null into Go struct field ObjectMeta.metadata.{field}")
             _expect(item, of_item, f"ObjectMeta.metadata.{field}", name)
     for reference in meta.get("ownerReferences") or ():
         for field in ("apiVersion", "kind", "name", "uid"):
@@ -161,14 +159,14 @@ def validate_metadata(meta: Meta, *, namespaced: bool, name_rule: NameRule = "su
     if name := meta.get("name"):
         causes += _invalids("metadata.name", name, problems_of(name))
     else:
-        causes.append(("metadata.name", _REQUIRED, "Required value: name or generateName is required"))
+        causes.append(required("metadata.name", "name or generateName is required"))
     namespace = meta.get("namespace")
     if namespaced and not namespace:
-        causes.append(("metadata.namespace", _REQUIRED, "Required value"))
+        causes.append(required("metadata.namespace"))
     elif namespaced and namespace:
         causes += _invalids("metadata.namespace", namespace, label_name_problems(namespace))
     elif namespace:
-        causes.append(("metadata.namespace", _FORBIDDEN, "Forbidden: not allowed on this type"))
+        causes.append(forbidden("metadata.namespace", "not allowed on this type"))
     if (meta.get("generation") or 0) < 0:
         causes += _invalids("metadata.generation", meta["generation"], ["must be greater than or equal to 0"])
     causes += _label_causes(meta) + _annotation_causes(meta) + _owner_causes(meta) + _finalizer_causes(meta)
@@ -181,8 +179,7 @@ def _as_whole_name(prefix: str) -> str:
 
 
 def _invalids(field: str, value: Any, problems: list[str]) -> list[Cause]:
-    shown = json.dumps(value, ensure_ascii=False)
-    return [(field, _INVALID, f"Invalid value: {shown}: {problem}") for problem in problems]
+    return [invalid(field, value, problem) for problem in problems]
 
 
 def _label_causes(meta: Meta) -> list[Cause]:
@@ -203,8 +200,7 @@ def _annotation_causes(meta: Meta) -> list[Cause]:
         if problems := qualified_name_problems(key.lower()):  # annotation prefixes may have capitals
             causes += _invalids("metadata.annotations", key, problems)
     if size > MAX_ANNOTATION_BYTES:
-        message = f"Too long: may not be more than {MAX_ANNOTATION_BYTES} bytes"
-        causes.append(("metadata.annotations", _TOO_LONG, message))
+        causes.append(too_long("metadata.annotations", MAX_ANNOTATION_BYTES))
     return causes
 
 
@@ -268,11 +264,8 @@ def validate_metadata_update(new: Meta, old: Meta) -> list[Cause]:
         added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
         if added:
             listed = ", ".join(f'"{finalizer}"' for finalizer in added)
-            message = (
-                "Forbidden: no new finalizers can be added if the object is being deleted, "
-                f"found new finalizers []string{{{listed}}}"
-            )
-            causes.append(("metadata.finalizers", _FORBIDDEN, message))
+            why = "no new finalizers can be added if the object is being deleted, found new finalizers"
+            causes.append(forbidden("metadata.finalizers", f"{why} []string{{{listed}}}"))
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         causes += _invalids("metadata.generation", new.get("generation"), ["must not be decremented"])
     for field in _IMMUTABLE:
