@@ -73,7 +73,7 @@ def _decode_fields(value: dict[str, Any], node: Node, depth: int) -> None:
                 replaced = codec.read(part, depth + 1)
             except _Malformed as error:
                 error.fields.append(key)
-                error.owner = error.owner or node.name.rpartition(".")[2]
+                error.owner = error.owner or node.owner.rpartition(".")[2]
                 raise
             if replaced is not part:
                 value[key] = replaced
@@ -91,14 +91,14 @@ class _Codec:
     def __init__(self, node: Node) -> None:
         self.plain: type | None = None
         self.read: Callable[[Any, int], Any] = lambda value, depth: value
-        self.zero: Callable[[], Any] = dict
+        self.zero: Callable[[], Any] = lambda: None  # of a field that may hold anything
         self.empty_is_absent = False
         schema = node.schema
         if node.name in _NAMED:
             self.read, zero = _NAMED[node.name]
             self.zero = lambda: zero
         elif node.type == "object":
-            self.read = _object_reader(node)
+            self.read, self.zero = _object_reader(node), dict
         elif node.type == "array":
             self.read, self.zero = _list_reader(node), list
         elif node.type:

@@ -31,6 +31,7 @@ from paddlecloud.local.apiserver.builtin_validation_workload import (
     validate_stateful_set,
 )
 from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid, not_supported, required, too_many
+from paddlecloud.local.apiserver.crd_install import validate_crd
 from paddlecloud.local.apiserver.registry import KindInfo
 
 RBAC = "rbac.authorization.k8s.io"
@@ -192,6 +193,7 @@ _RULES: dict[str, Validator] = {
     "ClusterRoleBinding": _binding(["ClusterRole"], namespaced=False),
     "ConfigMap": validate_config_map,
     "ControllerRevision": validate_revision,
+    "CustomResourceDefinition": validate_crd,
     "Deployment": validate_deployment,
     "EndpointSlice": _validate_endpoint_slice,
     "Endpoints": validate_endpoints,

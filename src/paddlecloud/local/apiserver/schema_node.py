@@ -50,6 +50,7 @@ class Node:
         "items",
         "name",
         "nullable",
+        "owner",
         "preserve",
         "required",
         "schema",
@@ -60,6 +61,8 @@ class Node:
     """With references followed."""
     name: str
     """The definition a reference led to, such as `io.k8s.api.core.v1.Pod`; empty for a schema written in place."""
+    owner: str
+    """The definition this place is in, its own name included; empty throughout a schema written in place."""
     children: dict[str, Node]
     """Nodes of the declared fields."""
     additional: Node | None
@@ -78,8 +81,11 @@ class Node:
     def __new__(cls, schema: Schema, definitions: Mapping[str, Schema]) -> Node:
         return _remembered(schema, definitions)
 
-    def _fill(self, schema: Schema, definitions: Mapping[str, Schema], shared: dict[str, Node]) -> Node:
+    def _fill(
+        self, schema: Schema, definitions: Mapping[str, Schema], shared: dict[str, Node], owner: str = ""
+    ) -> Node:
         self.schema, self.name = _resolve(schema, definitions)
+        self.owner = self.name or owner
         self._definitions = definitions
         self._shared = shared
         self.checks = None
@@ -128,7 +134,7 @@ class Node:
             if node is None:
                 node = self._shared[name] = _new()._fill(schema, self._definitions, self._shared)
             return node
-        return _new()._fill(schema, self._definitions, self._shared)
+        return _new()._fill(schema, self._definitions, self._shared, self.owner)
 
 
 def _new() -> Node:

@@ -119,7 +119,8 @@ class Rules:
         self.types: tuple[type, ...] = tuple(t for n in names for t in _TYPES.get(n, ())) or tuple(_NAMES)
         self.enum = _enum(schema["enum"]) if schema.get("enum") else None
         found: list[_Check | None] = [_COMBINATIONS[key](node, schema[key]) for key in combined]
-        found += [_CONSTRAINTS[key](schema[key], schema) for key in _CONSTRAINTS if key in schema]
+        constraints = [key for key in _CONSTRAINTS if key in schema and not (key in _CUSTOM_ONLY and node.owner)]
+        found += [_CONSTRAINTS[key](schema[key], schema) for key in constraints]
         self.checks = tuple(rule for rule in (*found, self.enum) if rule is not None)
         # A scalar of exactly this type has nothing to fear: the caller may skip the call.
         only = self.types[0] if len(self.types) == 1 and not self.checks else None
@@ -317,6 +318,10 @@ _CONSTRAINTS: dict[str, Callable[[Any, Schema], _Check | None]] = {
     "maxProperties": _too_many(dict),
     "x-kubernetes-list-type": _list_type,
 }
+
+
+_CUSTOM_ONLY = frozenset(("format", "x-kubernetes-list-type"))
+"""Not checked in named types: decoding has read the formats, and Kubernetes lets a pod repeat a variable or a port."""
 
 
 # --- combinations ---------------------------------------------------------------------------------------------------
