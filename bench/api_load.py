@@ -58,8 +58,9 @@ def _one(durable: bool) -> Iterator[Claim]:
 
 
 def _client(data: str, what: str, count: int) -> dict[str, float]:
-    command = [sys.executable, __file__, data, what, str(count)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    command = [sys.executable, "-m", "bench.api_load", data, what, str(count)]
+    root = Path(__file__).parent.parent
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300, cwd=root)
     result: dict[str, float] = json.loads(done.stdout)
     return result
 

@@ -5,8 +5,14 @@ Each part has a client of its own under its own name, so that the audit log tell
 
 from __future__ import annotations
 
+import re
+import socket
+
 from paddlecloud.controllers.paddlejob.controller import PaddleJobController
 from paddlecloud.kube.manager import Manager
+from paddlecloud.local.images.store import ImageStore
+from paddlecloud.local.kubelet.kubelet import Kubelet
+from paddlecloud.local.kubelet.node import NodeConfig
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.scheduler.scheduler import Scheduler
 from paddlecloud.local.workloads.endpoints import endpoint_controller
@@ -14,17 +20,31 @@ from paddlecloud.local.workloads.endpoints import endpoint_controller
 
 class Machine:
     def __init__(self, platform: Platform, *, nodes: int = 1) -> None:
+        clock = platform.clock
         self._platform = platform
-        self._nodes = nodes
-        self._workloads = Manager(platform.client(user_agent="workloads"), clock=platform.clock)
+        self._workloads = Manager(platform.client(user_agent="workloads"), clock=clock)
+        self._scheduler = Scheduler(platform.client(user_agent="scheduler"), clock=clock)
+        self._jobs = PaddleJobController(platform.client(user_agent="paddlejob-controller"), clock=clock)
+        self._kubelet = Kubelet(
+            platform.client(user_agent="kubelet"),
+            data=platform.data,
+            nodes=[NodeConfig(name) for name in node_names(nodes)],
+            images=ImageStore(folders=[platform.data / "images"]),
+            clock=clock,
+        )
 
     async def start(self) -> None:
-        platform, manager = self._platform, self._workloads
-        endpoint_controller(manager)
-        platform.spawn(manager.run())
-        platform.spawn(Scheduler(platform.client(user_agent="scheduler"), clock=platform.clock).run())
-        jobs = PaddleJobController(platform.client(user_agent="paddlejob-controller"), clock=platform.clock)
-        platform.spawn(jobs.run())
+        endpoint_controller(self._workloads)
+        for part in (self._workloads, self._scheduler, self._jobs):
+            self._platform.spawn(part.run())
+        await self._kubelet.start()
 
     async def stop(self) -> None:
         """Stop the pods too: `pdc down` is the machine switched off, not the control plane killed."""
+        await self._kubelet.stop()
+
+
+def node_names(count: int) -> list[str]:
+    """One node is called after the machine; several are numbered."""
+    host = re.sub(r"[^a-z0-9.-]+", "-", socket.gethostname().lower()).strip("-.") or "localhost"
+    return [host] if count == 1 else [f"{host}-{number}" for number in range(1, count + 1)]

@@ -67,6 +67,7 @@ async def serve(args: argparse.Namespace, answer: Any) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     platform = Platform(args.data, durable=args.durable)
+    body = Machine(platform, nodes=args.nodes)
     try:
         try:
             await platform.start(port=args.port, objects=crd.generate())
@@ -74,15 +75,14 @@ async def serve(args: argparse.Namespace, answer: Any) -> None:
             if not (args.any_port_if_taken and args.port):
                 raise
             await platform.listen(port=0)
-        body = Machine(platform, nodes=args.nodes)
         await body.start()
         machine.announce(args.data, port=platform.port)
         log.info("ready on port %d", platform.port)
         answer({"port": platform.port})
         await stop.wait()
         log.info("stopping")
-        await body.stop()
     finally:
+        await body.stop()
         await platform.stop()
     machine.withdraw(args.data)
 

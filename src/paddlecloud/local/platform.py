@@ -17,7 +17,7 @@ import os
 import random
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
@@ -30,6 +30,7 @@ from .apiserver.api import Api, Extensions
 from .apiserver.audit import AuditLog
 from .apiserver.authentication import ADMIN, Authenticator, StaticTokens, User
 from .apiserver.builtin import builtin_kinds
+from .apiserver.expiry import EventExpiry
 from .apiserver.garbage import GarbageCollector
 from .apiserver.https import HttpsServer
 from .apiserver.inprocess import InProcessTransport
@@ -40,6 +41,10 @@ from .store.record import Address
 from .store.store import Store
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Collector(Protocol):
+    async def run(self) -> None: ...
 
 
 class PlatformError(Exception):
@@ -100,8 +105,9 @@ class Platform:
                 **reviews.handlers(self.verbs, self.authorizer, self.authenticator, self.tokens, self._uid_of),
             }
         )
-        self._collectors = [
+        self._collectors: list[Collector] = [
             crds.CustomKinds(self.store, self.registry, self.verbs),
+            EventExpiry(self.store, self.registry, self.verbs, self.clock),
             GarbageCollector(self.store, self.registry, self.verbs),
             namespaces.NamespaceCollector(self.store, self.registry, self.verbs),
             namespaces.NamespaceFurnisher(self.store, self.registry, self.verbs, ca=self.certs.ca_cert.read_text()),

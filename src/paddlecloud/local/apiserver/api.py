@@ -256,9 +256,9 @@ class Api:
 
     def _table(self, objects: list[Object], kind: KindInfo, request: Request, **options: Any) -> Object:
         include = request.query.get("includeObject", "Metadata")
-        if include not in ("Metadata", "None", "Object"):
-            raise errors.BadRequest(f'includeObject must be one of Metadata, None, Object, not "{include}"')
-        return table.to_table(objects, kind, now=self.clock.now(), include_object=include, **options)
+        if include not in table.INCLUDE:
+            raise errors.BadRequest(f'includeObject must be one of {", ".join(table.INCLUDE)}, not "{include}"')
+        return table.to_table(objects, kind, now=self.clock.now(), include_object=table.INCLUDE[include], **options)
 
     def _renderer(self, kind: KindInfo, request: Request) -> Callable[[Record], bytes]:
         """How one client wants to see one object. Of a watched table only the first event has the headers."""

@@ -120,8 +120,8 @@ def list_records(
     *,
     labels: str,
     fields: str,
-    limit: int,
-    token: str,
+    limit: int = 0,
+    token: str = "",
 ) -> tuple[list[Record], int, str, int | None]:
     """One page: records, the revision they are of, the token of the next page, and how many remain if known."""
     chosen = Filter(info, labels, fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from paddlecloud.kube import errors
@@ -24,8 +25,7 @@ async def handle(verbs: Verbs, request: Request, info: RequestInfo, kind: KindIn
         raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}/scale")
     options = write_options(request)
     if info.verb == "update":
-        wanted = negotiation.read_object(request.body, request.header("content-type"))
-        change = lambda _: wanted  # noqa: E731 - named for what it does below
+        change = _replacement(negotiation.read_object(request.body, request.header("content-type")))
     else:
         media = negotiation.media_type(request.header("content-type"))
         if media == negotiation.STRATEGIC_PATCH:
@@ -50,6 +50,10 @@ async def handle(verbs: Verbs, request: Request, info: RequestInfo, kind: KindIn
 
     updated = await verbs.update(kind, info.namespace, info.name, mutate, options=options)
     return Answer(body=negotiation.encode(scale_of(updated, paths)))
+
+
+def _replacement(wanted: Object) -> Callable[[Object], Object]:
+    return lambda _: wanted
 
 
 def scale_of(obj: Object, paths: ScalePaths) -> Object:

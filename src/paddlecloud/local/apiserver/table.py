@@ -20,6 +20,7 @@ from paddlecloud.local.apiserver.registry import Column, KindInfo
 __all__ = ["IncludeObject", "human_duration", "to_table"]
 
 IncludeObject = Literal["Metadata", "None", "Object"]
+INCLUDE: Mapping[str, IncludeObject] = {"Metadata": "Metadata", "None": "None", "Object": "Object"}
 
 
 def to_table(

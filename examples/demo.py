@@ -1,0 +1,105 @@
+"""`make demo`: the embedded platform at work, from nothing to two trained models, told step by step.
+
+Everything is done by the commands a user would type; each is shown before it runs. The platform lives in .cache/demo
+and is stopped at the end; its objects and logs stay for `pdc up --data .cache/demo`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / ".cache" / "demo"
+JOBS = (
+    ("collective-digits", "examples/paddlejob/collective-digits.yaml", "two workers, data parallel, Paddle 3.3"),
+    ("wide-ande-deep", "examples/manual/wide-and-deep.yaml", "the manual's first example: 2 servers + 2 workers"),
+)
+PATIENCE = 900  # seconds for one job; the first run also builds the Paddle environments
+
+
+def say(text: str) -> None:
+    bold = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else ("", "")
+    print(f"\n{bold[0]}{text}{bold[1]}", flush=True)
+
+
+class Shell:
+    """Runs commands in view. kubectl where there is one, pdc (which speaks the same) where there is none."""
+
+    def __init__(self) -> None:
+        self.env = {**os.environ, "KUBECONFIG": str(DATA / "kubeconfig")}
+        self._pdc = [sys.executable, "-m", "paddlecloud.cli.main"]
+        self._kubectl = [shutil.which("kubectl")] if shutil.which("kubectl") else self._pdc
+        self.kubectl_name = "kubectl" if shutil.which("kubectl") else "pdc"
+
+    def pdc(self, *args: str, check: bool = True) -> int:
+        return self._run("pdc", [*self._pdc, *args], check=check)
+
+    def kubectl(self, *args: str, check: bool = True) -> int:
+        return self._run(self.kubectl_name, [*self._kubectl, *args], check=check)
+
+    def _run(self, name: str, command: list[str], *, check: bool) -> int:
+        words = command[3:] if command[:3] == self._pdc else command[1:]
+        shown = " ".join([name, *(os.path.relpath(w, ROOT) if w.startswith(str(ROOT)) else w for w in words)])
+        print(f"$ {shown}", flush=True)
+        done = subprocess.run(command, env=self.env, cwd=ROOT, check=False)
+        if check and done.returncode != 0:
+            sys.exit(f"`{shown}` exited {done.returncode}; see {DATA / 'platform.log'}")
+        return done.returncode
+
+    def read(self, *args: str) -> dict[str, object]:
+        done = subprocess.run([*self._kubectl, *args, "-o", "json"], env=self.env, capture_output=True, check=True)
+        found: dict[str, object] = json.loads(done.stdout)
+        return found
+
+
+def watch(shell: Shell, job: str) -> str:
+    """Follow a job to its end, one line per change."""
+    began, last = time.monotonic(), ""
+    while time.monotonic() - began < PATIENCE:
+        status = shell.read("get", "paddlejob", job).get("status") or {}
+        assert isinstance(status, dict)
+        roles = " ".join(f"{role} {status[role].get('ready', '')}" for role in ("ps", "worker") if role in status)
+        line = f"{status.get('phase', 'Pending')}  {roles}  {status.get('message', '')}".rstrip()
+        if line != last:
+            print(f"  {time.monotonic() - began:5.1f} s  {line}", flush=True)
+            last = line
+        if status.get("phase") in ("Completed", "Failed"):
+            return str(status["phase"])
+        time.sleep(0.3)
+    return "TimedOut"
+
+
+def main() -> int:
+    shell = Shell()
+    say("1. The platform: a Kubernetes API, a scheduler and a kubelet in one process, no container engine, no root")
+    shell.pdc("up", "--data", str(DATA))
+    shell.kubectl("get", "nodes", "-o", "wide")
+    ended = []
+    try:
+        for number, (job, path, what) in enumerate(JOBS, start=2):
+            say(f"{number}. {what}")
+            shell.kubectl("delete", "paddlejob", job, "--ignore-not-found")
+            shell.kubectl("apply", "-f", path)
+            print("  the first run builds the image's environment (Paddle, some hundred MB); later runs reuse it")
+            ended.append(watch(shell, job))
+            shell.kubectl("logs", f"{job}-worker-0", "--tail=6", check=False)
+        say("What happened")
+        shell.kubectl("get", "paddlejobs,pods")
+    finally:
+        shell.pdc("down", "--data", str(DATA))
+    say("Where to look next")
+    print(f"  pdc up --data {DATA.relative_to(ROOT)}        bring it back, objects and logs included")
+    print("  pdc describe pdj/wide-ande-deep    why a job is as it is")
+    print("  examples/manual/                   every YAML of the manual")
+    print("  docs/walkthrough.md                one PaddleJob, from apply to Completed, file by file")
+    return 0 if ended == ["Completed"] * len(JOBS) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
