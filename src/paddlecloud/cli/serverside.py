@@ -97,8 +97,9 @@ def body_of(obj: Object, where: Place) -> Object:
 
 
 def comparable(obj: Object) -> Object:
-    """An object without what changes on every write."""
-    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key not in VOLATILE}}
+    """An object without what changes on every write, and without status, which is not the file's to change."""
+    kept = {key: value for key, value in obj.items() if key != "status"}
+    return {**kept, "metadata": {key: value for key, value in obj["metadata"].items() if key not in VOLATILE}}
 
 
 def _hints(file: str) -> dict[str, str]:

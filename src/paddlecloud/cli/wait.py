@@ -7,6 +7,7 @@ failed, 103 it was deleted meanwhile, and with `--timeout=0` 101 it is not finis
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -26,8 +27,10 @@ from paddlecloud.cli.parsing import Parsers, add_selectors, duration
 from paddlecloud.cli.placing import Place, of_object
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.waiting import DeadlineError, until
+from paddlecloud.cli.why import why
 from paddlecloud.kube.resource import Object
 
+FIRST_NEWS, NEXT_NEWS = 1.0, 3.0
 USAGE = "pdc wait KIND/NAME… --for=condition=Ready"
 Check = Callable[[Object | None], Outcome | None]
 
@@ -80,6 +83,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | None) -> Outcome:
     """How the wait for one object ended; also used by `apply --wait`. Raises only when nothing can be known."""
 
+    progress = _Progress(session, place)
+
     def check(obj: Object | None) -> Outcome | None:
         if obj is None and not goal.absent_ok:
             raise CliError(
@@ -87,7 +92,10 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
                 next=f"pdc get {place.resource.plural}",
                 exit_code=NOT_FOUND,
             )
-        return goal.check(obj)
+        answer = goal.check(obj)
+        if answer is None and obj is not None:
+            progress.tell(obj)
+        return answer
 
     try:
         return until(session.api, place, check, timeout=timeout)
@@ -99,6 +107,22 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
             code = NOT_FINISHED if goal.text == "finished" else TIMEOUT
             return Outcome("not finished" if code == NOT_FINISHED else "not yet", code, "")
         return Outcome("timed out", TIMEOUT, f"not {goal.text} within {timeout:g} s; see: pdc describe {place.display}")
+
+
+class _Progress:
+    """Says on stderr what is being waited for whenever that changes, at most every few seconds."""
+
+    def __init__(self, session: Session, place: Place) -> None:
+        self._session = session
+        self._place = place
+        self._said = ""
+        self._quiet_until = time.monotonic() + FIRST_NEWS
+
+    def tell(self, obj: Object) -> None:
+        text = why(obj, now=time.time()).text
+        if text != self._said and time.monotonic() >= self._quiet_until and not self._session.args.output:
+            self._session.note(f"{self._place.display}: {text}")
+            self._said, self._quiet_until = text, time.monotonic() + NEXT_NEWS
 
 
 def parse_goal(text: str) -> Goal:

@@ -18,6 +18,7 @@ T = TypeVar("T")
 WATCH_SECONDS = 240
 """Longer watches are cut by proxies without a word."""
 RETRIES = 5
+ROUND_SECONDS = 1.0
 
 
 class DeadlineError(Exception):
@@ -34,9 +35,11 @@ def until(api: Api, place: Place, check: Callable[[Object | None], T | None], *,
     A timeout of zero looks once. A server that goes away while we wait is asked again a few times.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
+    paced = rounds(limit=deadline)
     last: Object | None = None
     failures = 0
     while True:
+        next(paced)
         try:
             with _alarm(deadline):
                 for last in _states(api, place, once=timeout == 0, deadline=deadline):
@@ -50,11 +53,22 @@ def until(api: Api, place: Place, check: Callable[[Object | None], T | None], *,
             failures += 1
             if failures > RETRIES:
                 raise
-            time.sleep(min(failures, _left(deadline)))
         except _Ring:
             raise DeadlineError(last) from None
         if deadline is not None and time.monotonic() >= deadline:
             raise DeadlineError(last)
+
+
+def rounds(*, limit: float | None = None) -> Iterator[None]:
+    """Turns of a loop that watches again: a second apart, so that a server that ends every watch is not hammered."""
+    while True:
+        began = time.monotonic()
+        yield
+        pause = began + ROUND_SECONDS - time.monotonic()
+        if limit is not None:
+            pause = min(pause, limit - time.monotonic())
+        if pause > 0:
+            time.sleep(pause)
 
 
 def _states(api: Api, place: Place, *, once: bool, deadline: float | None) -> Iterator[Object | None]:

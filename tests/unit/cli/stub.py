@@ -10,7 +10,7 @@ import copy
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -43,6 +43,9 @@ class Stub:
         self.refuse: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}  # (method, path) → (code, Status)
         self.warnings: list[str] = []
         self.openapi: dict[str, Any] = {}
+        self.endless_watches = True
+        self.before: Callable[[str, str], None] = lambda method, path: None
+        """Called with every request before it is answered: how a test lets the cluster change meanwhile."""
         self._version = 100
         self._server: ThreadingHTTPServer | None = None
 
@@ -110,6 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length)) if length else None
         self.stub.requests.append((method, parts.path, query, copy.deepcopy(body)))
+        self.stub.before(method, parts.path)
         refusal = self.stub.refuse.get((method, parts.path))
         if refusal:
             self._send(refusal[0], {"kind": "Status", "apiVersion": "v1", "status": "Failure", **refusal[1]})
@@ -209,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         }
 
     def _watch(self) -> None:
-        """The scripted events once; afterwards the stream stays open and silent, as a quiet cluster's would."""
+        """The scripted events once; then the stream ends, or stays open and silent as a quiet cluster's would."""
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Connection", "close")
@@ -222,6 +226,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(json.dumps(event).encode() + b"\n")
         self.wfile.flush()
         self.close_connection = True
+        if not self.stub.endless_watches:
+            return
         deadline = time.monotonic() + 30
         self.connection.settimeout(max(0.0, deadline - time.monotonic()))
         try:
@@ -231,6 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _log(self, pod: str, query: dict[str, str]) -> None:
         lines = self.stub.logs.get(pod, [])
+        if "sinceTime" in query:
+            lines = [line for line in lines if line[:19] >= query["sinceTime"][:19]]
         if "tailLines" in query:
             lines = lines[-int(query["tailLines"]) :]
         if query.get("timestamps") != "true":

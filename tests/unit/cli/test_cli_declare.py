@@ -37,6 +37,18 @@ def test_apply_says_what_it_did(stub: Stub, pdc: Pdc, config: Path) -> None:
     assert pdc("apply", "-f", str(config)).out == "configmap/one configured\n"
 
 
+def test_a_status_that_moves_on_is_no_change(stub: Stub, pdc: Pdc, config: Path) -> None:
+    pdc("apply", "-f", str(config))
+    counter = iter(range(1000))
+
+    def tick(method: str, path: str) -> None:
+        stub.objects[("configmaps", "default", "one")]["status"] = {"count": next(counter)}
+
+    stub.before = tick
+    assert pdc("apply", "-f", str(config)).out == "configmap/one unchanged\n"
+    assert pdc("diff", "-f", str(config)).code == 0
+
+
 def test_apply_is_server_side_with_our_field_manager(stub: Stub, pdc: Pdc, config: Path) -> None:
     pdc("apply", "-f", str(config), "-n", "team")
     path, query, body = stub.asked("PATCH")[0]

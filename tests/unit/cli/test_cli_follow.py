@@ -1,0 +1,151 @@
+"""Waiting and following while the server hangs up, forgets and restarts: nothing lost, nothing twice, no hammering."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.cli import follow, waiting
+from unit.cli.conftest import Pdc
+from unit.cli.samples import READY, make_job, pod_with
+from unit.cli.stub import Stub
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+
+
+def test_a_watch_that_ends_is_begun_again(stub: Stub, pdc: Pdc) -> None:
+    stub.endless_watches = False
+    stub.add(pod_with({"phase": "Pending"}))
+    lists = 0
+
+    def change(method: str, path: str) -> None:
+        nonlocal lists
+        lists += 1
+        if lists == 12:
+            stub.add(pod_with(READY))
+
+    stub.before = change
+    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=20s").code == 0
+
+
+def test_an_expired_watch_lists_again(stub: Stub, pdc: Pdc) -> None:
+    stub.add(pod_with({"phase": "Pending"}))
+    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+    stub.watch_events = [{"type": "ERROR", "object": gone}]
+
+    def change(method: str, path: str) -> None:
+        if not stub.watch_events:
+            stub.before = lambda *_: None
+            stub.add(pod_with(READY))
+
+    stub.before = change
+    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=20s").code == 0
+
+
+def test_a_server_that_ends_every_watch_is_not_hammered(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "ROUND_SECONDS", 0.2)
+    stub.endless_watches = False
+    stub.add(pod_with({"phase": "Pending"}))
+    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=1s").code == 124
+    assert len([path for path, query, _ in stub.asked("GET") if query.get("watch")]) <= 6
+
+
+def test_a_deadline_holds_against_a_silent_server(stub: Stub, pdc: Pdc) -> None:
+    stub.add(pod_with({"phase": "Pending"}))
+    began = time.monotonic()
+    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=300ms").code == 124
+    assert time.monotonic() - began < 5, "the stub keeps watches open for thirty seconds"
+
+
+def test_waiting_tells_what_it_waits_for(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paddlecloud.cli.wait.FIRST_NEWS", 0.0)
+    stub.add(pod_with({"phase": "Pending"}))
+    result = pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=100ms")
+    assert "pod/p: waiting for the scheduler" in result.err
+
+
+def test_a_restarted_rank_is_followed_in_its_new_pod(stub: Stub, pdc: Pdc) -> None:
+    job = make_job(stub, workers=1, servers=0)
+    looks = 0
+
+    def live_on(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        name = "wide-worker-0"
+        pod: dict[str, Any] = stub.objects[("pods", "default", name)]
+        if looks == 3 and pod["metadata"]["uid"] != "second":
+            pod["metadata"]["uid"] = "second"
+            stub.logs[name] = ["2026-01-01T00:01:00Z reborn"]
+        elif looks == 8:
+            job["status"]["phase"] = "Completed"
+
+    stub.before = live_on
+    result = pdc("logs", "-f", "wide")
+    assert result.code == 0
+    assert result.out.splitlines() == ["worker0 says 0", "worker0 says 1", "worker0 says 2", "reborn"]
+
+
+def test_a_broken_stream_is_resumed_without_repeating_a_line(stub: Stub, pdc: Pdc) -> None:
+    """The stub ends the stream after what there is; more arrives within the same second as the last line."""
+    job = make_job(stub, workers=1, servers=0)
+    looks = 0
+
+    def live_on(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        if looks == 3 and len(stub.logs["wide-worker-0"]) == 3:
+            stub.logs["wide-worker-0"].append("2026-01-01T00:00:02.500000000Z late")
+        elif looks == 8:
+            job["status"]["phase"] = "Completed"
+
+    stub.before = live_on
+    result = pdc("logs", "-f", "wide")
+    assert result.out.splitlines() == ["worker0 says 0", "worker0 says 1", "worker0 says 2", "late"]
+
+
+def test_a_job_that_is_deleted_ends_the_following(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub, workers=1, servers=0)
+    looks = 0
+
+    def delete(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        if looks == 4:
+            stub.objects.pop(("paddlejobs", "default", "wide"), None)
+
+    stub.before = delete
+    result = pdc("logs", "-f", "wide")
+    assert result.code == 103
+    assert "deleted" in result.err
+
+
+def test_apply_logs_ends_as_the_job_does(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
+    job = make_job(stub, workers=2, servers=0)
+    path = tmp_path / "job.yaml"
+    path.write_text("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob\nmetadata: {name: wide}\n")
+    looks = 0
+
+    def fail(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        if looks == 5:
+            job["status"]["phase"] = "Failed"
+
+    stub.before = fail
+    result = pdc("apply", "-f", str(path), "--logs")
+    assert result.code == 100
+    assert result.out.startswith("paddlejob.batch.paddlepaddle.org/wide unchanged\n")
+    assert "worker-1 | worker1 says 2" in result.out
+
+
+def test_apply_logs_wants_one_job(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
+    assert pdc("apply", "-f", str(path), "--logs").code == 2
