@@ -154,6 +154,7 @@ def test_sidecars_are_stopped_after_the_main_containers_ended_and_then_the_pod_i
     plan = decide(pod, Observed(runs={"s1": ended(143), "s2": ended(0), "main": ended(0)}), NOW)
     assert plan.outcome == Outcome("Succeeded")
     assert plan.done
+    assert plan.start == []
 
 
 def test_a_deadline_stops_everything_and_says_why() -> None:

@@ -115,8 +115,11 @@ class Kubelet:
         for task in self._node_tasks.pop(name, ()):
             task.cancel()
 
-    async def stop(self) -> None:
-        """End the kubelet. Pods and their shims live on."""
+    async def stop(self, *, pods: bool = False) -> None:
+        """End the kubelet. Pods and their shims live on, unless `pods` asks to switch the machine off.
+
+        Then they end as in a power cut: their objects stay, and the next start restarts them by their policy.
+        """
         workers = list(self._workers.values())
         tasks = [*self._background, *self._worker_tasks.values()]
         for node_tasks in self._node_tasks.values():
@@ -124,8 +127,7 @@ class Kubelet:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for worker in workers:
-            await worker.leave()
+        await asyncio.gather(*(worker.leave(end=pods) for worker in workers))
         await self.machine.launcher.stop()
 
     # News

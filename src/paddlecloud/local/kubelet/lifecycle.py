@@ -91,27 +91,33 @@ def decide(pod: Object, observed: Observed, now: float) -> Plan:
     plan = Plan()
     ended = _already_ended(pod) or _deadline(pod, observed, now, plan)
     deleting = pod["metadata"].get("deletionTimestamp") is not None
-    if ended or deleting:
-        plan.outcome = ended
+    if ended or deleting or _is_complete(pod, observed):
         plan.initialized = _initialized(pod, observed)
         _wind_down(pod, observed, now, plan)
-        if plan.done and plan.outcome is None:
-            plan.outcome = _natural_outcome(pod, observed)
+        # Without a word of its own, a pod is over only after its sidecars are.
+        plan.outcome = ended or (_natural_outcome(pod, observed) if plan.done else None)
         plan.remove = deleting and plan.done
         return plan
-    if not _advance_init(pod, observed, now, plan):
-        return plan
-    plan.initialized = True
-    policy = pod["spec"].get("restartPolicy", "Always")
-    settled = [
-        _advance(pod, container, observed, now=now, plan=plan, policy=policy) for container in containers_of(pod)
-    ]
-    if all(settled):
-        plan.outcome = _natural_outcome(pod, observed)
-        _wind_down(pod, observed, now, plan)
-        if not plan.done:
-            plan.outcome = None  # sidecars still end: the pod is over after them
+    if _advance_init(pod, observed, now, plan):
+        plan.initialized = True
+        policy = _policy(pod)
+        for main in containers_of(pod):
+            _advance(pod, main, observed, now=now, plan=plan, policy=policy)
     return plan
+
+
+def _policy(pod: Object) -> str:
+    return str(pod["spec"].get("restartPolicy", "Always"))
+
+
+def _is_complete(pod: Object, observed: Observed) -> bool:
+    """Every main container ended for good, or an init container did that had to succeed."""
+    policy = _policy(pod)
+    runs = [observed.runs.get(container["name"]) for container in containers_of(pod)]
+    if all(run is not None and run.ended and not _restarts(policy, run) for run in runs):
+        return True
+    firsts = [observed.runs.get(c["name"]) for c in init_containers_of(pod) if not is_sidecar(c)]
+    return policy == "Never" and any(run is not None and run.failed for run in firsts)
 
 
 def _already_ended(pod: Object) -> Outcome | None:
@@ -135,7 +141,6 @@ def _deadline(pod: Object, observed: Observed, now: float, plan: Plan) -> Outcom
 
 def _advance_init(pod: Object, observed: Observed, now: float, plan: Plan) -> bool:
     """Bring the init containers one step further; True when the main containers may run."""
-    policy = pod["spec"].get("restartPolicy", "Always")
     for container in init_containers_of(pod):
         name = container["name"]
         run = observed.runs.get(name)
@@ -148,10 +153,7 @@ def _advance_init(pod: Object, observed: Observed, now: float, plan: Plan) -> bo
             continue
         if _main_began(pod, observed):
             continue  # its record was lost with a shim; what it prepared was not
-        retry = "Never" if policy == "Never" else "OnFailure"
-        if _advance(pod, container, observed, now=now, plan=plan, policy=retry):
-            plan.outcome = Outcome("Failed")
-            _wind_down(pod, observed, now, plan)
+        _advance(pod, container, observed, now=now, plan=plan, policy="OnFailure")
         return False
     return True
 
@@ -171,31 +173,29 @@ def _main_began(pod: Object, observed: Observed) -> bool:
     return any(container["name"] in observed.runs for container in containers_of(pod))
 
 
-def _advance(pod: Object, container: Object, observed: Observed, *, now: float, plan: Plan, policy: str) -> bool:
-    """Start, restart or end one container as its state asks; True when it ended for good."""
+def _advance(pod: Object, container: Object, observed: Observed, *, now: float, plan: Plan, policy: str) -> None:
+    """Start, restart or end one container as its state asks."""
     name = container["name"]
     run = observed.runs.get(name)
     if run is not None and not run.ended:
         if name in observed.unhealthy:
             plan.stop.append(Stop(name, _probe_grace(container, pod), hook=True))
-        return False
-    if run is not None and not _restarts(policy, run):
-        return True
-    attempt, streak = (0, 0) if run is None else (run.attempt + 1, streak_after(run))
+        return
+    attempt, streak = 0, 0
     if run is not None:
+        if not _restarts(policy, run):
+            return
+        attempt, streak = run.attempt + 1, streak_after(run)
         due = (run.finished or now) + backoff_delay(streak)
         if now < due:
-            plan.waiting[name] = Waiting(
-                "CrashLoopBackOff",
-                f"back-off {int(backoff_delay(streak))}s restarting failed container={name}",
-            )
+            text = f"back-off {int(backoff_delay(streak))}s restarting failed container={name}"
+            plan.waiting[name] = Waiting("CrashLoopBackOff", text)
             plan.wake_at(due)
-            return False
+            return
     if name in observed.blocked:
         plan.waiting[name] = observed.blocked[name]
-        return False
+        return
     plan.start.append(Start(name, attempt, streak))
-    return False
 
 
 def _restarts(policy: str, run: Run) -> bool:

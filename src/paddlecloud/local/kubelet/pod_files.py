@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from paddlecloud.kube.resource import Object
@@ -29,6 +29,7 @@ class PodFiles:
         self._uid: str = pod["metadata"]["uid"]
         self.paths = PodPaths(machine.pod_dir(self._uid))
         self._prepared: PreparedVolumes | None = None
+        self._env: dict[str, dict[str, str]] = {}
         self.ip = ""
         if known := wire.read_json(str(self.paths.spec)):
             self.ip = known.get("ip", "")
@@ -97,7 +98,12 @@ class PodFiles:
             pod_ip="" if pod["spec"].get("hostNetwork") else self.ip,
         )
         await asyncio.to_thread(self._materialize, container, spec, image)
+        self._env[spec.name] = env
         return spec
+
+    def env(self, name: str) -> Mapping[str, str]:
+        """The environment a container was last started with, for `$(VAR)` in its probes and hooks."""
+        return self._env.get(name, {})
 
     async def refresh(self, pod: Object) -> None:
         """Let running containers see what became of the objects in their volumes."""
@@ -130,14 +136,6 @@ class PodFiles:
         if self.ip and not pod["spec"].get("hostNetwork"):
             self._machine.addresses.release(self.ip)
         self.ip = ""
-
-    def read_termination(self, name: str, attempt: int, *, limit: int = 4096) -> str:
-        """What the container left at terminationMessagePath."""
-        try:
-            with open(self.paths.termination(name, attempt), "rb") as handle:
-                return handle.read(limit).decode(errors="replace")
-        except OSError:
-            return ""
 
 
 async def _referenced(container: Object, namespace: str, machine: Machine) -> dict[tuple[str, str], Object]:

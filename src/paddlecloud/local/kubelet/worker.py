@@ -15,14 +15,19 @@ from paddlecloud.kube.errors import ApiError, Conflict, NotFound
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.env import ConfigError
-from paddlecloud.local.kubelet.lifecycle import Plan, Start, decide
-from paddlecloud.local.kubelet.model import Observed, Waiting, all_containers
+from paddlecloud.local.kubelet.handlers import Target
+from paddlecloud.local.kubelet.hooks import Hooks
+from paddlecloud.local.kubelet.lifecycle import Plan, Start, Stop, decide
+from paddlecloud.local.kubelet.model import Observed, Run, Waiting, all_containers
 from paddlecloud.local.kubelet.obstacles import Obstacles
+from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.pod_files import PodFiles
+from paddlecloud.local.kubelet.probes import Prober
 from paddlecloud.local.kubelet.runtime import ShimError
 from paddlecloud.local.kubelet.services import Machine
 from paddlecloud.local.kubelet.status import build_status
 from paddlecloud.local.kubelet.supervised import SupervisedPod
+from paddlecloud.local.kubelet.termination import termination_message
 from paddlecloud.local.volumes.errors import VolumeError
 
 log = logging.getLogger(__name__)
@@ -47,6 +52,14 @@ class PodWorker:
         self._vanished = False  # the object is gone: nobody waits for a status
         self._refresh = False
         self._obstacles = Obstacles()
+        self._messages: dict[tuple[str, int], str] = {}
+        self._prober = Prober(machine.clock, target=self._target, changed=self.poke)
+        self._hooks = Hooks(
+            machine.clock,
+            target=self._target,
+            marks=lambda name: self.paths.private(name, "hooks"),
+            changed=self.poke,
+        )
         self._pulls: dict[str, asyncio.Task[None]] = {}
         self._images: dict[str, str] = {}
         self._failures = 0
@@ -86,6 +99,14 @@ class PodWorker:
                 await self._pause(self._machine.clock.now() + wait)
 
     @property
+    def paths(self) -> PodPaths:
+        return self._files.paths
+
+    @property
+    def ip(self) -> str:
+        return self._files.ip
+
+    @property
     def _name(self) -> str:
         meta = self.pod["metadata"]
         return f"{meta.get('namespace', '')}/{meta['name']}"
@@ -102,7 +123,7 @@ class PodWorker:
         now = self._machine.clock.now()
         plan = decide(self.pod, self._observe(now), now)
         for stop in plan.stop:
-            await self._supervised.stop(stop.name, grace=stop.grace)
+            await self._stop(stop)
         for start in plan.start:
             await self._start(start)
         if plan.done:
@@ -132,19 +153,45 @@ class PodWorker:
             sleeping.cancel()
 
     def _observe(self, now: float) -> Observed:
+        runs = {name: self._with_message(name, run) for name, run in self._supervised.runs().items()}
+        self._prober.sync(self.pod, runs)
+        self._hooks.sync(self.pod, runs)
         return Observed(
-            runs=self._supervised.runs(),
+            runs=runs,
             previous=self._supervised.previous(),
             start_time=self._start_time,
             pod_ip=self._files.ip,
             host_ip=self._machine.host_ip,
             images=self._images,
             blocked=self._obstacles.blocking(now),
+            started={**self._prober.started, **dict.fromkeys(self._hooks.pending, False)},
+            ready=self._prober.ready,
+            unhealthy={**self._prober.unhealthy, **self._hooks.failed},
         )
+
+    def _with_message(self, name: str, run: Run) -> Run:
+        if not run.ended:
+            return run
+        key = (name, run.attempt)
+        if key not in self._messages:
+            self._messages[key] = termination_message(self._container(name), run, self.paths)
+        return run._replace(message=self._messages[key])
+
+    def _container(self, name: str) -> Object:
+        return next(c for c in all_containers(self.pod) if c["name"] == name)
+
+    def _target(self, container: Object) -> Target:
+        return Target(self.paths.root, self._files.ip, container, self._files.env(container["name"]))
+
+    async def _stop(self, stop: Stop) -> None:
+        """Ask a container to end, after its preStop hook."""
+        grace = self._hooks.grace_now(self._container(stop.name), stop)
+        if grace is not None:
+            await self._supervised.stop(stop.name, grace=grace)
 
     async def _start(self, start: Start) -> None:
         """Prepare a container and order its start; what prevents it is remembered for the status."""
-        container = next(c for c in all_containers(self.pod) if c["name"] == start.name)
+        container = self._container(start.name)
         self._files.create(self.pod)
         image = self._machine.images.resolve(container["image"])
         if image is None:
@@ -223,16 +270,22 @@ class PodWorker:
             pass  # gone already, or a newer pod has the name
 
     async def _clear_away(self) -> None:
-        for task in self._pulls.values():
-            task.cancel()
+        self._end_tasks()
         await self._supervised.shutdown()
         await self._files.remove(self.pod)
 
-    async def leave(self) -> None:
-        """The kubelet ends, the pod does not."""
+    async def leave(self, *, end: bool = False) -> None:
+        """The kubelet ends; the pod does only if `end` says so."""
+        self._end_tasks()
+        if end:
+            await self._supervised.shutdown()
+        await self._supervised.detach()
+
+    def _end_tasks(self) -> None:
+        self._prober.close()
+        self._hooks.close()
         for task in self._pulls.values():
             task.cancel()
-        await self._supervised.detach()
 
 
 def _is_quiet(status: Object) -> bool:

@@ -1,0 +1,273 @@
+"""Pods as processes through the real API: what `kubectl run` users see, from creation to removal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.kube.errors import BadRequest
+from paddlecloud.kube.resource import CONFIGMAPS, LEASES, NODES, PODS, SERVICES
+from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
+from paddlecloud.local.kubelet.node import NodeConfig
+from unit.kubelet.machine import (
+    NODE,
+    TestMachine,
+    is_ready,
+    running_machine,
+    shell_pod,
+    state_of,
+    waiting_reason,
+)
+
+
+@pytest.fixture
+async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
+    async with running_machine(tmp_path) as running:
+        yield running
+
+
+async def test_a_pod_runs_reports_its_exit_and_keeps_its_log(machine: TestMachine) -> None:
+    await machine.run("echo hello; hostname; exit 4")
+    pod = await machine.phase("pod", "Failed")
+    ended = state_of(pod)["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (4, "Error")
+    assert pod["status"]["podIP"].startswith("127.")
+    assert await machine.log("pod") == "hello\npod\n"
+
+
+async def test_a_running_pod_is_ready_and_its_conditions_are_those_of_kubernetes(machine: TestMachine) -> None:
+    await machine.run("sleep 600")
+    pod = await machine.until("pod", is_ready)
+    kinds = {condition["type"]: condition["status"] for condition in pod["status"]["conditions"]}
+    assert kinds == dict.fromkeys(
+        ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"), "True"
+    )
+    status = state_of(pod)
+    assert "running" in status["state"]
+    assert status["containerID"].startswith("process://")
+    assert pod["status"]["qosClass"] == "BestEffort"
+
+
+async def test_a_quick_pod_costs_no_write_without_news(machine: TestMachine) -> None:
+    created = await machine.run("sleep 0.05")
+    phases = []
+    version = created["metadata"]["resourceVersion"]
+    async for event in machine.client.watch(PODS, "default", resource_version=version, timeout=20):
+        phases.append(event.object["status"]["phase"])
+        if phases[-1] == "Succeeded":
+            break
+    assert phases in (["Running", "Succeeded"], ["Pending", "Running", "Succeeded"])  # the second on a slow machine
+
+
+async def test_pods_have_addresses_names_and_hosts_of_their_own(machine: TestMachine) -> None:
+    await machine.run("sleep 600", name="one")
+    await machine.run("sleep 600", name="two")
+    one, two = await machine.until("one", is_ready), await machine.until("two", is_ready)
+    assert one["status"]["podIP"] != two["status"]["podIP"]
+    _, hosts = await machine.exec("one", "cat", "/etc/hosts", "/etc/hostname")
+    assert f"{one['status']['podIP']}\tone\n" in hosts
+    assert hosts.endswith("one\n")
+
+
+async def test_service_names_resolve_in_running_pods_and_follow_changes(machine: TestMachine) -> None:
+    await machine.run("sleep 600")
+    await machine.until("pod", is_ready)
+    created = await machine.client.create(
+        SERVICES, {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}, namespace="default"
+    )
+    await machine.client.create(
+        SERVICES, {"metadata": {"name": "db"}, "spec": {"clusterIP": "None"}}, namespace="default"
+    )
+    await machine.client.create(
+        ENDPOINTSLICES,
+        {
+            "metadata": {"name": "db-1", "labels": {"kubernetes.io/service-name": "db"}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": ["127.70.1.2"], "hostname": "db-0", "conditions": {"ready": True}}],
+            "ports": [],
+        },
+        namespace="default",
+    )
+
+    async def resolved(name: str, ip: str) -> None:
+        for _ in range(200):
+            code, output = await machine.exec("pod", "getent", "hosts", name)
+            if code == 0 and output.split()[0] == ip:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{name} does not resolve to {ip}: {output}")
+
+    for form in ("web", "web.default", "web.default.svc", "web.default.svc.cluster.local"):
+        await resolved(form, created["spec"]["clusterIP"])
+    await resolved("db-0.db.default.svc.cluster.local", "127.70.1.2")
+
+
+async def test_a_missing_configmap_is_told_and_its_arrival_starts_the_pod(machine: TestMachine) -> None:
+    env = [{"name": "V", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "k"}}}]
+    await machine.run('echo "got $V"', container={"env": env})
+    pod = await machine.until("pod", waiting_reason)
+    assert state_of(pod)["state"]["waiting"] == {
+        "reason": "CreateContainerConfigError",
+        "message": 'configmap "late" not found',
+    }
+    assert pod["status"]["podIP"]
+    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "late"}, "data": {"k": "it"}}, namespace="default")
+    await machine.phase("pod", "Succeeded")
+    assert await machine.log("pod") == "got it\n"
+
+
+async def test_an_image_without_a_recipe_says_what_would_fix_it(machine: TestMachine) -> None:
+    await machine.run("true", container={"image": "example.com/team/unknown:v1"})
+    pod = await machine.until("pod", lambda pod: waiting_reason(pod) in ("ErrImagePull", "ImagePullBackOff"))
+    message = state_of(pod)["state"]["waiting"]["message"]
+    assert "pdc image build example.com/team/unknown:v1" in message
+    assert pod["status"]["phase"] == "Pending"
+
+
+async def test_a_failing_container_restarts_at_once_and_then_backs_off(machine: TestMachine) -> None:
+    await machine.run("echo run; exit 1", policy="OnFailure")
+    pod = await machine.until("pod", lambda pod: waiting_reason(pod) == "CrashLoopBackOff")
+    status = state_of(pod)
+    assert status["restartCount"] == 1
+    assert status["lastState"]["terminated"]["exitCode"] == 1
+    assert pod["status"]["phase"] == "Running"
+    assert await machine.log("pod", previous=True) == "run\n"
+
+
+async def test_init_containers_run_in_order_before_the_main_one(machine: TestMachine) -> None:
+    mounts = [{"name": "shared", "mountPath": "/shared"}]
+
+    def step(name: str, script: str) -> dict[str, object]:
+        return {"name": name, "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mounts}
+
+    await machine.run(
+        "cat /shared/order",
+        container={"volumeMounts": mounts},
+        initContainers=[step("a", "echo a > /shared/order"), step("b", "echo b >> /shared/order")],
+        volumes=[{"name": "shared", "emptyDir": {}}],
+    )
+    pod = await machine.phase("pod", "Succeeded")
+    assert await machine.log("pod", "main") == "a\nb\n"
+    assert [c["ready"] for c in pod["status"]["initContainerStatuses"]] == [True, True]
+
+
+async def test_a_sidecar_runs_beside_the_main_container_and_ends_after_it(machine: TestMachine) -> None:
+    sidecar = {
+        "name": "side",
+        "image": "busybox",
+        "restartPolicy": "Always",
+        "command": ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.02; done"],
+    }
+    await machine.run("sleep 0.1", initContainers=[sidecar])
+    pod = await machine.phase("pod", "Succeeded")
+    assert state_of(pod, "side")["state"]["terminated"]["exitCode"] == 0
+    assert await machine.log("pod", "side") == "up\nbye\n"
+
+
+async def test_deleting_asks_waits_and_removes_pod_and_directory(machine: TestMachine) -> None:
+    pod = await machine.run(
+        "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.02; done", terminationGracePeriodSeconds=20
+    )
+    await machine.printed("pod", "up")
+    folder = machine.pod_dir(pod)
+    shim = wire.lock_holder(str(folder))
+    await machine.client.delete(PODS, "pod", namespace="default")
+    ending = await machine.until("pod", lambda pod: pod["metadata"].get("deletionTimestamp"))
+    assert ending["metadata"]["deletionGracePeriodSeconds"] == 20
+    await machine.gone("pod")
+    assert not folder.exists()
+    assert shim is not None
+    assert not Path(f"/proc/{shim}").exists()
+
+
+async def test_a_pod_that_ignores_its_end_is_killed_after_the_grace_period(machine: TestMachine) -> None:
+    await machine.run("trap '' TERM; echo up; while :; do sleep 0.02; done", terminationGracePeriodSeconds=1)
+    await machine.printed("pod", "up")
+    await machine.client.delete(PODS, "pod", namespace="default")
+    await machine.gone("pod")
+
+
+async def test_a_pod_removed_by_force_leaves_no_process(machine: TestMachine) -> None:
+    pod = await machine.run("echo up; sleep 600")
+    await machine.printed("pod", "up")
+    folder = machine.pod_dir(pod)
+    task = next(iter(machine.kubelet._worker_tasks.values()))
+    await machine.client.delete(PODS, "pod", namespace="default", grace_period=0)
+    await asyncio.wait_for(task, 10)
+    assert not folder.exists()
+
+
+async def test_a_deadline_ends_the_pod_with_its_reason(machine: TestMachine) -> None:
+    await machine.run("sleep 600", activeDeadlineSeconds=1, terminationGracePeriodSeconds=0)
+    pod = await machine.phase("pod", "Failed")
+    assert pod["status"]["reason"] == "DeadlineExceeded"
+
+
+async def test_a_container_over_its_memory_limit_is_oom_killed(machine: TestMachine) -> None:
+    program = "import time; kept = b'x' * (96 << 20); time.sleep(600)"
+    await machine.run(
+        "",
+        container={
+            "image": "python",
+            "command": ["python3", "-c", program],
+            "resources": {"limits": {"memory": "64Mi"}},
+        },
+    )
+    pod = await machine.phase("pod", "Failed")
+    assert state_of(pod)["state"]["terminated"]["reason"] == "OOMKilled"
+
+
+async def test_a_container_leaves_a_message_about_its_end(machine: TestMachine) -> None:
+    await machine.run("echo told > /dev/termination-log; exit 1", name="written")
+    await machine.run(
+        "echo last words; exit 1", name="logged", container={"terminationMessagePolicy": "FallbackToLogsOnError"}
+    )
+    for name, message in (("written", "told\n"), ("logged", "last words\n")):
+        pod = await machine.phase(name, "Failed")
+        assert state_of(pod)["state"]["terminated"]["message"] == message
+
+
+async def test_a_killed_shim_is_noticed_and_its_container_restarted(machine: TestMachine) -> None:
+    pod = await machine.run("echo up; sleep 600 & sleep 600", policy="Always")
+    await machine.printed("pod", "up")
+    shim = wire.lock_holder(str(machine.pod_dir(pod)))
+    assert shim is not None
+    os.kill(shim, signal.SIGKILL)
+    pod = await machine.until("pod", lambda pod: state_of(pod)["restartCount"] == 1 and is_ready(pod))
+    last = state_of(pod)["lastState"]["terminated"]
+    assert (last["exitCode"], last["reason"]) == (137, "ContainerStatusUnknown")
+
+
+async def test_two_nodes_share_the_machine(tmp_path: Path) -> None:
+    nodes = [NodeConfig(NODE), NodeConfig("node-2", labels={"zone": "b"}, capacity={"cpu": "1"})]
+    async with running_machine(tmp_path, nodes=nodes) as machine:
+        second = shell_pod("echo there", name="second")
+        second["spec"]["nodeName"] = "node-2"
+        await machine.run("echo here", name="first")
+        await machine.create(second)
+        await machine.phase("first", "Succeeded")
+        await machine.phase("second", "Succeeded")
+        node = await machine.client.get(NODES, "node-2")
+        assert node["metadata"]["labels"]["zone"] == "b"
+        assert node["status"]["capacity"]["cpu"] == "1"
+        ready = {c["type"]: c["status"] for c in node["status"]["conditions"]}
+        assert ready["Ready"] == "True"
+        lease = await machine.client.get(LEASES, "node-2", "kube-node-lease")
+        assert lease["spec"]["holderIdentity"] == "node-2"
+
+
+async def test_logs_of_what_is_not_there_are_refused_in_kubernetes_words(machine: TestMachine) -> None:
+    await machine.run("sleep 600", initContainers=[{"name": "i", "image": "busybox", "command": ["true"]}])
+    await machine.until("pod", is_ready)
+    with pytest.raises(BadRequest, match="container none is not valid for pod pod"):
+        await machine.log("pod", "none")
+    with pytest.raises(BadRequest, match='previous terminated container "main" in pod "pod" not found'):
+        await machine.log("pod", "main", previous=True)
+    with pytest.raises(BadRequest, match=r"choose one of: \[main\] or one of the init containers: \[i\]"):
+        await machine.log("pod")

@@ -1,0 +1,108 @@
+"""Probes and lifecycle hooks of running pods."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.kube.resource import PODS
+from unit.kubelet.machine import TestMachine, is_ready, running_machine, state_of
+
+SERVER = (
+    "import http.server, os\n"
+    "class H(http.server.BaseHTTPRequestHandler):\n"
+    "    def do_GET(self):\n"
+    "        ok = os.path.exists('/tmp/ok')\n"
+    "        self.send_response(200 if ok else 503); self.end_headers()\n"
+    "    def log_message(self, *a): pass\n"
+    "http.server.HTTPServer(('', 8080), H).serve_forever()\n"
+)
+
+
+@pytest.fixture
+async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
+    async with running_machine(tmp_path) as running:
+        yield running
+
+
+async def test_a_pod_is_ready_when_its_server_says_so_and_not_ready_when_it_says_so_again(
+    machine: TestMachine,
+) -> None:
+    probe = {"httpGet": {"path": "/", "port": "web"}, "periodSeconds": 1, "failureThreshold": 1}
+    container = {
+        "image": "python",
+        "command": ["python3", "-c", SERVER],
+        "ports": [{"name": "web", "containerPort": 8080}],
+        "readinessProbe": probe,
+    }
+    await machine.run("", container=container)
+    pod = await machine.phase("pod", "Running")
+    assert not is_ready(pod)
+    await machine.exec("pod", "touch", "/tmp/ok")
+    pod = await machine.until("pod", is_ready)
+    await machine.exec("pod", "rm", "/tmp/ok")
+    pod = await machine.until("pod", lambda pod: not is_ready(pod))
+    unready = next(c for c in pod["status"]["conditions"] if c["type"] == "Ready")
+    assert unready["reason"] == "ContainersNotReady"
+    assert unready["message"] == "containers with unready status: [main]"
+
+
+async def test_a_container_that_is_no_longer_alive_is_restarted(machine: TestMachine) -> None:
+    probe = {"exec": {"command": ["sh", "-c", "! test -e /tmp/sick"]}, "periodSeconds": 1, "failureThreshold": 1}
+    await machine.run("sleep 600", policy="Always", container={"livenessProbe": probe}, terminationGracePeriodSeconds=1)
+    await machine.until("pod", is_ready)
+    await machine.exec("pod", "touch", "/tmp/sick")
+    pod = await machine.until("pod", lambda pod: state_of(pod)["restartCount"] == 1)
+    assert state_of(pod)["lastState"]["terminated"]["exitCode"] == 143
+
+
+async def test_other_probes_wait_for_the_startup_probe(machine: TestMachine) -> None:
+    started = {"exec": {"command": ["test", "-e", "/tmp/started"]}, "periodSeconds": 1, "failureThreshold": 60}
+    never = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
+    await machine.run(
+        "sleep 600",
+        policy="Never",
+        container={"startupProbe": started, "livenessProbe": never},
+        terminationGracePeriodSeconds=0,
+    )
+    pod = await machine.phase("pod", "Running")
+    assert state_of(pod)["started"] is False
+    await machine.exec("pod", "touch", "/tmp/started")
+    pod = await machine.phase("pod", "Failed")
+    assert state_of(pod)["state"]["terminated"]["exitCode"] == 137
+
+
+async def test_a_tcp_probe_speaks_to_the_pods_address(machine: TestMachine) -> None:
+    probe = {"tcpSocket": {"port": 8080}}
+    container = {"image": "python", "command": ["python3", "-c", SERVER], "readinessProbe": probe}
+    await machine.run("", container=container)
+    await machine.until("pod", is_ready)
+
+
+async def test_post_start_runs_before_the_container_counts_as_started(machine: TestMachine) -> None:
+    hook = {"postStart": {"exec": {"command": ["sh", "-c", "echo prepared > /tmp/hook"]}}}
+    await machine.run("sleep 600", container={"lifecycle": hook})
+    await machine.until("pod", is_ready)
+    assert await machine.exec("pod", "cat", "/tmp/hook") == (0, "prepared\n")
+
+
+async def test_a_failed_post_start_ends_the_container(machine: TestMachine) -> None:
+    hook = {"postStart": {"exec": {"command": ["false"]}}}
+    await machine.run("sleep 600", container={"lifecycle": hook}, terminationGracePeriodSeconds=1)
+    pod = await machine.phase("pod", "Failed")
+    assert state_of(pod)["state"]["terminated"]["exitCode"] == 143
+
+
+async def test_pre_stop_runs_before_the_container_is_asked_to_end(machine: TestMachine, tmp_path: Path) -> None:
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> /out/order"]}}}
+    await machine.run(
+        "trap 'echo term >> /out/order; exit 0' TERM; echo up; while :; do sleep 0.02; done",
+        container={"lifecycle": hook, "volumeMounts": [{"name": "out", "mountPath": "/out"}]},
+        volumes=[{"name": "out", "hostPath": {"path": str(tmp_path / "out")}}],
+    )
+    await machine.printed("pod", "up")
+    await machine.client.delete(PODS, "pod", namespace="default")
+    await machine.gone("pod")
+    assert (tmp_path / "out" / "order").read_text() == "hook\nterm\n"

@@ -1,0 +1,269 @@
+"""Volumes as programs in pods meet them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.kube.resource import (
+    CONFIGMAPS,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
+    SECRETS,
+    Object,
+)
+from paddlecloud.local.volumes.drivers import MountRequest
+from unit.kubelet.machine import TestMachine, is_ready, running_machine, state_of
+
+
+async def token(pod: Object, audience: str, seconds: int) -> str:
+    return f"token-of-{pod['spec']['serviceAccountName']}-{audience}-{seconds}"
+
+
+class FolderDriver:
+    """A storage driver whose volumes are folders."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        self.published: list[MountRequest] = []
+        self.unpublished: list[str] = []
+
+    async def publish(self, request: MountRequest) -> Path:
+        self.published.append(request)
+        folder = self._base / request.handle.replace("/", "_")
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    async def unpublish(self, request: MountRequest) -> None:
+        self.unpublished.append(request.handle)
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> FolderDriver:
+    return FolderDriver(tmp_path)
+
+
+@pytest.fixture
+async def machine(tmp_path: Path, driver: FolderDriver) -> AsyncIterator[TestMachine]:
+    data = tmp_path / "data"
+    async with running_machine(data, token=token, drivers={"folders.example.com": driver}) as running:
+        yield running
+
+
+async def output(machine: TestMachine, script: str, *volumes: Any, mounts: Any = None) -> str:
+    mounted = mounts or [{"name": v["name"], "mountPath": f"/v/{v['name']}"} for v in volumes]
+    await machine.run(script, container={"volumeMounts": mounted}, volumes=list(volumes))
+    await machine.phase("pod", "Succeeded", "Failed")
+    return await machine.log("pod")
+
+
+async def test_configmaps_and_secrets_are_files_with_their_modes(machine: TestMachine) -> None:
+    await machine.client.create(
+        CONFIGMAPS, {"metadata": {"name": "c"}, "data": {"a": "one\n", "b": "two\n"}}, namespace="default"
+    )
+    secret = {"metadata": {"name": "s"}, "data": {"key": base64.b64encode(b"geheim\n").decode()}}
+    await machine.client.create(SECRETS, secret, namespace="default")
+    text = await output(
+        machine,
+        "cat /v/all/a /v/all/b /v/some/deep/x /v/secret/key; stat -L -c %a /v/secret/key; touch /v/all/new || echo ro",
+        {"name": "all", "configMap": {"name": "c"}},
+        {"name": "some", "configMap": {"name": "c", "items": [{"key": "a", "path": "deep/x"}]}},
+        {"name": "secret", "secret": {"secretName": "s", "defaultMode": 0o400}},
+    )
+    assert text.splitlines()[:5] == ["one", "two", "one", "geheim", "400"]
+    assert text.splitlines()[-1] == "ro"
+
+
+async def test_a_running_pod_sees_a_changed_configmap_at_once(machine: TestMachine) -> None:
+    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "c"}, "data": {"k": "old"}}, namespace="default")
+    await machine.run(
+        'until [ "$(cat /v/k)" = new ]; do sleep 0.02; done; ls /v',
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "configMap": {"name": "c"}}],
+    )
+    await machine.until("pod", is_ready)
+    await machine.client.patch(CONFIGMAPS, "c", {"data": {"k": "new", "more": "1"}}, namespace="default")
+    await machine.phase("pod", "Succeeded")
+    assert (await machine.log("pod")).split() == ["k", "more"]
+
+
+async def test_a_missing_secret_holds_the_pod_until_it_comes(machine: TestMachine) -> None:
+    await machine.run(
+        "cat /v/k",
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "secret": {"secretName": "late"}}],
+    )
+
+    def told(pod: Object) -> bool:
+        waiting = state_of(pod).get("state", {}).get("waiting") or {}
+        return 'secret "late" not found' in waiting.get("message", "")
+
+    await machine.until("pod", told)
+    secret = {"metadata": {"name": "late"}, "data": {"k": base64.b64encode(b"here").decode()}}
+    await machine.client.create(SECRETS, secret, namespace="default")
+    await machine.phase("pod", "Succeeded")
+    assert await machine.log("pod") == "here"
+
+
+async def test_downward_and_projected_files_tell_a_pod_about_itself(machine: TestMachine) -> None:
+    downward = {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}
+    await machine.run(
+        "cat /info/labels; echo; cat /info/who; echo; cat /var/run/secrets/kubernetes.io/serviceaccount/namespace",
+        metadata={"labels": {"app": "x"}},
+        container={"volumeMounts": [{"name": "info", "mountPath": "/info"}]},
+        volumes=[
+            {
+                "name": "info",
+                "projected": {
+                    "sources": [
+                        {"downwardAPI": downward},
+                        {"serviceAccountToken": {"path": "who", "audience": "me", "expirationSeconds": 600}},
+                    ]
+                },
+            }
+        ],
+    )
+    await machine.phase("pod", "Succeeded")
+    assert (await machine.log("pod")).splitlines() == ['app="x"', "token-of-default-me-600", "default"]
+
+
+async def test_containers_share_an_empty_dir_also_one_in_memory(machine: TestMachine) -> None:
+    volumes = [
+        {"name": "disk", "emptyDir": {}},
+        {"name": "fast", "emptyDir": {"medium": "Memory", "sizeLimit": "8Mi"}},
+    ]
+    mounts = [{"name": "disk", "mountPath": "/disk"}, {"name": "fast", "mountPath": "/dev/shm"}]
+    first = {
+        "name": "first",
+        "image": "busybox",
+        "command": ["sh", "-c", "echo d > /disk/f; echo m > /dev/shm/f"],
+        "volumeMounts": mounts,
+    }
+    await machine.run(
+        "cat /disk/f /dev/shm/f; stat -f -c %T /dev/shm; head -c 9000000 /dev/zero > /dev/shm/big || echo full",
+        container={"volumeMounts": mounts},
+        volumes=volumes,
+        initContainers=[first],
+    )
+    await machine.phase("pod", "Succeeded")
+    lines = (await machine.log("pod", "main")).splitlines()
+    assert lines[:3] == ["d", "m", "tmpfs"]
+    assert lines[-1] == "full"
+
+
+async def test_host_paths_are_real_and_checked(machine: TestMachine, tmp_path: Path) -> None:
+    (tmp_path / "host").mkdir()
+    text = await output(
+        machine,
+        "echo written > /v/h/f; ls /new/deep/place",
+        {"name": "h", "hostPath": {"path": str(tmp_path / "host"), "type": "Directory"}},
+        {"name": "n", "hostPath": {"path": str(tmp_path / "made"), "type": "DirectoryOrCreate"}},
+        mounts=[{"name": "h", "mountPath": "/v/h"}, {"name": "n", "mountPath": "/new/deep/place"}],
+    )
+    assert text == ""
+    assert (tmp_path / "host" / "f").read_text() == "written\n"
+    assert (tmp_path / "made").is_dir()
+    assert not Path("/new").exists()
+
+
+async def test_a_host_path_of_the_wrong_type_is_told(machine: TestMachine, tmp_path: Path) -> None:
+    await machine.run(
+        "true",
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "hostPath": {"path": str(tmp_path / "none"), "type": "Directory"}}],
+    )
+    pod = await machine.until(
+        "pod", lambda pod: "message" in (state_of(pod)["state"].get("waiting") or {}) if state_of(pod) else False
+    )
+    assert "hostPath type check failed" in state_of(pod)["state"]["waiting"]["message"]
+
+
+async def test_sub_paths_and_read_only_mounts(machine: TestMachine) -> None:
+    text = await output(
+        machine,
+        "echo x > /a/f; ls /whole/part; touch /ro/f || echo refused",
+        {"name": "v", "emptyDir": {}},
+        mounts=[
+            {"name": "v", "mountPath": "/a", "subPath": "part"},
+            {"name": "v", "mountPath": "/whole"},
+            {"name": "v", "mountPath": "/ro", "readOnly": True},
+        ],
+    )
+    assert text.splitlines()[0] == "f"
+    assert text.splitlines()[-1] == "refused"
+
+
+async def test_a_claim_waits_for_its_volume_and_is_the_folder_behind_it(machine: TestMachine, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    claim = {
+        "metadata": {"name": "claim"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": "manual",
+            "volumeName": "volume",
+        },
+    }
+    await machine.client.create(PERSISTENTVOLUMECLAIMS, claim, namespace="default")
+    await machine.run(
+        "echo kept > /data/f",
+        container={"volumeMounts": [{"name": "v", "mountPath": "/data"}]},
+        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "claim"}}],
+    )
+    await machine.until("pod", lambda pod: "is not bound" in str((state_of(pod).get("state") or {}).get("waiting")))
+    volume = {
+        "metadata": {"name": "volume"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "manual",
+            "hostPath": {"path": str(tmp_path / "store")},
+        },
+    }
+    await machine.client.create(PERSISTENTVOLUMES, volume)
+    await machine.client.patch(
+        PERSISTENTVOLUMECLAIMS, "claim", {"status": {"phase": "Bound"}}, namespace="default", subresource="status"
+    )
+    await machine.phase("pod", "Succeeded")
+    assert (tmp_path / "store" / "f").read_text() == "kept\n"
+
+
+async def test_a_driver_is_asked_by_its_name_with_secrets_and_told_of_the_end(
+    machine: TestMachine, driver: FolderDriver
+) -> None:
+    secret = {"metadata": {"name": "keys"}, "data": {"k": base64.b64encode(b"v").decode()}}
+    await machine.client.create(SECRETS, secret, namespace="default")
+    source = {
+        "driver": "folders.example.com",
+        "volumeAttributes": {"bucket": "b"},
+        "nodePublishSecretRef": {"name": "keys"},
+    }
+    text = await output(machine, "touch /v/x/f; ls /v/x", {"name": "x", "csi": source})
+    assert text == "f\n"
+    request = driver.published[0]
+    assert (dict(request.attributes), dict(request.secrets)) == ({"bucket": "b"}, {"k": "v"})
+    task = next(iter(machine.kubelet._worker_tasks.values()))
+    await machine.client.delete(PODS, "pod", namespace="default", grace_period=0)
+    await asyncio.wait_for(task, 10)
+    assert driver.unpublished == [request.handle]
+
+
+async def test_an_unknown_driver_is_named(machine: TestMachine) -> None:
+    await machine.run(
+        "true",
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "csi": {"driver": "none.example.com"}}],
+    )
+    await machine.until(
+        "pod",
+        lambda pod: (
+            "no driver none.example.com on this machine; registered: folders.example.com"
+            in str((state_of(pod).get("state") or {}).get("waiting"))
+        ),
+    )
