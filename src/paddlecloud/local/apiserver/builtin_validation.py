@@ -48,7 +48,7 @@ def validate_builtin(new: Object, old: Object | None, info: KindInfo) -> list[Ca
 
 def _same_but_status(new: Object, old: Object) -> bool:
     """Most updates are of status: what did not change was judged when it did."""
-    return new.keys() == old.keys() and all(new[key] == old[key] for key in new if key not in ("metadata", "status"))
+    return all(new.get(key) == old.get(key) for key in {*new, *old} if key not in ("metadata", "status"))
 
 
 # --- access ---------------------------------------------------------------------------------------------------------

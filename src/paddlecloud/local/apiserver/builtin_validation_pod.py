@@ -268,11 +268,10 @@ def pod_update(new: Object, old: Object) -> list[Cause]:
     elif before is not None and deadline > before:
         detail = "must be less than or equal to previous value"
         found.append(invalid("spec.activeDeadlineSeconds", deadline, detail))
-    tolerations = new.get("tolerations") or []
-    if any(toleration not in tolerations for toleration in old.get("tolerations") or ()):
-        found.append(
-            forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
-        )
+    kept = [_lasting(toleration) for toleration in new.get("tolerations") or ()]
+    if any(_lasting(toleration) not in kept for toleration in old.get("tolerations") or ()):
+        detail = "existing toleration can not be modified except its tolerationSeconds"
+        found.append(forbidden("spec.tolerations", detail))
     gates = old.get("schedulingGates") or []
     if any(gate not in gates for gate in new.get("schedulingGates") or ()):
         found.append(forbidden("spec.schedulingGates", "only deletion is allowed, but found new scheduling gates"))
