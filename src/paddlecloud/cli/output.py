@@ -14,8 +14,6 @@ STRUCTURED = ("json", "yaml", "jsonpath")
 OBJECTS = (*STRUCTURED, "name", "custom-columns")
 TABLES = ("", "wide", *OBJECTS)
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
 
 class Format(NamedTuple):
     name: str

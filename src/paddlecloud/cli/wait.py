@@ -100,13 +100,21 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
     try:
         return until(session.api, place, check, timeout=timeout)
     except DeadlineError as late:
-        stuck = outcome.unschedulable(late.last) if late.last else ""
-        if stuck:
-            return Outcome("unschedulable", UNSCHEDULABLE, stuck)
-        if timeout == 0:
-            code = NOT_FINISHED if goal.text == "finished" else TIMEOUT
-            return Outcome("not finished" if code == NOT_FINISHED else "not yet", code, "")
-        return Outcome("timed out", TIMEOUT, f"not {goal.text} within {timeout:g} s; see: pdc describe {place.display}")
+        return _too_late(session, late.last, goal, timeout=timeout or 0.0)
+
+
+def _too_late(session: Session, last: Object | None, goal: Goal, *, timeout: float) -> Outcome:
+    """How a wait ends that did not get what it waited for: with the reason, where one can be found."""
+    from paddlecloud.cli.describe import examine
+
+    if timeout == 0 and goal.text == "finished":
+        return Outcome("not finished", NOT_FINISHED, "")
+    if last is None:
+        return Outcome("timed out", TIMEOUT, f"it does not exist after {timeout:g} s")
+    _, _, verdict = examine(session, last)
+    if verdict.reason == "Unschedulable":
+        return Outcome("unschedulable", UNSCHEDULABLE, verdict.text)
+    return Outcome("timed out", TIMEOUT, f"after {timeout:g} s: {verdict.text}")
 
 
 class _Progress:

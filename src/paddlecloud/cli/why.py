@@ -212,7 +212,8 @@ class _Judge:
         return None
 
     def _detail(self, what: str, detail: str) -> str:
-        return self._say("detail", what=what, detail=detail) if what and detail else what or detail
+        repeats = what == detail  # conditions often carry their reason as message
+        return self._say("detail", what=what, detail=detail) if what and detail and not repeats else what or detail
 
 
 def _containers(status: Object) -> Iterator[tuple[str, Object, Object, int]]:

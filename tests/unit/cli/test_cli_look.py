@@ -74,6 +74,14 @@ def test_wait_for_the_end_of_a_job(stub: Stub, pdc: Pdc, phase: str, timeout: st
     assert pdc("wait", "pdj/wide", "--for=finished", f"--timeout={timeout}").code == code
 
 
+def test_a_job_whose_pods_find_no_node_is_exit_8(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub, "Pending", workers=1, servers=0)
+    stub.objects[("pods", "default", "wide-worker-0")]["status"] = PENDING
+    result = pdc("wait", "pdj/wide", "--for=finished", "--timeout=50ms")
+    assert result.code == 8
+    assert "wide-worker-0: no node can take it: no GPU" in result.err
+
+
 def test_a_job_deleted_while_waited_for_is_cancelled(stub: Stub, pdc: Pdc) -> None:
     job = make_job(stub)
     stub.watch_events = [{"type": "DELETED", "object": job}]

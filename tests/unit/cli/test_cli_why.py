@@ -92,6 +92,7 @@ OTHERS = [
     (job("Completed"), "ok", "succeeded"),
     (job("Failed", message="rank 1 ran out of memory"), "failed", "failed: rank 1 ran out of memory"),
     (job("Running"), "ok", "Running"),
+    (job("Running", reason="Running"), "ok", "Running"),
     (job("Pending", message="queue is full"), "waiting", "Pending: queue is full"),
     (job("Suspended"), "waiting", "suspended: it has no pods until it is resumed"),
     (job("Pending", conditions=UNSCHEDULABLE), "waiting", "no node can take it: 0/3 nodes: 3 too few GPUs"),
