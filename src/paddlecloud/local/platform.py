@@ -24,7 +24,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import Object
 
-from .apiserver import authorization, certs, crds, namespaces, pods, reviews, services
+from .apiserver import authorization, certs, crds, documents, namespaces, pods, rbac_escalation, reviews, services
 from .apiserver.admission import Admission, WriteOptions
 from .apiserver.api import Api, Extensions
 from .apiserver.audit import AuditLog
@@ -34,6 +34,9 @@ from .apiserver.expiry import EventExpiry
 from .apiserver.garbage import GarbageCollector
 from .apiserver.https import HttpsServer
 from .apiserver.inprocess import InProcessTransport
+from .apiserver.metrics import ApiMetrics
+from .apiserver.quota_keeper import QuotaKeeper
+from .apiserver.rbac_aggregation import RoleAggregator
 from .apiserver.registry import Registry
 from .apiserver.tokens import TokenIssuer, ensure_token
 from .apiserver.verbs import Verbs
@@ -70,6 +73,7 @@ class Platform:
         self.verbs = Verbs(self.store, self.admission, self.clock)
         self.authorizer = authorization.Authorizer(self.store)
         self.audit = AuditLog(data / "audit.log", clock=self.clock)
+        self.metrics = ApiMetrics(self.store, self.audit)
         self.api = Api(
             store=self.store,
             registry=self.registry,
@@ -78,6 +82,7 @@ class Platform:
             audit=self.audit,
             clock=self.clock,
             extensions=self.extensions,
+            metrics=self.metrics,
         )
         admin = StaticTokens({ensure_token(data / "pki" / "admin.token"): ADMIN})
         self.authenticator = Authenticator(admin, issuer=self.tokens, lookup=self._uid_of)
@@ -91,13 +96,19 @@ class Platform:
 
     def _plug_in(self) -> None:
         """Behaviour that Kubernetes gives to particular kinds."""
+        quotas = QuotaKeeper(self.store, self.registry, self.verbs)
         self.admission.mutators += [
             namespaces.default,
             functools.partial(crds.accept, self.clock, self.registry),
+            quotas.default,
             functools.partial(pods.default, self.store),
             services.ClusterIPs(self.store).assign,
         ]
-        self.admission.policies += [functools.partial(namespaces.admit, self.store)]
+        self.admission.policies += [
+            functools.partial(namespaces.admit, self.store),
+            functools.partial(rbac_escalation.policy, self.authorizer.index),
+            quotas.admit,
+        ]
         self.extensions.handlers.update(
             {
                 ("", "pods", "binding"): pods.binding(self.verbs, self.clock),
@@ -105,7 +116,10 @@ class Platform:
                 **reviews.handlers(self.verbs, self.authorizer, self.authenticator, self.tokens, self._uid_of),
             }
         )
+        self.extensions.paths.update(documents.paths(self.tokens, self.metrics.registry, url=lambda: self.url))
         self._collectors: list[Collector] = [
+            quotas,
+            RoleAggregator(self.store, self.registry, self.verbs, self.authorizer.index),
             crds.CustomKinds(self.store, self.registry, self.verbs),
             EventExpiry(self.store, self.registry, self.verbs, self.clock),
             GarbageCollector(self.store, self.registry, self.verbs),
@@ -126,6 +140,10 @@ class Platform:
     @property
     def port(self) -> int:
         return self._https.port
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run something for as long as the platform lives."""

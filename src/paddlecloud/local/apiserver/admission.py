@@ -17,6 +17,7 @@ from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.resource import Object
 
 from . import schema as schemas
+from .authentication import SERVER, User
 from .builtin_defaults import default_builtin
 from .builtin_validation import validate_builtin
 from .managed_fields import record_update
@@ -26,17 +27,21 @@ from .validation import generate_name, name_rule_of, validate_metadata, validate
 GENERATION_GROUPS = frozenset(("apps", "batch", "policy", "autoscaling", "networking.k8s.io", "apiextensions.k8s.io"))
 """Built-in groups whose objects count generations; custom kinds always do."""
 
-Policy = Callable[[KindInfo, Object, "Object | None"], None]
-"""A look at a finished object before it is stored: (kind, new, old or None). Refuses by raising ApiError."""
+Mutator = Callable[[KindInfo, Object, "Object | None"], None]
+"""Fills in what a particular kind needs: (kind, new, old or None). May refuse by raising ApiError."""
+
+Policy = Callable[[KindInfo, Object, "Object | None", "WriteOptions"], None]
+"""A look at a finished object before it is stored: (kind, new, old or None, options). Refuses by raising ApiError."""
 
 FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
 
 
 @dataclass(slots=True)
 class WriteOptions:
-    """Options of one write, from the query and the user agent."""
+    """Options of one write, from the query and the user agent, and who asked for it: the server itself by default."""
 
     manager: str
+    user: User = SERVER
     dry_run: bool = False
     field_validation: str = "Warn"
     warnings: list[str] = field(default_factory=list)
@@ -46,7 +51,7 @@ class WriteOptions:
 class Admission:
     clock: Clock
     rng: random.Random
-    mutators: list[Policy] = field(default_factory=list)
+    mutators: list[Mutator] = field(default_factory=list)
     policies: list[Policy] = field(default_factory=list)
 
     def prepare_create(self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions) -> Object:
@@ -78,7 +83,7 @@ class Admission:
         if info.custom or info.resource.group in GENERATION_GROUPS:
             meta["generation"] = 1
         for check in self.policies:
-            check(info, obj, None)
+            check(info, obj, None, options)
         return self._record(info, None, obj, options)
 
     def prepare_update(
@@ -115,7 +120,7 @@ class Admission:
         if "generation" in old_meta and not subresource and _spec_changed(old, new):
             meta["generation"] = old_meta["generation"] + 1
         for check in self.policies:
-            check(info, new, old)
+            check(info, new, old, options)
         return new if applied else self._record(info, old, new, options, subresource=subresource)
 
     def _check_type(self, info: KindInfo, obj: Object) -> None:

@@ -7,6 +7,7 @@ transport come through here, so nobody gets round authorisation or the audit log
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,11 +27,14 @@ from .audit import AuditLog
 from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer, forbidden, impersonate
 from .listing import Filter, Pages
+from .metrics import ApiMetrics
 from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
 from .request import Answer, Request, RequestInfo, parse
 from .verbs import Verbs
+
+log = logging.getLogger(__name__)
 
 KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
 
@@ -60,6 +64,7 @@ class Api:
         audit: AuditLog,
         clock: Clock,
         extensions: Extensions,
+        metrics: ApiMetrics,
     ) -> None:
         self.store = store
         self.registry = registry
@@ -68,6 +73,7 @@ class Api:
         self.extensions = extensions
         self._authorizer = authorizer
         self._audit = audit
+        self._metrics = metrics
         self._pages = Pages()
         self._discovery = discovery.Discovery(registry)
         self._openapi = openapi.OpenApi(registry)
@@ -84,16 +90,33 @@ class Api:
             answer = failure(error)
         except RecursionError:
             answer = failure(errors.BadRequest("the object is nested too deeply"))
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            answer = failure(errors.InternalError("the server failed; its log says why"))
+        self._note(request, info, answer.status, time.perf_counter() - started)
+        return answer
+
+    def refuse(self, request: Request, error: ApiError) -> Answer:
+        """The answer to a request that never came this far, noted like any other: bad credentials, a body too long."""
+        try:
+            info: RequestInfo | None = parse(request.method, request.path, request.query)
+        except ApiError:
+            info = None
+        self._note(request, info, error.code, 0.0)
+        return failure(error)
+
+    def _note(self, request: Request, info: RequestInfo | None, code: int, seconds: float) -> None:
+        kind = self.registry.find(info.group, info.version, info.resource) if info and info.is_resource else None
+        self._metrics.observe(info, kind, code, seconds)
         self._audit.record(
             user=request.user.name,
             verb=info.verb if info else request.method.lower(),
             path=request.path,
             info=info,
-            code=answer.status,
-            seconds=time.perf_counter() - started,
+            code=code,
+            seconds=seconds,
             user_agent=request.header("user-agent"),
         )
-        return answer
 
     def _authorise(self, user: User, info: RequestInfo) -> None:
         if not info.is_resource and open_to_anonymous(info.path):
@@ -293,10 +316,10 @@ class Api:
             return Answer(body=b"ok", content_type="text/plain")
         if info.path == "/version":
             return Answer(body=encode(version()))
-        if info.path in self.extensions.paths:
-            return await self.extensions.paths[info.path](request)
         if info.verb != "get":
             raise errors.MethodNotAllowed(f"{request.method} is not supported on {info.path}")
+        if info.path in self.extensions.paths:
+            return await self.extensions.paths[info.path](request)
         if info.path.startswith("/openapi/v3"):
             return Answer(body=self._openapi.body(info.path))
         found = self._discovery.find(info.path, request.header("accept"))

@@ -45,6 +45,8 @@ class User:
 
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 ADMIN = User("kubernetes-admin", groups=(MASTERS, AUTHENTICATED))
+SERVER = User("system:apiserver", groups=(MASTERS, AUTHENTICATED))
+"""The API server itself, when one of its own controllers writes."""
 
 
 def open_to_anonymous(path: str) -> bool:

@@ -7,7 +7,6 @@ by every request.
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from collections.abc import AsyncIterator
 
@@ -15,12 +14,10 @@ from aiohttp import web
 
 from paddlecloud.kube import errors
 
-from .api import Api, failure
-from .authentication import Authenticator
+from .api import Api
+from .authentication import ANONYMOUS, Authenticator
 from .negotiation import MAX_BODY
 from .request import Answer, Request
-
-log = logging.getLogger(__name__)
 
 
 class HttpsServer:
@@ -50,44 +47,36 @@ class HttpsServer:
             await self._runner.cleanup()
 
     async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        query = incoming.rel_url.query
+        request = Request(
+            method=incoming.method,
+            path=incoming.rel_url.raw_path,
+            query={name: query[name] for name in query},
+            headers=incoming.headers,
+            body=b"",
+            user=ANONYMOUS,
+            query_list={name: query.getall(name) for name in query} if "command" in query else {},
+        )
         try:
-            request = await self._read(incoming)
+            certificate = incoming.transport.get_extra_info("peercert") if incoming.transport else None
+            request.user = self._authenticator.identify(incoming.headers, certificate, incoming.path)
+            if incoming.can_read_body:
+                request.body = await _bounded(incoming)
         except errors.ApiError as error:
-            return _plain(failure(error))
-        try:
-            answer = await self._api.handle(request)
-        except Exception:
-            log.exception("%s %s failed", incoming.method, incoming.path)
-            answer = failure(errors.InternalError("the server failed; its log says why"))
+            return _plain(self._api.refuse(request, error))
+        answer = await self._api.handle(request)
         if answer.upgrade is not None:
             return await answer.upgrade(incoming)  # type: ignore[no-any-return]
         if answer.stream is not None:
             return await _stream(incoming, answer, answer.stream)
         return _plain(answer)
 
-    async def _read(self, incoming: web.BaseRequest) -> Request:
-        headers = {name.lower(): value for name, value in incoming.headers.items()}
-        certificate = incoming.transport.get_extra_info("peercert") if incoming.transport else None
-        user = self._authenticator.identify(incoming.headers, certificate, incoming.path)
-        length = incoming.content_length
-        if length is not None and length > MAX_BODY:
-            raise errors.RequestEntityTooLarge(f"the request body is {length} bytes; the limit is {MAX_BODY}")
-        body = b""
-        if incoming.can_read_body:
-            body = await _bounded(incoming)
-        query = incoming.rel_url.query
-        return Request(
-            method=incoming.method,
-            path=incoming.rel_url.raw_path,
-            query={name: query[name] for name in query},
-            headers=headers,
-            body=body,
-            user=user,
-            query_list={name: query.getall(name) for name in query} if "command" in query else {},
-        )
-
 
 async def _bounded(incoming: web.BaseRequest) -> bytes:
+    """The body, read no further than the limit."""
+    length = incoming.content_length
+    if length is not None and length > MAX_BODY:
+        raise errors.RequestEntityTooLarge(f"the request body is {length} bytes; the limit is {MAX_BODY}")
     chunks, size = [], 0
     async for chunk in incoming.content.iter_any():
         size += len(chunk)

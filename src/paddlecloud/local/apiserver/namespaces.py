@@ -29,7 +29,7 @@ KEPT = ("default", "kube-system", "kube-public")
 """Namespaces that cannot be deleted: too much assumes them."""
 
 
-def admit(store: Store, info: KindInfo, obj: Object, old: Object | None) -> None:
+def admit(store: Store, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
     """A policy: creation needs a living namespace."""
     if old is not None or not info.resource.namespaced:
         return

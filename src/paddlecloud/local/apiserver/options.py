@@ -38,7 +38,7 @@ def write_options(request: Request) -> WriteOptions:
             "PatchOptions", "", [("fieldManager", "FieldValueInvalid",
             "Invalid value: must be printable and no longer than 128 characters")], group="meta.k8s.io",
         )  # fmt: skip
-    return WriteOptions(manager=manager, dry_run=bool(dry_run), field_validation=validation)
+    return WriteOptions(manager, request.user, dry_run=bool(dry_run), field_validation=validation)
 
 
 def patcher(media: str, patch: Any, kind: KindInfo) -> Callable[[Object], Object]:

@@ -70,7 +70,7 @@ class QuotaKeeper:
         if ranges:
             limitrange.apply_defaults([ranges[name] for name in sorted(ranges)], obj)
 
-    def admit(self, info: KindInfo, obj: Object, old: Object | None) -> None:
+    def admit(self, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
         """A policy: refuse what is out of bounds or beyond a quota, reserve the rest."""
         namespace = obj["metadata"].get("namespace") or ""
         collection = f"{info.resource.group}/{info.resource.plural}"

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.authentication import MASTERS, User
 from paddlecloud.local.apiserver.rbac import EVERYTHING, GROUP, Attributes, RbacIndex, Rule, referred_role, uncovered
+from paddlecloud.local.apiserver.registry import KindInfo
 
 _PLURALS = {
     "Role": "roles",
@@ -34,6 +36,12 @@ def check_write(index: RbacIndex, user: User, new: Object, old: Object | None = 
         _check_binding(index, user, new)
     else:
         _check_role(index, user, new)
+
+
+def policy(index: RbacIndex, info: KindInfo, new: Object, old: Object | None, options: WriteOptions) -> None:
+    """`check_write` in the form admission calls it."""
+    if info.resource.group == GROUP:
+        check_write(index, options.user, new, old)
 
 
 def _check_role(index: RbacIndex, user: User, role: Object) -> None:

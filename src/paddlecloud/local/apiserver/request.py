@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from paddlecloud.kube import errors
 
-from .authentication import User
+from .authentication import Headers, User
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _TRUE = frozenset(("1", "true", "True", "TRUE", "t", "T"))
@@ -30,13 +30,14 @@ class Request:
     method: str
     path: str
     query: Mapping[str, str]
-    headers: Mapping[str, str]  # names in lower case
+    headers: Headers
     body: bytes
     user: User
     query_list: Mapping[str, list[str]] = field(default_factory=dict)  # for options that repeat (exec's command)
 
     def header(self, name: str) -> str:
-        return self.headers.get(name, "")
+        """The first header of a name given in lower case, empty if there is none."""
+        return self.headers.get(name) or ""
 
     def flag(self, name: str) -> bool:
         """A boolean query option. Kubernetes reads anything but an explicit no as yes; garbage is refused here."""

@@ -48,6 +48,7 @@ class Store:
         self._queue: list[_Write] = []
         self._ring: deque[Change] = deque(maxlen=RING)
         self._watches: dict[str, set[Watch]] = {}
+        self.dropped_watchers = 0
         self._listeners: list[Callable[[Change], None]] = []
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._flushing: asyncio.Task[None] | None = None
@@ -156,7 +157,7 @@ class Store:
             for listener in self._listeners:
                 listener(change)
             for watch in self._watches.get(record.address.collection, ()):
-                watch.offer(change)
+                self.dropped_watchers += watch.offer(change)
             if not done.done():  # the caller may have gone away; the write stands all the same
                 done.set_result(record)
 
@@ -205,6 +206,10 @@ class Store:
         watch = Watch(collection, namespace, backlog)
         self._watches.setdefault(collection, set()).add(watch)
         return watch
+
+    @property
+    def watchers(self) -> int:
+        return sum(len(watches) for watches in self._watches.values())
 
     def unwatch(self, watch: Watch) -> None:
         watches = self._watches.get(watch.collection, set())

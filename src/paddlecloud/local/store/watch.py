@@ -40,15 +40,16 @@ class Watch:
         self._waiter: asyncio.Future[None] | None = None
         self.closed = False
 
-    def offer(self, change: Change) -> None:
-        """Called by the store for each commit of the collection; never blocks."""
+    def offer(self, change: Change) -> bool:
+        """Called by the store for each commit of the collection; never blocks. Tells whether it cut the reader off."""
         if self.closed or (self.namespace is not None and change.record.address.namespace != self.namespace):
-            return
+            return False
         if len(self._queue) >= self.LIMIT:
             self.close()
-            return
+            return True
         self._queue.append(change)
         self._wake()
+        return False
 
     def close(self) -> None:
         """End the stream after what is already queued; `next_batch` then returns an empty list."""
