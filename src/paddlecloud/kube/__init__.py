@@ -1,0 +1,13 @@
+"""Everything needed to talk to a Kubernetes API and to build controllers on it, from the bottom up:
+
+transport · http · stdlib      how bytes get there; config, credentials: where and as whom
+client · discovery             verbs on plain dicts; what a server serves
+cache · informer               the newest state of a collection, and what changed
+queue · controller             changes become runs of a reconcile function
+plan · expectations · events   what a run asks for, carried out once
+lease · fence                  one leader, and nobody else writes
+manager · health · metrics · logs    a process made of these
+quantity · selectors · jsonpath · resource · errors · clock    words they share
+
+Importing the package itself imports none of them.
+"""

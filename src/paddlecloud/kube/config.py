@@ -58,13 +58,15 @@ class Config:
             return None
         import ssl
 
-        try:
-            context = ssl.create_default_context(cadata=self.ca.decode() if self.ca else None)
-        except (ssl.SSLError, ValueError) as error:
-            raise ConfigError(f"the certificate authority of {self.server} is not valid PEM: {error}") from error
         if self.insecure:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
+        else:
+            try:
+                context = ssl.create_default_context(cadata=self.ca.decode() if self.ca else None)
+            except (ssl.SSLError, ValueError) as error:
+                raise ConfigError(f"the certificate authority of {self.server} is not valid PEM: {error}") from error
         if credential.certificate and credential.key:
             _load_certificate(context, credential.certificate, credential.key)
         return context

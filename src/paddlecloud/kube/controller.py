@@ -158,12 +158,11 @@ class Controller:
             self.terminal[key] = str(error)
             log.error("%s %s: gave up until it changes: %s", self.name, key, error)
             return "terminal"
-        except Conflict as error:  # somebody else was faster: ordinary, and the cache will catch up
-            queue.add_rate_limited(key)
-            log.debug("%s %s: %s", self.name, key, error)
-            return "conflict"
         except Exception as error:
             queue.add_rate_limited(key, at_least=_retry_after(error))
+            if _is_conflict(error):
+                log.debug("%s %s: %s", self.name, key, error)
+                return "conflict"
             expected = isinstance(error, (ApiError, PlanFailed))  # the message says it all
             log.warning("%s %s failed %d times: %s", self.name, key, queue.failures(key), error, exc_info=not expected)
             return "error"
@@ -184,6 +183,11 @@ def _is_kind(owner: Object, wanted: str | Resource) -> bool:
         return bool(owner["kind"] == wanted)
     group = owner["apiVersion"].rpartition("/")[0]
     return bool(owner["kind"] == wanted.kind and group == wanted.group)
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Somebody else was faster: ordinary, and the cache will catch up."""
+    return isinstance(error, Conflict) or (isinstance(error, PlanFailed) and error.only_conflicts)
 
 
 def _retry_after(error: Exception) -> float:

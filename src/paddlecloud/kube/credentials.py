@@ -183,5 +183,7 @@ def _timestamp(text: str | None) -> float | None:
     if not text:
         return None
     import datetime
+    import re
 
+    text = re.sub(r"\.[0-9]+", "", text)  # nanoseconds, which Python 3.10 cannot read and nobody needs
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

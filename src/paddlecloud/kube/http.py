@@ -7,7 +7,6 @@ One transport belongs to one event loop.
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 
@@ -17,6 +16,7 @@ from yarl import URL
 
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential
+from paddlecloud.kube.sockets import keep_alive
 from paddlecloud.kube.transport import JSON, USER_AGENT, Response, refusal
 
 STREAM_GRACE = 30.0  # how much later than promised a server may end a watch before we call the connection dead
@@ -65,7 +65,9 @@ class HttpTransport:
             try:
                 if answer.status >= 400:
                     raise refusal(Response(answer.status, await answer.read(), _flat(answer)))
-                _keep_alive(answer)
+                connection = answer.connection
+                if connection is not None and connection.transport is not None:
+                    keep_alive(connection.transport.get_extra_info("socket"))
                 async for chunk in answer.content.iter_any():
                     yield chunk
             finally:
@@ -147,14 +149,3 @@ def _flat(answer: aiohttp.ClientResponse) -> dict[str, str]:
         key = name.lower()
         flat[key] = f"{flat[key]}, {value}" if key in flat else value
     return flat
-
-
-def _keep_alive(answer: aiohttp.ClientResponse) -> None:
-    """A watch can be silent for long; let the kernel notice a peer that vanished without closing."""
-    connection = answer.connection
-    sock = connection.transport.get_extra_info("socket") if connection and connection.transport else None
-    if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-            if hasattr(socket, option):
-                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

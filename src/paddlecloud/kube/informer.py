@@ -27,6 +27,7 @@ Transform = Callable[[Object], Object]
 
 PAGE = 500
 BURST = 100  # events taken in one go before other tasks get their turn
+ABSENT = 5.0  # how long an optional kind may be served before we notice; asking costs next to nothing
 SHORT_WATCH = 1.0  # a watch that ends sooner counts as a failure, or a broken server would be hammered
 
 
@@ -116,10 +117,13 @@ class Informer:
                     backoff.reset()
                     continue  # the server ended it as agreed
                 reason = "the watch ended at once"
-            except (Expired, Gone) as error:
+            except (Expired, Gone, NotFound) as error:
                 self._version = None
                 if resuming:
                     continue  # what we missed should not wait; only a list that is stale at once is worth a pause
+                if self._optional and isinstance(error, NotFound):
+                    await self._clock.sleep(ABSENT)
+                    continue
                 reason = error.message
             except ApiError as error:
                 reason = error.message
@@ -128,7 +132,7 @@ class Informer:
                 self._version = None
                 reason = str(error)
             wait = backoff.next()
-            log.info("informer of %s tries again in %.1f s: %s", self.resource.plural, wait, reason)
+            log.warning("informer of %s tries again in %.1f s: %s", self.resource.plural, wait, reason)
             await self._clock.sleep(wait)
 
     async def _list(self) -> None:

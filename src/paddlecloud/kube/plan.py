@@ -93,6 +93,7 @@ class PlanFailed(Exception):
         self.errors = list(errors)
         self.outcome = outcome
         self.retry_after = max((e.retry_after or 0 for _, e in errors), default=0) or None
+        self.only_conflicts = all(isinstance(error, Conflict) for _, error in errors)
         shown = "; ".join(f"{what}: {error.message}" for what, error in self.errors[:3])
         more = f" (and {len(self.errors) - 3} more)" if len(self.errors) > 3 else ""
         skipped = f"; {outcome.skipped} more were not tried" if outcome.skipped else ""

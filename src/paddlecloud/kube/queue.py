@@ -72,11 +72,7 @@ class WorkQueue(Generic[K]):
         if key in self._dirty:
             self._ready.append(key)
             self._wake()
-        if not self._processing and not self._ready:
-            for future in self._drained:
-                if not future.done():
-                    future.set_result(None)
-            self._drained.clear()
+        self._tell_drained()
 
     def __len__(self) -> int:
         """Keys waiting to be handed out."""
@@ -95,6 +91,7 @@ class WorkQueue(Generic[K]):
         for waiter in self._getters:
             if not waiter.done():
                 waiter.set_result(None)
+        self._tell_drained()
 
     async def drain(self) -> None:
         """Shut down and wait until everything handed out is done and nothing waits."""
@@ -103,6 +100,14 @@ class WorkQueue(Generic[K]):
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._drained.append(future)
             await future
+
+    def _tell_drained(self) -> None:
+        if self._processing or self._ready:
+            return
+        for future in self._drained:
+            if not future.done():
+                future.set_result(None)
+        self._drained.clear()
 
     def _wake(self) -> None:
         while self._getters:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential
 from paddlecloud.kube.errors import ConfigError
+from paddlecloud.kube.sockets import keep_alive
 from paddlecloud.kube.transport import JSON, USER_AGENT, Response, refusal
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ class StdlibTransport:
             )
         connection.connect()
         sock: socket.socket = connection.sock
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        keep_alive(sock)
         if context is not None:
             try:
                 connection.sock = context.wrap_socket(sock, server_hostname=self._config.server_name or self._host)

@@ -14,6 +14,7 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.controller import Controller, TerminalError
 from paddlecloud.kube.errors import TooManyRequests, conflict
 from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.plan import Outcome, PlanFailed
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Key
 
 JOBS = "/apis/batch.paddlepaddle.org/v1/namespaces/ns/paddlejobs"
@@ -213,8 +214,11 @@ async def test_a_terminal_error_is_recorded_and_not_repeated_until_something_cha
     assert story.results == ["terminal", "done"]
 
 
-async def test_a_conflict_is_an_ordinary_end() -> None:
-    ends: list[Exception | None] = [conflict("pods", "p"), None]
+@pytest.mark.parametrize(
+    "error", [conflict("pods", "p"), PlanFailed([("patch Pod p", conflict("pods", "p"))], Outcome())]
+)
+async def test_a_conflict_is_an_ordinary_end(error: Exception) -> None:
+    ends: list[Exception | None] = [error, None]
 
     async def reconcile(key: Key) -> float | None:
         end = ends.pop(0)

@@ -204,8 +204,13 @@ async def test_an_optional_kind_that_is_not_served_counts_as_empty_until_it_is()
         assert informer.synced
         server.refuse = lambda method, path: None
         server.put(NS, "a")
-        await clock.advance(61)
+        await clock.advance(6)
         assert set(listener.believed) == {"a"}
+        server.refuse = lambda method, path: not_found("pods", "")  # its CRD was deleted
+        server.compact()
+        server.break_watches()
+        await clock.advance(6)
+        assert listener.believed == {}
 
 
 async def test_a_long_burst_lets_other_tasks_run() -> None:

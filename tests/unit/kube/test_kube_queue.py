@@ -81,6 +81,16 @@ async def test_discarding_shut_down_hands_out_nothing_more() -> None:
         await queue.get()
 
 
+async def test_discarding_ends_a_drain_that_waits_for_keys_nobody_takes() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    drained = asyncio.ensure_future(queue.drain())
+    await asyncio.sleep(0)
+    assert not drained.done()
+    queue.shut_down(discard=True)
+    await asyncio.wait_for(drained, 1)
+
+
 async def test_drain_waits_for_what_is_processed_and_what_waits() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
