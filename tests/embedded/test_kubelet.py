@@ -239,7 +239,7 @@ async def test_a_killed_shim_is_noticed_and_its_container_restarted(machine: Tes
     shim = wire.lock_holder(str(machine.pod_dir(pod)))
     assert shim is not None
     os.kill(shim, signal.SIGKILL)
-    pod = await machine.until("pod", lambda pod: state_of(pod)["restartCount"] == 1 and is_ready(pod))
+    pod = await machine.until("pod", lambda pod: state_of(pod).get("restartCount") == 1 and is_ready(pod))
     last = state_of(pod)["lastState"]["terminated"]
     assert (last["exitCode"], last["reason"]) == (137, "ContainerStatusUnknown")
 

@@ -54,7 +54,7 @@ async def test_a_container_that_is_no_longer_alive_is_restarted(machine: TestMac
     await machine.run("sleep 600", policy="Always", container={"livenessProbe": probe}, terminationGracePeriodSeconds=1)
     await machine.until("pod", is_ready)
     await machine.exec("pod", "touch", "/tmp/sick")
-    pod = await machine.until("pod", lambda pod: state_of(pod)["restartCount"] == 1)
+    pod = await machine.until("pod", lambda pod: state_of(pod).get("restartCount") == 1)
     assert state_of(pod)["lastState"]["terminated"]["exitCode"] == 143
 
 

@@ -14,6 +14,7 @@ import fcntl
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -112,15 +113,32 @@ def _copy_files(plan: ImagePlan, layer: Path) -> None:
 
 async def _install(plan: ImagePlan, layer: Path, progress: Progress) -> None:
     venv = layer / "venv"
-    uv = shutil.which("uv")
     python = str(venv / "bin" / "python")
-    if uv:
+    if uv := shutil.which("uv"):
         await run([uv, "venv", "--python", plan.python, str(venv)], progress)
         command = [uv, "pip", "install", "--compile-bytecode", "--python", python]
     else:
-        await run([plan.python, "-m", "venv", str(venv)], progress)
-        command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+        # A pip from outside installs into the new environment: giving it its own takes seconds and megabytes.
+        outside = await _find_pip(plan.python)
+        own = ["--without-pip"] if outside else []
+        await run([plan.python, "-m", "venv", *own, str(venv)], progress)
+        pip = [outside, "-m", "pip", "--python", python] if outside else [python, "-m", "pip"]
+        command = [*pip, "install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]
     await run([*command, *plan.pip_options, *plan.pip], progress)
+
+
+async def _find_pip(interpreter: str) -> str | None:
+    """An interpreter whose pip can install for another one (22.3 and later)."""
+    for candidate in (interpreter, sys.executable):
+        lines: list[str] = []
+        try:
+            await run([candidate, "-m", "pip", "--version"], lines.append)
+        except BuildError:
+            continue
+        version = next((words[1] for line in lines if (words := line.split())[:1] == ["pip"]), "0")
+        if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) >= (22, 3):
+            return candidate
+    return None
 
 
 async def run(command: list[str], progress: Progress) -> None:

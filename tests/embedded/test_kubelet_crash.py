@@ -1,0 +1,203 @@
+"""`kill -9` of the control plane, of shims, of everything: no pod is lost, none runs twice, none is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import unit.kubelet.control_plane
+from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.kubelet import processes, wire
+from paddlecloud.local.kubelet.launcher import Launcher
+from unit.kubelet.machine import DEADLINE, is_ready, running_machine, shell_pod, state_of
+
+
+class Doomed:
+    """A control plane that will be killed."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def create(self, *pods: Object) -> None:
+        assert self.process.stdin is not None
+        for pod in pods:
+            self.process.stdin.write(json.dumps(pod).encode() + b"\n")
+        await self.process.stdin.drain()
+
+    async def kill(self) -> None:
+        self.process.kill()
+        await self.process.wait()
+
+
+@contextlib.asynccontextmanager
+async def control_plane(data: Path) -> AsyncIterator[Doomed]:
+    program = unit.kubelet.control_plane.__file__
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, program, str(data), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        assert await asyncio.wait_for(process.stdout.readline(), DEADLINE) == b"ready\n"
+        yield Doomed(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        # Closed here, not by the garbage collector after the loop.
+        process._transport.close()  # type: ignore[attr-defined]
+
+
+async def eventually(condition: Any) -> Any:
+    """For what only the file system shows."""
+
+    async def wait() -> Any:
+        while not (found := condition()):
+            await asyncio.sleep(0.01)
+        return found
+
+    return await asyncio.wait_for(wait(), DEADLINE)
+
+
+def counting_pod(name: str, folder: Path, *, then: str, policy: str = "Always") -> Object:
+    """Every start of its program leaves a line, so one too many is seen."""
+    return shell_pod(
+        f"echo start >> /out/{name}; {then}",
+        name=name,
+        policy=policy,
+        container={"volumeMounts": [{"name": "out", "mountPath": "/out"}]},
+        volumes=[{"name": "out", "hostPath": {"path": str(folder)}}],
+    )
+
+
+def count(folder: Path, name: str) -> int:
+    file = folder / name
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+async def test_pods_outlive_a_killed_control_plane_and_are_found_again(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    async with control_plane(data) as doomed:
+        wait = "while [ ! -e /out/go ]; do sleep 0.02; done; exit 5"
+        await doomed.create(
+            *(counting_pod(f"p{n}", out, then=wait, policy="Never") for n in range(3)),
+            counting_pod("long", out, then="sleep 600"),
+        )
+        await eventually(lambda: all(count(out, name) for name in ("p0", "p1", "p2", "long")))
+        await doomed.kill()
+    (out / "go").touch()  # they end while nobody looks
+    async with running_machine(data) as machine:
+        for number in range(3):
+            pod = await machine.phase(f"p{number}", "Failed")
+            assert state_of(pod)["state"]["terminated"]["exitCode"] == 5
+        long = await machine.until("long", is_ready)
+        assert state_of(long)["restartCount"] == 0
+    assert [count(out, name) for name in ("p0", "p1", "p2", "long")] == [1, 1, 1, 1]
+
+
+async def test_killed_at_any_moment_of_a_start_no_pod_is_lost_or_run_twice(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    rng = random.Random(7)
+    names = []
+    for round_ in range(3):
+        async with control_plane(data) as doomed:
+            fresh = [f"r{round_}-{number}" for number in range(4)]
+            names += fresh
+            await doomed.create(*(counting_pod(name, out, then="sleep 600") for name in fresh))
+            await asyncio.sleep(rng.uniform(0.0, 0.15))  # the moment of the kill, not a wait for anything
+            await doomed.kill()
+    async with running_machine(data) as machine:
+        acknowledged = [pod["metadata"]["name"] for pod in (await machine.client.list(PODS, "default")).items]
+        for name in acknowledged:
+            pod = await machine.until(name, is_ready)
+            assert count(out, name) == state_of(pod)["restartCount"] + 1
+        assert set(acknowledged) <= set(names)
+
+
+async def test_after_a_power_cut_pods_start_again_by_their_policy(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    async with control_plane(data) as doomed:
+        await doomed.create(
+            counting_pod("again", out, then="sleep 600"),
+            counting_pod("once", out, then="sleep 600", policy="Never"),
+        )
+        await eventually(lambda: count(out, "again") and count(out, "once"))
+        shims = [wire.lock_holder(str(folder)) for folder in (data / "pods").iterdir()]
+        await doomed.kill()
+        for shim in shims:
+            os.kill(shim or 0, signal.SIGKILL)
+    async with running_machine(data) as machine:
+        await machine.until("again", lambda pod: state_of(pod).get("restartCount") == 1 and is_ready(pod))
+        once = await machine.phase("once", "Failed")
+        assert state_of(once)["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
+    assert (count(out, "again"), count(out, "once")) == (2, 1)
+
+
+async def test_a_pod_deleted_by_force_while_nobody_looked_is_cleared_away(tmp_path: Path) -> None:
+    async with running_machine(tmp_path) as machine:
+        pod = await machine.run("echo up; sleep 600")
+        await machine.printed("pod", "up")
+        shim = wire.lock_holder(str(machine.pod_dir(pod)))
+        assert shim is not None
+        await machine.kubelet.stop()
+        await machine.client.delete(PODS, "pod", namespace="default", grace_period=0)
+        await machine.start_kubelet()
+        await eventually(lambda: not machine.pod_dir(pod).exists())
+        assert not Path(f"/proc/{shim}").exists() or processes.is_zombie(shim)
+
+
+async def test_deletion_asked_for_while_nobody_looked_is_carried_out(tmp_path: Path) -> None:
+    async with running_machine(tmp_path) as machine:
+        await machine.run("trap 'exit 0' TERM; echo up; while :; do sleep 0.02; done")
+        await machine.printed("pod", "up")
+        await machine.kubelet.stop()
+        await machine.client.delete(PODS, "pod", namespace="default")
+        await machine.start_kubelet()
+        await machine.gone("pod")
+
+
+async def test_a_machine_switched_off_leaves_no_process_and_comes_back(tmp_path: Path) -> None:
+    async with running_machine(tmp_path) as machine:
+        pod = await machine.run("echo up; sleep 600", policy="Always")
+        await machine.printed("pod", "up")
+        await machine.kubelet.stop(pods=True)
+        assert wire.lock_holder(str(machine.pod_dir(pod))) is None
+        assert list(processes.strays(pod["metadata"]["uid"])) == []
+        await machine.start_kubelet()
+        again = await machine.until("pod", lambda pod: state_of(pod).get("restartCount") == 1 and is_ready(pod))
+        assert again["status"]["podIP"] == pod.get("status", {}).get("podIP", again["status"]["podIP"])
+
+
+@pytest.mark.parametrize("victim", ["zygote", "container", "shim"])
+async def test_a_killed_part_is_noticed_within_a_second(tmp_path: Path, victim: str) -> None:
+    async with running_machine(tmp_path) as machine:
+        pod = await machine.run("echo up; sleep 600", policy="Always")
+        await machine.printed("pod", "up")
+        launcher = machine.kubelet.machine.launcher
+        assert isinstance(launcher, Launcher)
+        state = wire.read_json(str(machine.pod_dir(pod) / wire.STATUS)) or {}
+        pids = {
+            "zygote": launcher.pid,
+            "container": state["containers"]["main"]["pid"],
+            "shim": state["shim"]["pid"],
+        }
+        os.kill(pids[victim] or 0, signal.SIGKILL)
+        if victim == "zygote":
+            await machine.run("true", name="other")
+            await machine.phase("other", "Succeeded")
+            assert state_of(await machine.client.get(PODS, "pod", "default"))["restartCount"] == 0
+            return
+        loop = asyncio.get_running_loop()
+        killed = loop.time()
+        pod = await machine.until("pod", lambda pod: state_of(pod).get("restartCount") == 1 and is_ready(pod))
+        assert state_of(pod)["lastState"]["terminated"]["exitCode"] == 137
+        assert loop.time() - killed < 5

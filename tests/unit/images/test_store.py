@@ -1,0 +1,258 @@
+"""Recipes to environments: built once, shared, replaced when they change, and nothing left of a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from paddlecloud.local.images import builder, host
+from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
+from paddlecloud.local.images.recipe import parse_recipe, read_recipe
+from paddlecloud.local.images.store import ImageStore
+
+
+def write_recipe(folder: Path, name: str, **fields: Any) -> Path:
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    fields.setdefault("names", [f"example.com/{name}:v1"])
+    path = place / "image.yaml"
+    path.write_text(yaml.safe_dump(fields))
+    return path
+
+
+def write_wheel(folder: Path, name: str = "tiny", body: str = "VALUE = 41\n") -> Path:
+    """A wheel that needs no index to be installed."""
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{name}.py", body)
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+    return path
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> Path:
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path, recipes: Path) -> ImageStore:
+    return ImageStore(cache=tmp_path / "cache", folders=[recipes])
+
+
+async def test_an_image_with_files_and_settings_is_built_and_described(store: ImageStore, recipes: Path) -> None:
+    path = write_recipe(
+        recipes,
+        "app",
+        files={"/srv/app/run.py": "run.py", "/srv/conf": "conf"},
+        env={"LANG": "C"},
+        entrypoint=["python", "/srv/app/run.py"],
+        cmd=["--fast"],
+        workdir="/srv",
+        user="1000:1000",
+    )
+    (path.parent / "run.py").write_text("print('hi')\n")
+    (path.parent / "conf").mkdir()
+    (path.parent / "conf" / "a.ini").write_text("x=1\n")
+    assert store.resolve("example.com/app:v1") is None
+    environment = await store.prepare("example.com/app:v1")
+    assert store.resolve("example.com/app:v1") == environment
+    assert environment.root is not None
+    assert (environment.root / "srv/app/run.py").read_text() == "print('hi')\n"
+    assert (environment.root / "srv/conf/a.ini").exists()
+    assert (environment.entrypoint, environment.cmd) == (("python", "/srv/app/run.py"), ("--fast",))
+    assert (environment.workdir, environment.user, environment.env["LANG"]) == ("/srv", "1000:1000", "C")
+
+
+async def test_packages_are_installed_into_an_environment_of_their_own(store: ImageStore, recipes: Path) -> None:
+    path = write_recipe(recipes, "packaged", pip=["./tiny-1.0-py3-none-any.whl"], **{"pip-options": ["--no-index"]})
+    write_wheel(path.parent)
+    lines: list[str] = []
+    environment = await store.build("example.com/packaged:v1", progress=lines.append)
+    python = Path(environment.path[0]) / "python"
+    code = "import tiny, sys; print(tiny.VALUE, 'aiohttp' in sys.modules)"
+    out = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    assert out.stdout == "41 False\n"
+    assert subprocess.run([python, "-c", "import msgspec"], capture_output=True, cwd="/").returncode != 0
+    assert any("ready in" in line for line in lines)
+
+
+async def test_a_changed_file_makes_a_new_image_and_leaves_its_packages(store: ImageStore, recipes: Path) -> None:
+    path = write_recipe(recipes, "app", files={"/run.py": "run.py"})
+    script = path.parent / "run.py"
+    script.write_text("1\n")
+    first = await store.build("example.com/app:v1")
+    script.write_text("2\n")
+    os.utime(script, ns=(1, script.stat().st_mtime_ns + 1_000_000))
+    second = await store.build("example.com/app:v1")
+    assert first.image_id != second.image_id
+    assert second.root is not None
+    assert (second.root / "run.py").read_text() == "2\n"
+
+
+async def test_builds_of_one_image_at_a_time_happen_once(
+    store: ImageStore, recipes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_recipe(recipes, "slow", pip=["anything"])
+    running, most, total = 0, 0, 0
+    release = asyncio.Event()
+
+    async def install(plan: Any, layer: Path, progress: Any) -> None:
+        nonlocal running, most, total
+        running, total = running + 1, total + 1
+        most = max(most, running)
+        await release.wait()
+        (layer / "venv" / "bin").mkdir(parents=True)
+        running -= 1
+
+    monkeypatch.setattr(builder, "_install", install)
+    other = ImageStore(cache=tmp_path / "cache", folders=[recipes])  # as another process would
+    waiting: list[str] = []
+    tasks = [
+        asyncio.create_task(store.build("example.com/slow:v1")),
+        asyncio.create_task(other.build("example.com/slow:v1", progress=waiting.append)),
+    ]
+    while not any("waiting for it" in line for line in waiting) and not any(task.done() for task in tasks):
+        await asyncio.sleep(0.01)
+    release.set()
+    first, second = await asyncio.gather(*tasks)
+    assert (most, total) == (1, 1)
+    assert first == second
+
+
+async def test_a_failed_build_leaves_nothing_and_says_what_failed(store: ImageStore, recipes: Path) -> None:
+    path = write_recipe(recipes, "broken", pip=["./broken-1.0-py3-none-any.whl"], **{"pip-options": ["--no-index"]})
+    (path.parent / "broken-1.0-py3-none-any.whl").write_bytes(b"no wheel")
+    with pytest.raises(ImageUnavailable) as caught:
+        await store.prepare("example.com/broken:v1")
+    assert caught.value.reason == "ErrImagePull"
+    assert "pdc image build example.com/broken:v1" in str(caught.value)
+    assert not list((store.cache / "packages").iterdir())
+    assert store.resolve("example.com/broken:v1") is None
+
+
+async def test_a_cancelled_build_ends_its_programs_and_leaves_nothing(store: ImageStore, recipes: Path) -> None:
+    write_recipe(recipes, "endless", pip=["x"])
+    started = asyncio.Event()
+    pids: list[int] = []
+
+    async def install(plan: Any, layer: Path, progress: Any) -> None:
+        def note(line: str) -> None:
+            if line.isdigit():
+                pids.append(int(line))
+                started.set()
+
+        await builder.run(["sh", "-c", "echo $$; sleep 600"], note)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder, "_install", install)
+        task = asyncio.create_task(store.build("example.com/endless:v1"))
+        await asyncio.wait_for(started.wait(), 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert not Path(f"/proc/{pids[0]}").exists()
+    assert not list((store.cache / "packages").iterdir())
+
+
+async def test_a_base_gives_its_files_and_settings(store: ImageStore, recipes: Path) -> None:
+    base = write_recipe(recipes, "base", files={"/base.txt": "b"}, env={"A": "1", "B": "1"}, cmd=["run"], python="3.11")
+    (base.parent / "b").write_text("base")
+    write_recipe(recipes, "child", base="example.com/base:v1", env={"B": "2"})
+    environment = await store.build("example.com/child:v1")
+    assert (environment.env["A"], environment.env["B"], environment.cmd) == ("1", "2", ("run",))
+    assert environment.root is not None
+    assert (environment.root / "base.txt").read_text() == "base"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"names": []}, "names must list"),
+        ({"nmaes": ["x"]}, "unknown field 'nmaes'"),
+        ({"names": ["x"], "pip": "numpy"}, "pip must be a list"),
+        ({"names": ["x"], "python": 3.1}, "put it in quotes"),
+        ({"names": ["x"], "files": {"relative": "f"}}, "must be an absolute path"),
+        ({"names": ["x"], "files": {"/a": "../../etc/passwd"}}, "lies outside"),
+        ({"names": ["x"], "files": {"/a": "missing"}}, "does not exist"),
+        ([], "is a mapping"),
+    ],
+)
+def test_a_wrong_recipe_says_where_and_what(tmp_path: Path, fields: Any, message: str) -> None:
+    with pytest.raises(RecipeError, match=message) as caught:
+        parse_recipe(fields, tmp_path / "image.yaml")
+    assert str(tmp_path / "image.yaml") in str(caught.value)
+
+
+def test_a_broken_recipe_hides_no_other(store: ImageStore, recipes: Path) -> None:
+    write_recipe(recipes, "good")
+    (recipes / "bad").mkdir()
+    (recipes / "bad" / "image.yaml").write_text("names: [")
+    assert store.find("example.com/good:v1") is not None
+    assert len(store.recipe_errors()) == 1
+
+
+@pytest.mark.parametrize("image", ["busybox", "docker.io/library/alpine:3.20", "debian:12", "python", "nginx:alpine"])
+def test_host_images_need_no_build(store: ImageStore, image: str) -> None:
+    assert store.resolve(image) is not None
+
+
+def test_a_python_image_is_the_interpreter_its_tag_names(store: ImageStore) -> None:
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    environment = store.resolve(f"python:{own}-slim")
+    assert environment is not None
+    program = Path(environment.path[0]) / "python"
+    code = f"import sys; print(sys.version_info[:2] == {sys.version_info[:2]}, sys.prefix == sys.base_prefix)"
+    out = subprocess.run([program, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "True True\n"
+
+
+async def test_a_python_the_machine_lacks_is_named(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "find_python", lambda version: None)
+    with pytest.raises(ImageUnavailable, match=r"no python2\.4"):
+        await store.prepare("python:2.4")
+
+
+async def test_pull_policy_never_builds_nothing(store: ImageStore, recipes: Path) -> None:
+    write_recipe(recipes, "app", env={"A": "1"}, files={"/f": "image.yaml"})
+    with pytest.raises(ImageUnavailable) as caught:
+        await store.prepare("example.com/app:v1", policy="Never")
+    assert caught.value.reason == "ErrImageNeverPull"
+
+
+async def test_removing_and_collecting_spare_what_others_use(store: ImageStore, recipes: Path) -> None:
+    for name in ("one", "two"):
+        path = write_recipe(recipes, name, files={"/f": "f"}, env={"N": name})
+        (path.parent / "f").write_text("same content")
+    one = await store.build("example.com/one:v1")
+    two = await store.build("example.com/two:v1")
+    assert one.root == two.root
+    assert one.root is not None
+    assert not store.remove("example.com/one:v1")
+    assert one.root.exists()
+    (recipes / "one" / "image.yaml").unlink()
+    (recipes / "two" / "image.yaml").unlink()
+    store.reload()
+    assert store.collect_garbage(max_age=3600) == []
+    assert store.collect_garbage(max_age=-1, in_use=[str(one.root)]) == []
+    assert store.collect_garbage(max_age=-1) == [one.root.parent]
+    assert not one.root.exists()
+
+
+def test_the_recipes_shipped_with_the_platform_are_valid(tmp_path: Path) -> None:
+    store = ImageStore(cache=tmp_path)
+    assert store.recipe_errors() == []
+    for recipe in store.recipes():
+        read_recipe(recipe.path)
