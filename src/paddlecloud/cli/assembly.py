@@ -9,20 +9,19 @@ import re
 import socket
 
 from paddlecloud.controllers.paddlejob.controller import PaddleJobController
-from paddlecloud.kube.manager import Manager
 from paddlecloud.local.images.store import ImageStore
 from paddlecloud.local.kubelet.kubelet import Kubelet
 from paddlecloud.local.kubelet.node import NodeConfig
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.scheduler.scheduler import Scheduler
-from paddlecloud.local.workloads.endpoints import endpoint_controller
+from paddlecloud.local.workloads.workloads import Workloads
 
 
 class Machine:
     def __init__(self, platform: Platform, *, nodes: int = 1) -> None:
         clock = platform.clock
         self._platform = platform
-        self._workloads = Manager(platform.client(user_agent="workloads"), clock=clock)
+        self._workloads = Workloads(platform)
         self._scheduler = Scheduler(platform.client(user_agent="scheduler"), clock=clock)
         self._jobs = PaddleJobController(platform.client(user_agent="paddlejob-controller"), clock=clock)
         self._kubelet = Kubelet(
@@ -34,7 +33,6 @@ class Machine:
         )
 
     async def start(self) -> None:
-        endpoint_controller(self._workloads)
         for part in (self._workloads, self._scheduler, self._jobs):
             self._platform.spawn(part.run())
         await self._kubelet.start()

@@ -1,0 +1,133 @@
+"""ReplicaSets: so many pods of one template, no more and no fewer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from paddlecloud.kube.clock import Clock, parse_rfc3339
+from paddlecloud.kube.manager import Manager
+from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
+from paddlecloud.kube.resource import PODS, Object, key_of
+from paddlecloud.local.workloads.conditions import conditions_of, with_condition, without_condition
+from paddlecloud.local.workloads.loop import ORPHANS, OWNER, Loop
+from paddlecloud.local.workloads.ownership import claim
+from paddlecloud.local.workloads.pods import (
+    fresh_names,
+    is_active,
+    is_available,
+    is_ready,
+    next_available,
+    phase_of,
+    pod_from,
+)
+from paddlecloud.local.workloads.resources import REPLICASETS
+
+BURST = 500
+"""Pods created or removed in one pass; the rest follows in the next."""
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """`refusal` is why the last pass could not create what it wanted."""
+
+    pods: tuple[Object, ...] = ()
+    orphans: tuple[Object, ...] = ()
+    refusal: str = ""
+
+
+def decide(replica_set: Object, observed: Observed, now: float) -> Plan:
+    if replica_set["metadata"].get("deletionTimestamp"):
+        return Plan()  # the garbage collector takes the pods
+    spec = replica_set["spec"]
+    wanted = int(spec.get("replicas", 1))
+    min_ready = int(spec.get("minReadySeconds") or 0)
+    pods, patches = claim(replica_set, PODS, observed.pods, observed.orphans)
+    active = [pod for pod in pods if is_active(pod)]
+    plan = Plan(patch=patches, after=next_available(active, min_ready, now))
+    if len(active) < wanted:
+        _grow(plan, replica_set, wanted - len(active), taken=[pod["metadata"]["name"] for pod in observed.pods])
+    elif len(active) > wanted:
+        _shrink(plan, active, len(active) - wanted)
+    plan.status = _status(replica_set, active, observed.refusal, now)
+    return plan
+
+
+def _grow(plan: Plan, replica_set: Object, count: int, *, taken: list[str]) -> None:
+    names = list(islice(fresh_names(replica_set, taken), min(count, BURST)))
+    template = replica_set["spec"].get("template") or {}
+    plan.create += [pod_from(template, name=name, owner=replica_set) for name in names]
+    plan.events.append(PlannedEvent("SuccessfulCreate", told("Created", names)))
+
+
+def _shrink(plan: Plan, active: list[Object], count: int) -> None:
+    chosen = sorted(active, key=_worth)[: min(count, BURST)]
+    for pod in chosen:
+        meta = pod["metadata"]
+        plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
+    plan.events.append(PlannedEvent("SuccessfulDelete", told("Deleted", [pod["metadata"]["name"] for pod in chosen])))
+
+
+def told(verb: str, names: list[str]) -> str:
+    """`Created pod: a` as Kubernetes says it; of a whole batch the first few by name."""
+    if len(names) == 1:
+        return f"{verb} pod: {names[0]}"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{verb} {len(names)} pods: {', '.join(names[:3])}{more}"
+
+
+def _worth(pod: Object) -> tuple[object, ...]:
+    """The least is given up first: without a node, not running, not ready, cheap, young, often restarted."""
+    meta, status = pod["metadata"], pod.get("status") or {}
+    try:
+        cost = int((meta.get("annotations") or {}).get(DELETION_COST) or 0)
+    except ValueError:
+        cost = 0  # Kubernetes refuses such a value at the door; here it counts as not given
+    born = meta.get("creationTimestamp")
+    restarts = sum(int(c.get("restartCount") or 0) for c in status.get("containerStatuses") or ())
+    return (
+        bool(pod["spec"].get("nodeName")),
+        ("Pending", "Unknown", "Running").index(phase_of(pod)),
+        is_ready(pod),
+        cost,
+        -parse_rfc3339(born) if born else 0.0,
+        -restarts,
+        meta["name"],
+    )
+
+
+def _status(replica_set: Object, active: list[Object], refusal: str, now: float) -> Object:
+    spec = replica_set["spec"]
+    min_ready = int(spec.get("minReadySeconds") or 0)
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    conditions = without_condition(conditions_of(replica_set), "ReplicaFailure")
+    if refusal:
+        conditions = with_condition(
+            conditions_of(replica_set), "ReplicaFailure", "True", reason="FailedCreate", message=refusal, now=now
+        )
+    counts = {
+        "fullyLabeledReplicas": sum(labels.items() <= (pod["metadata"].get("labels") or {}).items() for pod in active),
+        "readyReplicas": sum(is_ready(pod) for pod in active),
+        "availableReplicas": sum(is_available(pod, min_ready, now) for pod in active),
+    }
+    return {
+        "replicas": len(active),
+        **{name: count for name, count in counts.items() if count},
+        "observedGeneration": replica_set["metadata"].get("generation", 0),
+        **({"conditions": conditions} if conditions else {}),
+    }
+
+
+def replica_set_controller(manager: Manager, clock: Clock) -> None:
+    def observe(replica_set: Object) -> Observed:
+        meta = replica_set["metadata"]
+        return Observed(
+            pods=tuple(pods.cache.by_index(OWNER, meta["uid"])),
+            orphans=tuple(pods.cache.by_index(ORPHANS, meta["namespace"])),
+            refusal=loop.refusals.get(key_of(replica_set), ""),
+        )
+
+    loop = Loop(manager, REPLICASETS, name="replicaset-controller", observe=observe, decide=decide, clock=clock)
+    pods = loop.owns(PODS)

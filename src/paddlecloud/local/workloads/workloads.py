@@ -1,0 +1,21 @@
+"""All workload controllers of a platform, put together on one manager and one set of caches."""
+
+from __future__ import annotations
+
+from paddlecloud.kube.manager import Manager
+from paddlecloud.local.platform import Platform
+from paddlecloud.local.workloads.endpoints import endpoint_controller
+from paddlecloud.local.workloads.replicaset import replica_set_controller
+
+
+class Workloads:
+    """`run` works until cancelled."""
+
+    def __init__(self, platform: Platform) -> None:
+        clock = platform.clock
+        self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
+        endpoint_controller(self.manager)
+        replica_set_controller(self.manager, clock)
+
+    async def run(self) -> None:
+        await self.manager.run()
