@@ -150,6 +150,13 @@ def test_a_schema_that_is_not_structural_is_refused_in_the_words_of_kubernetes(
     assert [(cause[0], cause[2]) for cause in validate_crd(crd(schema))] == [(field, message)]
 
 
+def test_a_schema_without_end_is_refused() -> None:
+    deep: Json = {"type": "string"}
+    for _ in range(300):
+        deep = {"type": "object", "additionalProperties": deep}
+    assert [cause[2] for cause in validate_crd(crd(obj(a=deep)))] == ["Forbidden: the schema nests too deeply"]
+
+
 ACCEPTED_SCHEMAS: list[Json] = [
     obj(),
     obj(spec={KEEP: True}),

@@ -74,6 +74,15 @@ def test_the_roots_type_and_metadata_stay_even_if_the_schema_is_silent_about_the
     assert set(value) == {"apiVersion", "kind", "metadata"}
 
 
+def test_a_huge_key_is_not_repeated_for_every_field_below_it() -> None:
+    value = {"k" * 100_000: {f"x{i}": 1 for i in range(1000)}}
+    paths = sch.unknown_fields({"spec": value}, root(mapping(obj())), {})
+    assert len(paths) == 1000
+    assert sum(map(len, paths)) < 1_000_000
+    causes = sch.validate({"spec": value}, root(mapping(mapping(STR))), {})
+    assert sum(len(message) for _, _, message in causes) < 1_000_000
+
+
 TCP = obj(p={"type": "string", "default": "TCP"})
 DEFAULTED: list[tuple[str, dict[str, Any], Json, Json]] = [
     ("a missing field", obj(a=INT1), {}, {"a": 1}),

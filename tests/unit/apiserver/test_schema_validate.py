@@ -202,6 +202,8 @@ def test_causes_are_bounded_and_so_is_what_each_shows() -> None:
     causes = validate({"spec": ["x" * 10_000] * 10_000}, spec(schema), {})
     assert len(causes) <= MAX_CAUSES + 2
     assert all(len(message) < 1000 for _, _, message in causes)
+    many = {f"k{i}": 1 for i in range(10_000)}
+    assert len(validate({"spec": many}, spec({"type": "object", "additionalProperties": STR}), {})) <= MAX_CAUSES + 2
 
 
 def test_a_recursive_type_is_followed_as_far_as_the_object_goes_and_no_further_than_the_limit() -> None:

@@ -1,9 +1,9 @@
-"""Reading a built-in object as Kubernetes' own types would: what is absent, what is malformed, how a value is written.
+"""Reading a built-in object as Kubernetes' own types would: what is absent or malformed, how a value is written.
 
 A real API server decodes built-in kinds into Go structs before it validates. That has effects clients rely on: null and
 (where it means nothing) the empty string are the same as absent, quantities and times come back in canonical form, and
 a value of the wrong type is a malformed request (400), not an invalid object (422). `decode` has the same effects on
-the plain dict, in place. Fields the types do not know are left alone.
+the plain dict, in place, and fills in static defaults on the same walk. Fields the types do not know are left alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class _Malformed(Exception):
 
 
 def decode(obj: dict[str, Any], info: KindInfo) -> None:
-    """Bring `obj` into the form its types give it, or raise `BadRequest` naming the field that cannot be read."""
+    """Bring `obj` into the form its types give it, static defaults included.
+
+    Raises `BadRequest` naming the field when a value cannot be read as its type.
+    """
     try:
         _decode_fields(obj, Node(info.schema or {}, info.definitions), 0)
     except _Malformed as error:
@@ -81,6 +84,21 @@ def _decode_fields(value: dict[str, Any], node: Node, depth: int) -> None:
             absent.append(key)
     for key in absent:
         del value[key]
+    for key, _ in node.defaults:
+        if key not in value:
+            value[key] = _default_of(children[key])
+
+
+def _default_of(node: Node) -> Any:
+    """A fresh default, with the defaults inside it."""
+    given = node.default_value
+    if type(given) is not dict:
+        return list(given) if type(given) is list else given
+    filled = dict(given)
+    for key, _ in node.defaults:
+        if key not in filled:
+            filled[key] = _default_of(node.children[key])
+    return filled
 
 
 class _Codec:

@@ -1,7 +1,8 @@
 """Defaults of built-in kinds that a schema cannot state, because they depend on other fields.
 
-Static defaults (`restartPolicy: Always`) stand beside their fields in `builtin_types`; here are the rest, one small
-function per type, found by the kind of the object. Everything is idempotent: a stored object does not change again.
+Static defaults (`restartPolicy: Always`) stand beside their fields in `builtin_types` and are filled in by decoding;
+here are the rest, one small function per type, found by the kind of the object. Everything is idempotent: a stored
+object does not change again.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ from typing import Any
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.builtin_decode import decode
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.apiserver.schema import apply_defaults
 
 RBAC = "rbac.authorization.k8s.io"
 
 
 def default_builtin(obj: Object, info: KindInfo) -> None:
-    """Complete a built-in object in place: canonical values, static defaults, then those that depend on others.
+    """Complete a built-in object in place: canonical values and static defaults, then those that depend on others.
 
     Raises `BadRequest` when a value has a type its field cannot hold.
     """
@@ -28,8 +28,6 @@ def default_builtin(obj: Object, info: KindInfo) -> None:
     complete = _COMPUTED.get(info.kind)
     if complete is not None:
         complete(obj)
-    if info.schema is not None:  # after the computed ones, to fill what those added
-        apply_defaults(obj, info.schema, info.definitions)
 
 
 def complete_job(obj: Object) -> None:
@@ -65,7 +63,7 @@ def _template(obj: Object) -> None:
         container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
         for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
             if probe in container:
-                _unset_zeros(container[probe])
+                _replace_zeros(container[probe])
     for volume in spec.get("volumes") or ():
         if set(volume) <= {"name"}:
             volume["emptyDir"] = {}
@@ -85,10 +83,13 @@ def pull_policy(image: str) -> str:
     return "Always" if tag in ("", "latest") else "IfNotPresent"
 
 
-def _unset_zeros(probe: Object) -> None:
-    for field in ("timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"):
-        if probe.get(field) == 0:
-            del probe[field]
+_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+
+
+def _replace_zeros(probe: Object) -> None:
+    """The numbers of a probe have no way to say zero: it means the default."""
+    for field, usual in _PROBE.items():
+        probe[field] = probe.get(field) or usual
 
 
 def _pod(obj: Object) -> None:
@@ -135,17 +136,17 @@ def _of_template(obj: Object) -> None:
 
 def _deployment(obj: Object) -> None:
     _of_template(obj)
-    strategy = obj.setdefault("spec", {}).setdefault("strategy", {})
-    if strategy.get("type", "RollingUpdate") == "RollingUpdate":
-        strategy.setdefault("rollingUpdate", {})
+    strategy = obj.setdefault("spec", {}).setdefault("strategy", {"type": "RollingUpdate"})
+    if strategy["type"] == "RollingUpdate":
+        strategy.setdefault("rollingUpdate", {"maxSurge": "25%", "maxUnavailable": "25%"})
 
 
 def _stateful_set(obj: Object) -> None:
     _of_template(obj)
     spec = obj.setdefault("spec", {})
-    strategy = spec.setdefault("updateStrategy", {})
-    if "type" not in strategy:
-        strategy.setdefault("rollingUpdate", {})
+    strategy = spec.setdefault("updateStrategy", {"type": "RollingUpdate"})
+    if strategy["type"] == "RollingUpdate":
+        strategy.setdefault("rollingUpdate", {"partition": 0})
     for claim in spec.get("volumeClaimTemplates") or ():
         claim.setdefault("kind", "PersistentVolumeClaim")
         claim.setdefault("apiVersion", "v1")
@@ -189,7 +190,7 @@ def _service(obj: Object) -> None:
     if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
     if spec.get("sessionAffinity") == "ClientIP":
-        spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
+        spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {"timeoutSeconds": 10800})
     else:
         spec.pop("sessionAffinityConfig", None)
     obj.setdefault("status", {}).setdefault("loadBalancer", {})

@@ -19,6 +19,7 @@ from paddlecloud.local.apiserver.schema_node import MAX_DEPTH, REF
 from paddlecloud.local.apiserver.schema_pattern import PatternError, compile_pattern
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_DEEPEST = MAX_DEPTH // 2  # a field of an object takes two levels of its schema
 _SCALARS = ("boolean", "integer", "number", "string")
 _COMBINATIONS = ("allOf", "anyOf", "oneOf")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -53,7 +54,7 @@ def structural_causes(path: str, schema: Schema) -> list[Cause]:
     found = _malformed(path, schema)
     if found:
         return found
-    found = _schema(path, schema, "root", 0)
+    found = _schema(path, schema, "root")
     if not found:
         found = _defaults(path, schema)
     return found
@@ -76,23 +77,23 @@ def _parts(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
             yield f"{path}.{key}", schema[key]
 
 
-def _malformed(path: str, schema: Schema) -> list[Cause]:
+def _malformed(path: str, schema: Schema, depth: int = 0) -> list[Cause]:
     """`additionalProperties` may be a boolean or a schema, which no type can say: its schema is checked here."""
+    if depth > _DEEPEST:
+        return [forbidden(path, "the schema nests too deeply")]
     found: list[Cause] = []
     for place, sub in _parts(path, schema):
         if place.endswith(".additionalProperties"):
             found += validate(sub, _JSON_SCHEMA, DEFINITIONS, path=place)
         if not found:
-            found += _malformed(place, sub)
+            found += _malformed(place, sub, depth + 1)
     return found
 
 
 # --- structure ------------------------------------------------------------------------------------------------------
 
 
-def _schema(path: str, schema: Schema, level: str, depth: int) -> list[Cause]:
-    if depth > MAX_DEPTH // 2:
-        return [forbidden(path, "the schema nests too deeply")]
+def _schema(path: str, schema: Schema, level: str) -> list[Cause]:
     found = _own(path, schema, level) + _list_rules(path, schema) + _map_rules(path, schema)
     found += _values(path, schema)
     for key in _COMBINATIONS:
@@ -102,7 +103,7 @@ def _schema(path: str, schema: Schema, level: str, depth: int) -> list[Cause]:
     if schema.get("not") is not None:
         found += _nested(f"{path}.not", schema["not"], schema, path)
     for place, sub in _parts(path, schema):
-        found += _schema(place, sub, "item" if place.endswith(".items") else "field", depth + 1)
+        found += _schema(place, sub, "item" if place.endswith(".items") else "field")
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from paddlecloud.local.apiserver.causes import Cause
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema_node import (
+    LONGEST_PART,
     MAX_DEPTH,
     META_FIELDS,
     Node,
@@ -95,6 +96,7 @@ def _unknown(value: Any, node: Node, drop: bool, depth: int, *, root: bool = Fal
 
 
 def _under(place: str, paths: list[str]) -> list[str]:
+    place = place[:LONGEST_PART]  # a key is a user's: a huge one must not be repeated for each field below it
     return [place + path if path.startswith("[") else f"{place}.{path}" for path in paths]
 
 

@@ -28,6 +28,9 @@ LENIENT = "x-paddlecloud-lenient"
 MAX_DEPTH = 128
 """Objects nesting deeper are refused: far beyond any real one, far below the interpreter's recursion limit."""
 
+LONGEST_PART = 256
+"""Characters of one key that a path shows."""
+
 
 def too_deep() -> BadRequest:
     return BadRequest(f"the object nests deeper than {MAX_DEPTH} levels; flatten it")

@@ -20,13 +20,14 @@ from paddlecloud.local.apiserver.causes import (
     not_supported,
     quote,
     required,
+    show,
     too_long,
     too_many,
     type_invalid,
 )
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema_formats import format_check
-from paddlecloud.local.apiserver.schema_node import MAX_DEPTH, Node, too_deep
+from paddlecloud.local.apiserver.schema_node import LONGEST_PART, MAX_DEPTH, Node, too_deep
 from paddlecloud.local.apiserver.schema_pattern import PatternError, TooCostly, compile_pattern
 
 MAX_CAUSES = 100
@@ -73,6 +74,8 @@ def check(value: Any, node: Node, path: _Path, out: list[Cause], depth: int = 0)
                 rules = sub.checks
                 if rules is None or type(part) is not rules.plain:
                     check(part, sub, (path, key), out, depth + 1)
+                    if len(out) > MAX_CAUSES:
+                        return
         if node.required:
             out += [required(text(path, key)) for key in node.required if key not in value]
     elif kind is list:
@@ -237,7 +240,7 @@ def _format(name: str, _: Schema) -> _Check | None:
     @_only(str)
     def rule(value: Any, path: _Path, out: list[Cause]) -> None:
         if not fits(value):
-            out.append(_invalid(path, value, f"must be of type {name}: {quote(value)}"))
+            out.append(_invalid(path, value, f"must be of type {name}: {show(value)}"))
 
     return rule
 
@@ -414,7 +417,7 @@ def text(path: _Path, *more: str | int) -> str:
         parts.append(part)
     out = ""
     for part in reversed(parts):
-        out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else part
+        out += f"[{part}]" if isinstance(part, int) else f".{part[:LONGEST_PART]}" if out else part
     return out
 
 
