@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import operator
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -169,13 +170,14 @@ class Api:
             meta["remainingItemCount"] = remaining
         accept = negotiation.accepted(request.header("accept"))
         if accept.as_kind == "Table":
-            return Answer(body=encode(self._table([r.object for r in records], kind, request, list_metadata=meta)))
+            objects = [kind.shown(record.object) for record in records]
+            return Answer(body=encode(self._table(objects, kind, request, list_metadata=meta)))
         if accept.as_kind:
             header = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
             items = [partial_metadata(record.object) for record in records]
             return Answer(body=encode({**header, "items": items}))
         head = encode({"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta})
-        body = b'%s,"items":[%s]}' % (head[:-1], b",".join(record.value for record in records))
+        body = b'%s,"items":[%s]}' % (head[:-1], b",".join(map(_value_of(kind), records)))
         return Answer(body=body)
 
     async def _watch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
@@ -287,14 +289,16 @@ class Api:
         """How one client wants to see one object. Of a watched table only the first event has the headers."""
         accept = negotiation.accepted(request.header("accept"))
         if not accept.as_kind:
-            return lambda record: record.value
+            return _value_of(kind)
         if accept.as_kind != "Table":
             return lambda record: encode(partial_metadata(record.object))
         headers = itertools.chain((True,), itertools.repeat(False))
 
         def as_table(record: Record) -> bytes:
             meta = {"resourceVersion": str(record.rev)}
-            return encode(self._table([record.object], kind, request, list_metadata=meta, headers=next(headers)))
+            return encode(
+                self._table([kind.shown(record.object)], kind, request, list_metadata=meta, headers=next(headers))
+            )
 
         return as_table
 
@@ -326,6 +330,16 @@ class Api:
         if found is None:
             raise errors.NotFound("the server could not find the requested resource")
         return Answer(body=found.body, content_type=found.content_type, headers={"ETag": found.etag})
+
+
+def _value_of(kind: KindInfo) -> Callable[[Record], bytes]:
+    """The object itself: the very bytes of the store unless the kind is shown in another form."""
+    if kind.conversion is None:
+        return _stored_value
+    return lambda record: encode(kind.shown(record.object))
+
+
+_stored_value: Callable[[Record], bytes] = operator.attrgetter("value")
 
 
 def failure(error: ApiError) -> Answer:

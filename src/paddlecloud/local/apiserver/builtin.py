@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paddlecloud.kube.resource import Resource
+from paddlecloud.local.apiserver import conversion
 from paddlecloud.local.apiserver.builtin_defaults import default_builtin
 from paddlecloud.local.apiserver.builtin_types import DEFINITIONS, type_name
 from paddlecloud.local.apiserver.registry import ALL_VERBS, KindInfo, ScalePaths, Schema
@@ -103,6 +104,8 @@ _CREATE_ONLY = frozenset(
 )
 """Answered when created, never stored: there is nothing to get, list or watch."""
 
+_CONVERSIONS = {("events.k8s.io", "events"): conversion.EVENTS}
+
 _SCALE = ScalePaths("spec.replicas", "status.replicas", "spec.selector")
 """Unlike in a custom kind the selector here is a LabelSelector, not its text."""
 
@@ -153,6 +156,7 @@ def _kind(group: str, version: str, row: list[str]) -> KindInfo:
         schema=type_schema(group, version, kind),
         definitions=DEFINITIONS,
         scale=_SCALE if "scale" in subresources else None,
+        conversion=_CONVERSIONS.get((group, plural)),
     )
 
 

@@ -234,7 +234,35 @@ def validate_event(new: Object, old: Object | None) -> list[Cause]:
         return [invalid(f"{place}.namespace", about, "does not match event.namespace")]
     if not about and namespace != "default" and new.get(place):  # cluster-wide objects have their events in default
         return [invalid(f"{place}.namespace", "", "does not match event.namespace")]
-    return []
+    return _new_event(new) if old is None and new.get("apiVersion") == "events.k8s.io/v1" else []
+
+
+_EVENT_TEXTS = ("reportingController", "reportingInstance", "action", "reason")
+_LEGACY_EVENT_FIELDS = ("deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount")
+
+
+def _new_event(event: Object) -> list[Cause]:
+    """Only events of the new group must be complete; the old one took anything, and still does."""
+    found = [] if event.get("eventTime") else [required("eventTime")]
+    for field in _EVENT_TEXTS:
+        if not event.get(field):
+            found.append(required(field))
+        elif len(event[field]) > 128:
+            found.append(invalid(field, "", "can have at most 128 characters"))
+    if event.get("reportingController"):
+        controller = event["reportingController"]
+        found += problems("reportingController", controller, qualified_name_problems(controller))
+    if event.get("type") not in ("Normal", "Warning"):
+        found.append(invalid("type", event.get("type", ""), "has invalid value"))
+    if len(event.get("note") or "") > 1024:
+        found.append(invalid("note", "", "can have at most 1024 characters"))
+    found += [forbidden(field, "needs to be unset") for field in _LEGACY_EVENT_FIELDS if event.get(field)]
+    series = event.get("series")
+    if series is not None and (series.get("count") or 0) < 2:
+        found.append(invalid("series.count", series.get("count", 0), "should be at least 2"))
+    if series is not None and not series.get("lastObservedTime"):
+        found.append(required("series.lastObservedTime"))
+    return found
 
 
 def validate_quota(new: Object, old: Object | None) -> list[Cause]:

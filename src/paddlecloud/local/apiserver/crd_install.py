@@ -1,7 +1,7 @@
 """What a CustomResourceDefinition means to the server: is it acceptable, which kinds does it add, what is its status.
 
 Pure functions of the definition. Schemas are judged in `crd_schema`; serving the kinds is the registry's business, and
-conversion between versions is not done: all versions of a kind store and show the same fields.
+conversion between versions changes the version alone: all versions of a kind store and show the same fields.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from paddlecloud.kube.selectors import subdomain_problems
 from paddlecloud.local.apiserver.builtin_types import DEFINITIONS
 from paddlecloud.local.apiserver.builtin_validation_rules import immutable, problems
 from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid, not_supported, required
+from paddlecloud.local.apiserver.conversion import Conversion, between_versions
 from paddlecloud.local.apiserver.crd_schema import structural_causes, unevaluated
 from paddlecloud.local.apiserver.registry import Column, KindInfo, ScalePaths, Schema
 from paddlecloud.local.apiserver.schema_node import OBJECT_META, REF
@@ -123,6 +124,17 @@ def _kind(spec: Object, version: Object) -> KindInfo:
         columns=tuple(_column(given) for given in version.get("additionalPrinterColumns") or ()) or (_AGE,),
         scale=_scale(subresources.get("scale")),
         custom=True,
+        conversion=_conversion(spec, version["name"]),
+    )
+
+
+def _conversion(spec: Object, shown: str) -> Conversion | None:
+    """Objects are stored in one version; with a single version there is nothing to translate."""
+    if len(spec["versions"]) == 1:
+        return None
+    stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    return between_versions(
+        f"{spec['group']}/{spec['names']['plural']}", group=spec["group"], stored=stored, shown=shown
     )
 
 

@@ -45,8 +45,9 @@ class Filter:
     def __init__(self, info: KindInfo, labels: str, fields: str) -> None:
         self._labels = LabelSelector.parse(labels) if labels else None
         self._fields = FieldSelector.parse(fields) if fields else None
+        self._paths = info.conversion.fields if info.conversion else {}
         if self._fields is not None:
-            own = SELECTABLE.get((info.resource.group, info.resource.plural), ())
+            own = self._paths or SELECTABLE.get((info.resource.group, info.resource.plural), ())
             self._fields.check(("metadata.name", "metadata.namespace", *own))
         self.trivial = self._labels is None and self._fields is None
         self._needs_object = self._fields is not None and any(
@@ -68,7 +69,7 @@ class Filter:
                 return record.address.name
             if path == "metadata.namespace":
                 return record.address.namespace
-            return field_text(obj, path)
+            return field_text(obj, self._paths.get(path, path))
 
         return get
 
@@ -128,7 +129,7 @@ def list_records(
     if token:
         records, revision = pages.take(token)
     else:
-        records, revision = store.list(f"{info.resource.group}/{info.resource.plural}", namespace), store.revision
+        records, revision = store.list(info.collection, namespace), store.revision
         if not chosen.trivial:
             records = [record for record in records if chosen.matches(record)]
     if not limit or len(records) <= limit:

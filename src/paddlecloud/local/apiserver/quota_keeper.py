@@ -73,7 +73,7 @@ class QuotaKeeper:
     def admit(self, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
         """A policy: refuse what is out of bounds or beyond a quota, reserve the rest."""
         namespace = obj["metadata"].get("namespace") or ""
-        collection = f"{info.resource.group}/{info.resource.plural}"
+        collection = info.collection
         ranges = self._ranges.get(namespace)
         if ranges and old is None:
             if collection == quota.PODS:

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paddlecloud.kube.resource import Resource
+from paddlecloud.kube.resource import Object, Resource
+
+from .conversion import Conversion
 
 Schema = Mapping[str, Any]
 """An OpenAPI v3 structural schema. `{"$ref": "#/components/schemas/NAME"}` points into `KindInfo.definitions`."""
@@ -54,6 +56,23 @@ class KindInfo:
     scale: ScalePaths | None = None
     custom: bool = False
     """Defined by a CRD: pruned and defaulted by its schema, and patched without strategic merge."""
+    conversion: Conversion | None = None
+    """Set where objects are stored in another form than the one shown here."""
+
+    @property
+    def collection(self) -> str:
+        """Where the store keeps the objects."""
+        if self.conversion is not None:
+            return self.conversion.collection
+        return f"{self.resource.group}/{self.resource.plural}"
+
+    def shown(self, stored: Object) -> Object:
+        """A stored object in the form of this kind."""
+        return stored if self.conversion is None else self.conversion.outward(stored)
+
+    def stored(self, shown: Object) -> Object:
+        """An object of this kind in the form it is stored in; both share their metadata."""
+        return shown if self.conversion is None else self.conversion.inward(shown)
 
     @property
     def kind(self) -> str:

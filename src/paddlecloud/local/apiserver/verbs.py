@@ -106,7 +106,7 @@ class Verbs:
             if self._store.latest(address) is not None:
                 raise errors.already_exists(info.resource.plural, address.name, group=info.resource.group)
             return ready
-        await self._store.put(address, ready, expect=0)
+        await self._store.put(address, info.stored(ready), expect=0)
         return ready
 
     async def update(
@@ -121,8 +121,8 @@ class Verbs:
         applied: bool = False,
     ) -> Object:
         record = self._latest(info, namespace, name)
-        old = record.object
-        wanted = mutate(record.object)
+        old = info.shown(record.object)
+        wanted = mutate(info.shown(record.object))
         meta = wanted.get("metadata")
         if isinstance(meta, dict):
             self._check_versions(info, name, meta, old["metadata"])
@@ -171,7 +171,7 @@ class Verbs:
             ready = self._admission.prepare_create(info, created, namespace, options)
             ready["metadata"]["managedFields"] = managed
             if not options.dry_run:
-                await self._store.put(address_of(info, namespace, name), ready, expect=0)
+                await self._store.put(address_of(info, namespace, name), info.stored(ready), expect=0)
             return ready, True
         obj = await self.update(info, namespace, name, merged, options=options, subresource=subresource, applied=True)
         return obj, False
@@ -197,8 +197,8 @@ class Verbs:
         if dry_run or new == old:
             return _value(new)
         if meta.get("deletionTimestamp") and not meta.get("finalizers") and self._removable(info, new):
-            return _then(self._store.delete(record.address, new, expect=record.rev), new)
-        return _then(self._store.put(record.address, new, expect=record.rev), new)
+            return _then(self._store.delete(record.address, info.stored(new), expect=record.rev), new)
+        return _then(self._store.put(record.address, info.stored(new), expect=record.rev), new)
 
     def _removable(self, info: KindInfo, obj: Object) -> bool:
         if info.resource.plural == "namespaces" and info.resource.group == "":
@@ -243,18 +243,15 @@ class Verbs:
         if info.resource.plural == "namespaces" and info.resource.group == "":
             obj.setdefault("status", {})["phase"] = "Terminating"
         gone = not finalizers and self._removable(info, obj)
-        if options.dry_run:
-            return obj, gone
-        if gone:
+        if gone and not options.dry_run:
             await self._store.delete(record.address, obj, expect=record.rev)
-        elif changed:
+        elif changed and not options.dry_run:
             await self._store.put(record.address, obj, expect=record.rev)
-        return obj, gone
+        return info.shown(obj), gone
 
 
 def address_of(info: KindInfo, namespace: str, name: str) -> Address:
-    resource = info.resource
-    return Address(f"{resource.group}/{resource.plural}", namespace if resource.namespaced else "", name)
+    return Address(info.collection, namespace if info.resource.namespaced else "", name)
 
 
 def _grace(info: KindInfo, obj: Object, asked: int | None) -> int:

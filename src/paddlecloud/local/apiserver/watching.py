@@ -47,7 +47,7 @@ async def stream(
     clock: Clock,
 ) -> AsyncIterator[bytes]:
     """Frames of the watch. `since` None starts with the present state as ADDED events."""
-    collection = f"{info.resource.group}/{info.resource.plural}"
+    collection = info.collection
     start = store.revision if since is None else since
     present = store.list(collection, namespace) if since is None else []
     watch = store.watch(collection, namespace, since=start)
