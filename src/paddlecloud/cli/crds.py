@@ -16,11 +16,12 @@ def add_commands(parsers: Parsers) -> None:
 
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    from paddlecloud.api import KINDS
     from paddlecloud.api.crd import generate
 
-    definitions = generate()
+    definitions = generate(KINDS)  # ours alone: a cluster has Volcano's and Kubeflow's from their owners
     if fmt.name in ("", "yaml"):
-        from paddlecloud.cli.yamlio import dump_all
+        from paddlecloud.kube.yamlio import dump_all
 
         session.print(dump_all(definitions))
     else:

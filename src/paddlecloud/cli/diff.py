@@ -52,7 +52,7 @@ def compare(applied: Applied) -> list[str]:
     """The lines of the diff; none when apply would change nothing."""
     import difflib
 
-    from paddlecloud.cli.yamlio import dump
+    from paddlecloud.kube.yamlio import dump
 
     before, after = _masked(applied.before, applied.after)
     if before == after:

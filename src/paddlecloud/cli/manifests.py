@@ -10,8 +10,8 @@ import sys
 from typing import NamedTuple
 
 from paddlecloud.cli.failures import InputError, UsageError
-from paddlecloud.cli.yamlio import YamlError, load_all
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.yamlio import YamlError, load_all
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MAX_BYTES = 32 << 20

@@ -80,7 +80,7 @@ def print_value(session: Session, value: Any, fmt: Format) -> None:
     if fmt.name == "json":
         session.print(to_json(value))
     elif fmt.name == "yaml":
-        from paddlecloud.cli.yamlio import dump
+        from paddlecloud.kube.yamlio import dump
 
         session.print(dump(value))
     else:

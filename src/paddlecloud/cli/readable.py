@@ -136,7 +136,7 @@ def _indented(text: str) -> Iterator[str]:
 
 def _yaml(value: Object) -> list[str]:
     """Under the names the API has for its fields, so that they can be copied into a file or a JSONPath."""
-    from paddlecloud.cli.yamlio import dump
+    from paddlecloud.kube.yamlio import dump
 
     return dump(value).splitlines()
 

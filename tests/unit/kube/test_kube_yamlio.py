@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.cli.yamlio import YamlError, dump, dump_all, load_all, resolve
+from paddlecloud.kube.yamlio import YamlError, dump, dump_all, load_all, resolve
 
 
 def values(text: str) -> list[object]:
