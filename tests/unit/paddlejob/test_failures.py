@@ -230,3 +230,29 @@ def test_an_image_that_cannot_be_named_fails_the_job() -> None:
     world.pods["job-worker-0"]["status"]["containerStatuses"] = [{"name": "paddle", "state": waiting}]
     world.settle()
     assert (world.phase, world.status["reason"]) == ("Failed", "Image")
+
+
+def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:
+    world = World(paddlejob(ps=1, worker=1, withGloo=1)).start()
+    world.fail("job-worker-0", code=1, message="ImportError: cannot import name 'CommContext' from 'libpaddle'")
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "NoParameterServer")
+    assert "use 2.6.2" in world.status["message"]
+
+
+def restarted(world: World, name: str, times: int) -> None:
+    container = world.pods[name]["status"]["containerStatuses"][0]
+    container["restartCount"] = times
+    container["lastState"] = {"terminated": {"exitCode": 1, "reason": "Error", "message": "ValueError: no"}}
+
+
+def test_restart_scope_pod_leaves_restarting_to_the_kubelet_within_the_budget() -> None:
+    world = World(paddlejob(worker=2, restartScope="Pod", backoffLimit=2)).start()
+    assert {pod["spec"]["restartPolicy"] for pod in world.pods.values()} == {"OnFailure"}
+    restarted(world, "job-worker-0", 2)
+    world.settle()
+    assert (world.phase, world.status["restarts"], world.status["generation"]) == ("Running", 2, 0)
+    restarted(world, "job-worker-1", 1)
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "BackoffLimitExceeded")
+    assert "ValueError: no" in world.status["message"]

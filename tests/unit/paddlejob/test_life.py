@@ -60,4 +60,4 @@ def test_all_pods_are_created_in_one_pass() -> None:
     world = World(paddlejob(worker=128))
     world.step()
     assert len(world.pods) == 128
-    assert [event for event in world.events if "Created" in event] == ["Normal Created: created 128 pods (128 worker)"]
+    assert [event for event in world.events if "Created" in event] == ["Normal Created: created pods: 128 worker"]

@@ -495,6 +495,7 @@ def test_a_job_being_deleted_creates_nothing() -> None:
     world.job["metadata"]["deletionTimestamp"] = rfc3339(world.now)
     world.settle()
     assert world.objects == {}
+    assert world.phase == "Terminating"
 
 
 def test_a_refusal_is_said_on_the_job() -> None:
@@ -510,3 +511,20 @@ def test_a_mistake_made_later_does_not_end_a_running_job() -> None:
     world.settle()
     assert (world.phase, len(world.pods)) == ("Running", 2)
     assert conditions(world)["Valid"] == "False"
+
+
+def test_leftovers_and_strangers_are_told_apart() -> None:
+    world = World(paddlejob(worker=1))
+    world.leftovers = 2
+    world.settle()
+    assert (world.pods, "2 objects of an earlier job" in world.status["message"]) == ({}, True)
+    world.leftovers, world.blockers = 0, ("ConfigMap job",)
+    world.now += 100
+    world.settle()
+    assert world.pods == {}
+    assert "ConfigMap job exists and is not ours" in world.status["message"]
+
+
+def test_an_elastic_job_of_one_worker_is_still_collective() -> None:
+    block = {"replicas": 1, "requests": 1, "limits": 3, "template": template()}
+    assert World(paddlejob(worker=block, elastic=1)).start().status["mode"] == "Collective"

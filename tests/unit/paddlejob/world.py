@@ -58,6 +58,8 @@ class World:
         self.claim: Object | None = None
         self.cache_nodes: dict[int, tuple[str, str]] = {}
         self.ports_in_use: frozenset[int] = frozenset()
+        self.leftovers = 0
+        self.blockers: tuple[str, ...] = ()
         self.trouble = ""
         self._uids = 0
         self._drifts, self._written = 0, 0.0
@@ -90,6 +92,8 @@ class World:
             pod_group=group,
             claim=self.claim,
             cache_nodes=self.cache_nodes,
+            leftovers=self.leftovers,
+            blockers=self.blockers,
             ports_in_use=self.ports_in_use,
             trouble=self.trouble,
         )

@@ -7,11 +7,12 @@ costs nothing but a repeated sentence.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import phase_of
-from paddlecloud.controllers.paddlejob import names
+from paddlecloud.controllers.paddlejob import data, names
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.decide import decide
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
@@ -26,6 +27,7 @@ from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import Plan, PlanFailed, carry_out
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
+    NODES,
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
     PODGROUPS,
@@ -37,6 +39,10 @@ from paddlecloud.kube.resource import (
     controller_of,
     key_of,
 )
+
+SAMPLESETS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet")
+OPTIONAL = (PODGROUPS, SAMPLESETS, NODES)
+"""Kinds that not every API server has, or not everybody may read."""
 
 OWNED = (PODS, CONFIGMAPS, SERVICES, PODGROUPS)
 COMPONENT = "paddlejob-controller"
@@ -53,7 +59,7 @@ class _Memory:
 
 
 class PaddleJobController:
-    """`run` works until cancelled. `served` names optional kinds the API server has; the others are not watched."""
+    """`run` works until cancelled. `served` names the optional kinds the API server has; others are not watched."""
 
     def __init__(
         self,
@@ -64,7 +70,7 @@ class PaddleJobController:
         clock: Clock | None = None,
         workers: int = 8,
         hooks: Hooks | None = None,
-        served: Iterable[Resource] = (PODGROUPS,),
+        served: Collection[Resource] = OPTIONAL,
     ) -> None:
         self.options = options or Options()
         self._client = client
@@ -77,7 +83,7 @@ class PaddleJobController:
             PADDLEJOBS,
             namespace=namespace,
             clock=self._clock,
-            indexers={"claim": _claim_of},
+            indexers={"data": _data_of},
         )
         self._owned = {
             resource: Informer(
@@ -92,12 +98,19 @@ class PaddleJobController:
             if resource != PODGROUPS or PODGROUPS in served
         }
         self._claims = Informer(client, PERSISTENTVOLUMECLAIMS, namespace=namespace, clock=self._clock)
+        self._sets = Informer(client, SAMPLESETS, clock=self._clock) if SAMPLESETS in served else None
+        self._nodes = (
+            Informer(client, NODES, clock=self._clock, transform=_only_labels, indexers={"labels": data.labels_of})
+            if NODES in served
+            else None
+        )
         self.controller = Controller("paddlejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
         self._watch()
 
     @property
     def informers(self) -> list[Informer]:
-        return [self._jobs, *self._owned.values(), self._claims]
+        optional = [informer for informer in (self._sets, self._nodes) if informer is not None]
+        return [self._jobs, *self._owned.values(), self._claims, *optional]
 
     def _watch(self) -> None:
         self.controller.watch(self._jobs, expectations=self._expectations)
@@ -106,9 +119,13 @@ class PaddleJobController:
             if resource == PODGROUPS:  # also those that users made, which nobody owns
                 self.controller.watch(informer)
         self.controller.watch(self._claims, map=self._readers_of)
+        if self._sets is not None:
+            self.controller.watch(self._sets, map=self._readers_of)
+        if self._nodes is not None:
+            self.controller.watch(self._nodes, map=lambda node: ())  # wakes nobody, but work waits until it is known
 
-    def _readers_of(self, claim: Object) -> Iterable[Key]:
-        return [key_of(job) for job in self._jobs.cache.by_index("claim", str(key_of(claim)))]
+    def _readers_of(self, source: Object) -> Iterable[Key]:
+        return [key_of(job) for job in self._jobs.cache.by_index("data", str(key_of(source)))]
 
     async def run(self) -> None:
         informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
@@ -167,26 +184,45 @@ class PaddleJobController:
     # What the caches hold
 
     def observe(self, job: Object) -> Observed:
-        meta = job["metadata"]
-        uid, key = meta["uid"], key_of(job)
-        pods = (view(pod) for pod in self._owned[PODS].cache.by_index("owner", uid))
+        uid, key = job["metadata"]["uid"], key_of(job)
+        pods = [view(pod) for pod in self._owned[PODS].cache.by_index("owner", uid)]
         named = {resource: informer.cache.get(key) for resource, informer in self._owned.items() if resource != PODS}
-        ours = {
-            resource: obj
-            for resource, obj in named.items()
-            if obj is not None and (controller_of(obj) or {}).get("uid") == uid
-        }
-        claim = next(iter(_claim_of(job)), None)
+        ours = {resource: obj for resource, obj in named.items() if obj is not None and _owner_uid(obj) == uid}
+        leftovers, blockers = self._in_the_way(key, uid, named)
+        ref = _sample_set_of(job)
         memory = self._memory.get(uid)
         return Observed(
             pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
             config=ours.get(CONFIGMAPS),
             service=ours.get(SERVICES),
             pod_group=named.get(PODGROUPS),
-            claim=self._claims.cache.get(_key(claim)) if claim else None,
+            claim=self._claims.cache.get(ref.claim) if ref else None,
+            sample_set=self._sets.cache.get(ref.key) if ref and self._sets else None,
+            cache_nodes=self._cache_nodes(job, ref) if ref else {},
+            leftovers=leftovers,
+            blockers=blockers,
             ports_in_use=self._ports_in_use(uid),
             trouble=memory.trouble if memory else "",
         )
+
+    def _in_the_way(self, key: Key, uid: str, named: dict[Resource, Object | None]) -> tuple[int, tuple[str, ...]]:
+        """What holds the names we need: leftovers of an earlier job will go by themselves, others will not."""
+        pods = self._owned[PODS].cache.by_index("job", key.name)
+        others = [pod for pod in pods if pod["metadata"]["namespace"] == key.namespace]
+        others += [obj for resource, obj in named.items() if obj is not None and resource != PODGROUPS]
+        foreign = [obj for obj in others if _owner_uid(obj) != uid]
+        mortal = [obj for obj in foreign if (controller_of(obj) or {}).get("kind") == PADDLEJOBS.kind]
+        blockers = tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in foreign if obj not in mortal)
+        return len(mortal), blockers
+
+    def _cache_nodes(self, job: Object, ref: _SampleSet) -> dict[int, tuple[str, str]]:
+        if self._nodes is None:
+            return {}
+        sample_set = self._sets.cache.get(ref.key) if self._sets else None
+        known = self._nodes.cache
+        replicas = _block(job, "worker").get("replicas")
+        labels = data.partition_labels(ref.key.name, sample_set, replicas if isinstance(replicas, int) else 1)
+        return {index: label for index, label in labels.items() if known.by_index("labels", "=".join(label))}
 
     def _ports_in_use(self, uid: str) -> frozenset[int]:
         if not self.options.shared_network:
@@ -207,12 +243,44 @@ def _by_place(pod: PodView) -> tuple[str, int]:
     return pod.role, pod.index
 
 
-def _claim_of(job: Object) -> Iterable[str]:
-    ref = (job.get("spec") or {}).get("sampleSetRef")
-    name = ref.get("name") if isinstance(ref, dict) else None
-    return (f"{job['metadata'].get('namespace', '')}/{name}",) if name else ()
+def _owner_uid(obj: Object) -> str:
+    return str((controller_of(obj) or {}).get("uid", ""))
 
 
-def _key(text: str) -> Key:
-    namespace, _, name = text.partition("/")
-    return Key(namespace, name)
+class _SampleSet(NamedTuple):
+    """What a job's `sampleSetRef` points at: the set, and the claim of its name in the job's own namespace."""
+
+    key: Key
+    claim: Key
+
+
+def _block(job: Object, name: str) -> Object:
+    """A mapping in the spec; empty when it is not there or is nonsense, which `decide` will name."""
+    spec = job.get("spec")
+    block = spec.get(name) if isinstance(spec, dict) else None
+    return block if isinstance(block, dict) else {}
+
+
+def _sample_set_of(job: Object) -> _SampleSet | None:
+    ref = _block(job, "sampleSetRef")
+    name = ref.get("name")
+    if not name:
+        return None
+    own = job["metadata"].get("namespace", "")
+    return _SampleSet(Key(str(ref.get("namespace") or own), str(name)), Key(own, str(name)))
+
+
+def _data_of(job: Object) -> Iterable[str]:
+    """Index of jobs by the data they read."""
+    ref = _sample_set_of(job)
+    return {str(ref.key), str(ref.claim)} if ref else ()
+
+
+def _only_labels(node: Object) -> Object:
+    """Of nodes nothing but labels is needed, and there may be thousands."""
+    meta = node["metadata"]
+    kept = {name: meta[name] for name in ("name", "uid", "resourceVersion", "labels") if name in meta}
+    node["metadata"] = kept
+    node.pop("spec", None)
+    node.pop("status", None)
+    return node

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.controllers.paddlejob.observe import Observed
+from paddlecloud.kube.resource import Object
 
+LABEL = "paddlepaddle.org/"
 _BY_INDEX = ("worker",)
 """Roles whose pod i reads partition i."""
 
@@ -32,10 +35,22 @@ def missing(settings: JobSettings, observed: Observed) -> str:
 
 
 _GOOD_ENOUGH = {
-    "Ready": ("Mount", "Syncing", "Ready", "Partial"),
+    "Ready": ("Mount", "Syncing", "SyncFailed", "PartialReady", "Ready"),
     "Warm": ("Ready",),
 }
 """Phases of a SampleSet in which its data can be read at all, and in which all of it is cached."""
+
+
+def partition_labels(name: str, sample_set: Object | None, count: int) -> dict[int, tuple[str, str]]:
+    """The node label (key, value) under which each of the first `count` partitions of a sample set is cached."""
+    driver = ((sample_set or {}).get("status") or {}).get("driver") or "juicefs"
+    return {index: (f"{LABEL}{driver}-{name}", f"{name}-runtime-{index}") for index in range(count)}
+
+
+def labels_of(node: Object) -> Iterable[str]:
+    """Index of nodes by the cache labels they carry, as `key=value`."""
+    labels = node["metadata"].get("labels") or {}
+    return [f"{key}={value}" for key, value in labels.items() if key.startswith(LABEL)]
 
 
 def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, observed: Observed) -> None:

@@ -36,7 +36,8 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
     if job["metadata"].get("deletionTimestamp"):
-        return Plan()  # the garbage collector takes everything the job owns
+        # The garbage collector takes everything the job owns; nothing new may be made meanwhile.
+        return _conclude(case, Plan(), case.old, "Terminating", reason="Deleted")
     if case.phase in status.FINISHED:
         if not _changed_since_refused(case):
             return _after_the_end(case)
@@ -110,7 +111,7 @@ def _success(case: Case) -> Plan | None:
     done = all(member in case.current and case.current[member].state == "succeeded" for member in members)
     if not members or not done:
         return None
-    text = f"all {len(members)} {'workers' if len(deciding) < len(case.settings.roles) else 'pods'} succeeded"
+    text = f"{_number(len(members), 'worker' if len(deciding) < len(case.settings.roles) else 'pod')} succeeded"
     plan = Plan(status_first=True, events=[PlannedEvent("Completed", text)])
     finish.clean_up(case, plan, "Completed")
     new = status.with_counts(case.old, case.settings, tuple(case.current.values()))
@@ -129,7 +130,7 @@ def _deadline(case: Case) -> Plan | None:
     limit = case.settings.scheduling.timeout_seconds
     unscheduled = [pod.name for pod in case.current.values() if not pod.node] or case.missing
     if limit is not None and age >= limit and case.phase in status.FORMING and unscheduled:
-        text = f"{len(unscheduled)} pods were not scheduled within {limit} seconds: {form.awaited(case)}"
+        text = f"{_number(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {form.awaited(case)}"
         return _fail(case, "ScheduleTimeout", text)
     return None
 
@@ -137,7 +138,10 @@ def _deadline(case: Case) -> Plan | None:
 def _failure(case: Case) -> Plan | None:
     """Restart the gang or fail the job, once per generation however many ranks fall over each other."""
     missing = case.missing if case.formed and not case.resized else ()
-    found = [*failure.failures(case.current.values()), *failure.lost(case.settings, missing)]
+    pods = tuple(case.current.values())
+    if (worn := failure.worn_out(case.settings, pods)) is not None:
+        return _fail(replace(case, old=_with_record(case, worn, "Fail")), "BackoffLimitExceeded", worn.describe())
+    found = [*failure.failures(pods), *failure.lost(case.settings, missing)]
     if not found:
         return None
     first = found[0]
@@ -153,8 +157,8 @@ def _failure(case: Case) -> Plan | None:
     new = msgspec.structs.replace(
         old, generation=case.generation + 1, restarts=restarts or None, disruptions=disruptions or None
     )
-    of = f" {restarts} of {case.settings.backoff_limit}" if counted and not first.is_disruption else ""
-    text = f"{first.describe()}; restart{of} of all {case.settings.total} pods"
+    of = f" (restart {restarts} of {case.settings.backoff_limit})" if counted and not first.is_disruption else ""
+    text = f"{first.describe()}; restarting {_number(case.settings.total, 'pod')}{of}"
     plan = Plan(status_first=True, events=[PlannedEvent("Restarting", text, type="Warning")])
     form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
     new = status.with_counts(new, case.settings, ())
@@ -177,7 +181,9 @@ def _form(case: Case, warnings: list[str]) -> Plan:
     """Make what is missing, and say how far it is."""
     plan = Plan()
     new, waiting = case.old, ""
-    if case.observed.blockers:
+    if case.observed.leftovers:
+        waiting = f"waiting for the {_number(case.observed.leftovers, 'object')} of an earlier job of this name to go"
+    elif case.observed.blockers:
         waiting = f"{', '.join(case.observed.blockers)} exists and is not ours: rename the job or delete it"
     elif case.port is None:
         waiting = "no free block of ports: wait for another job to end"
@@ -190,8 +196,10 @@ def _form(case: Case, warnings: list[str]) -> Plan:
         new, waiting = _create(case, plan, new, case.port)
     if warnings and case.old.phase is None:
         plan.events.append(PlannedEvent("Guessed", "; ".join(warnings), type="Warning"))
-    new = msgspec.structs.replace(new, generation=case.generation, port=case.port)
     pods = tuple(case.current.values())
+    new = msgspec.structs.replace(new, generation=case.generation, port=case.port)
+    if case.settings.restart_scope == "Pod":
+        new = msgspec.structs.replace(new, restarts=failure.restarts_in_place(pods) or None)
     reforming = case.generation > 0 and case.phase in ("Restarting", "Scaling")
     phase = status.phase_while_forming(case.settings, pods, case.phase, reforming=reforming)
     new = status.with_counts(new, case.settings, pods)
@@ -235,6 +243,10 @@ def _fail(case: Case, reason: str, text: str) -> Plan:
     finish.clean_up(case, plan, "Failed")
     new = status.with_counts(case.old, case.settings, tuple(case.current.values()))
     return _conclude(case, plan, new, "Failed", reason=reason, message=text)
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _with_record(case: Case, first: failure.Failure, action: str) -> PaddleJobStatus:

@@ -53,6 +53,7 @@ _CONTAINER_REASONS = {
 _HOPELESS_IMAGES = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 
 _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("NoParameterServer", re.compile(r"cannot import name 'CommContext'|no attribute 'DistFleetWrapper'")),
     ("DiskFull", re.compile(r"No space left on device|Disk quota exceeded")),
     ("OOM", re.compile(r"\bMemoryError\b|std::bad_alloc|[Cc]annot allocate memory|out of memory", re.IGNORECASE)),
     (
@@ -62,6 +63,18 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("PeerLost", re.compile(r"Connection (reset|closed) by (peer|remote)|SIGABRT", re.IGNORECASE)),
 )
 """Classes told by the last lines of output, tried in order; everything else is the program's own error."""
+
+
+_HINTS = {
+    "NoParameterServer": "this build of Paddle has no parameter-server core: use 2.6.2, or 3.0.0 with "
+    "FLAGS_enable_pir_api=0",
+    "StartError": "the container could not start: check its command and image",
+}
+_HOPELESS = frozenset({"Image", "NoParameterServer"})
+"""Classes that no restart can cure."""
+
+_SILENT = frozenset({"Killed", "PeerLost"})
+"""Classes whose cause is elsewhere: the last line the program wrote says nothing about it."""
 
 
 class Failure(NamedTuple):
@@ -81,8 +94,9 @@ class Failure(NamedTuple):
     def describe(self) -> str:
         """One line: `train-worker-1 failed: UserError (exit code 1)`."""
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
-        last = self.message.strip().splitlines()[-1:] or [""]
-        return f"{self.pod} failed: {self.kind}{code}" + (f": {last[0][:200]}" if last[0] else "")
+        lines = () if self.kind in _SILENT else self.message.strip().splitlines()[-1:]
+        said = _HINTS.get(self.kind) or "".join(lines)[:200]
+        return f"{self.pod} failed: {self.kind}{code}" + (f": {said}" if said else "")
 
 
 class Judgement(NamedTuple):
@@ -119,10 +133,31 @@ def lost(settings: JobSettings, missing: Iterable[tuple[str, int]]) -> list[Fail
     ]
 
 
+def restarts_in_place(pods: Iterable[PodView]) -> int:
+    """How often kubelets have restarted the training container of these pods."""
+    return sum(int(first_container(pod).get("restartCount") or 0) for pod in pods)
+
+
+def worn_out(settings: JobSettings, pods: Sequence[PodView]) -> Failure | None:
+    """With `restartScope: Pod`, the pod that used up the budget; None while there is some left."""
+    if settings.restart_scope != "Pod" or restarts_in_place(pods) <= settings.backoff_limit:
+        return None
+    worst = max(pods, key=lambda pod: restarts_in_place([pod]))
+    return _of_ended(worst)
+
+
 def _of_ended(pod: PodView) -> Failure:
     status = pod.status
     reason = str(status.get("reason") or "")
-    ended: dict[str, Any] = (first_container(pod).get("state") or {}).get("terminated") or {}
+    container = first_container(pod)
+    ended: dict[str, Any] = next(
+        (
+            state["terminated"]
+            for field in ("state", "lastState")
+            if "terminated" in (state := container.get(field) or {})
+        ),
+        {},
+    )
     text = str(ended.get("message") or status.get("message") or "")
     code = ended.get("exitCode")
     kind = (
@@ -162,8 +197,8 @@ def judge(settings: JobSettings, failure: Failure, *, restarts: int, disruptions
             if rule.action == "Restart":
                 return _within_budget(settings, failure, restarts)
             return Judgement(rule.action, failure.kind)
-    if failure.kind == "Image":
-        return Judgement("Fail", "Image")
+    if failure.kind in _HOPELESS:
+        return Judgement("Fail", failure.kind)
     if failure.is_disruption:
         if disruptions < DISRUPTION_LIMIT:
             return Judgement("Restart", failure.kind)

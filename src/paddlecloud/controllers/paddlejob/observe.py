@@ -62,6 +62,8 @@ class Observed:
     sample_set: Object | None = None
     cache_nodes: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node label (key, value) of the nodes that cache partition i of the sample set."""
+    leftovers: int = 0
+    """Objects of an earlier job of the same name that the garbage collector has not taken yet."""
     blockers: tuple[str, ...] = ()
     """Objects of the names we need that belong to somebody else, as `kind/name`."""
     ports_in_use: frozenset[int] = frozenset()

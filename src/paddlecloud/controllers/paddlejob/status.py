@@ -46,8 +46,10 @@ def count(settings: JobSettings, role: RoleSettings, pods: Iterable[PodView]) ->
 
 def with_counts(status: PaddleJobStatus, settings: JobSettings, pods: Sequence[PodView]) -> PaddleJobStatus:
     counted = {role.name: count(settings, role, pods) for role in settings.roles}
+    # An elastic job of one worker at the moment is not another kind of job.
+    mode = "Collective" if settings.elastic is not None and settings.mode == "Single" else settings.mode
     return msgspec.structs.replace(
-        status, ps=counted.get("ps"), worker=counted.get("worker"), heter=counted.get("heter"), mode=settings.mode
+        status, ps=counted.get("ps"), worker=counted.get("worker"), heter=counted.get("heter"), mode=mode
     )
 
 
