@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.kube.errors import BadRequest
-from paddlecloud.kube.resource import CONFIGMAPS, LEASES, NODES, PODS, SERVICES
+from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, NODES, PODS, SERVICES, Object
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
 from paddlecloud.local.kubelet.node import NodeConfig
 from unit.kubelet.machine import (
+    DEADLINE,
     NODE,
     TestMachine,
     is_ready,
@@ -128,6 +129,48 @@ async def test_an_image_without_a_recipe_says_what_would_fix_it(machine: TestMac
     message = state_of(pod)["state"]["waiting"]["message"]
     assert "pdc image build example.com/team/unknown:v1" in message
     assert pod["status"]["phase"] == "Pending"
+
+
+async def test_troubles_become_events_and_a_healthy_pod_writes_none(machine: TestMachine) -> None:
+    await machine.run("true", name="well")
+    await machine.phase("well", "Succeeded")
+    await machine.run("exit 1", name="ill", policy="Always")
+
+    async def told() -> Object:
+        async for event in machine.client.watch(EVENTS, "default"):
+            if event.object["involvedObject"]["name"] == "ill":
+                return event.object
+        raise AssertionError("the watch ended")
+
+    event = await asyncio.wait_for(told(), DEADLINE)
+    assert (event["reason"], event["type"]) == ("BackOff", "Warning")
+    assert "restarting failed container=main" in event["message"]
+    about = [e["involvedObject"]["name"] for e in (await machine.client.list(EVENTS, "default")).items]
+    assert "well" not in about
+
+
+async def test_a_pod_finds_services_by_their_variables(machine: TestMachine) -> None:
+    service = {"metadata": {"name": "my-db"}, "spec": {"ports": [{"port": 5432, "name": "sql"}]}}
+    created = await machine.client.create(SERVICES, service, namespace="default")
+    await machine.run("sleep 0; env", name="first")  # by the time it runs the kubelet knows the service
+    await machine.phase("first", "Succeeded")
+    await machine.run('echo "$MY_DB_SERVICE_HOST $MY_DB_SERVICE_PORT_SQL"', name="linked")
+    await machine.run('echo "none:$MY_DB_SERVICE_HOST"', name="unlinked", enableServiceLinks=False)
+    await machine.phase("linked", "Succeeded")
+    await machine.phase("unlinked", "Succeeded")
+    assert await machine.log("linked") == f"{created['spec']['clusterIP']} 5432\n"
+    assert await machine.log("unlinked") == "none:\n"
+
+
+async def test_a_pod_is_known_to_the_api_server_by_its_token(tmp_path: Path) -> None:
+    async with running_machine(tmp_path, api_address=("127.0.0.1", 1)) as machine:
+        folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+        await machine.run(f"cat {folder}/token; echo; cat {folder}/ca.crt | head -1; echo $KUBERNETES_SERVICE_HOST")
+        await machine.phase("pod", "Succeeded")
+        token, *rest = (await machine.log("pod")).splitlines()
+        assert rest == ["-----BEGIN CERTIFICATE-----", "127.0.0.1"]
+        user = machine.platform.authenticator.identify({"authorization": f"Bearer {token}"}, None, "/api")
+        assert user.name == "system:serviceaccount:default:default"
 
 
 async def test_a_failing_container_restarts_at_once_and_then_backs_off(machine: TestMachine) -> None:

@@ -76,8 +76,8 @@ async def test_configmaps_and_secrets_are_files_with_their_modes(machine: TestMa
         {"name": "some", "configMap": {"name": "c", "items": [{"key": "a", "path": "deep/x"}]}},
         {"name": "secret", "secret": {"secretName": "s", "defaultMode": 0o400}},
     )
-    assert text.splitlines()[:5] == ["one", "two", "one", "geheim", "400"]
-    assert text.splitlines()[-1] == "ro"
+    lines = [line for line in text.splitlines() if "touch" not in line]
+    assert lines == ["one", "two", "one", "geheim", "400", "ro"]
 
 
 async def test_a_running_pod_sees_a_changed_configmap_at_once(machine: TestMachine) -> None:
@@ -153,8 +153,7 @@ async def test_containers_share_an_empty_dir_also_one_in_memory(machine: TestMac
     )
     await machine.phase("pod", "Succeeded")
     lines = (await machine.log("pod", "main")).splitlines()
-    assert lines[:3] == ["d", "m", "tmpfs"]
-    assert lines[-1] == "full"
+    assert [line for line in lines if "head" not in line] == ["d", "m", "tmpfs", "full"]
 
 
 async def test_host_paths_are_real_and_checked(machine: TestMachine, tmp_path: Path) -> None:
@@ -195,8 +194,7 @@ async def test_sub_paths_and_read_only_mounts(machine: TestMachine) -> None:
             {"name": "v", "mountPath": "/ro", "readOnly": True},
         ],
     )
-    assert text.splitlines()[0] == "f"
-    assert text.splitlines()[-1] == "refused"
+    assert [line for line in text.splitlines() if "touch" not in line] == ["f", "refused"]
 
 
 async def test_a_claim_waits_for_its_volume_and_is_the_folder_behind_it(machine: TestMachine, tmp_path: Path) -> None:

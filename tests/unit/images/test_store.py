@@ -83,9 +83,9 @@ async def test_packages_are_installed_into_an_environment_of_their_own(store: Im
     environment = await store.build("example.com/packaged:v1", progress=lines.append)
     python = Path(environment.path[0]) / "python"
     code = "import tiny, sys; print(tiny.VALUE, 'aiohttp' in sys.modules)"
-    out = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    out = subprocess.run([python, "-E", "-c", code], capture_output=True, text=True, check=True, cwd="/")
     assert out.stdout == "41 False\n"
-    assert subprocess.run([python, "-c", "import msgspec"], capture_output=True, cwd="/").returncode != 0
+    assert subprocess.run([python, "-E", "-c", "import msgspec"], capture_output=True, cwd="/").returncode != 0
     assert any("ready in" in line for line in lines)
 
 

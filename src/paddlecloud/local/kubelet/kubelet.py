@@ -13,9 +13,11 @@ from pathlib import Path
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import PODS, SERVICES, Object
 from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet.accounts import api_env, api_tokens, service_env
 from paddlecloud.local.kubelet.addresses import Addresses, network_for
 from paddlecloud.local.kubelet.config_objects import WatchedObjects
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES, HostsWriter, names_of
@@ -36,7 +38,10 @@ NAMES_DELAY = 0.02
 
 
 class Kubelet:
-    """`start` returns when the nodes are registered and their pods known; `stop` leaves the pods running."""
+    """`start` returns when the nodes are registered and their pods known; `stop` leaves the pods running.
+
+    `api_address` is where pods reach the API server; `token` replaces the tokens that it issues for them.
+    """
 
     def __init__(
         self,
@@ -47,6 +52,7 @@ class Kubelet:
         images: Images,
         clock: Clock | None = None,
         token: TokenSource | None = None,
+        api_address: tuple[str, int] | None = None,
         drivers: Mapping[str, Driver] | None = None,
         forbid: str = "",
     ) -> None:
@@ -56,7 +62,8 @@ class Kubelet:
         self._hosts = HostsWriter()
         self._services = Informer(client, SERVICES, clock=clock)
         self._slices = Informer(client, ENDPOINTSLICES, clock=clock)
-        self.volumes = VolumeManager(self._objects, drivers=drivers, token=token)
+        self.volumes = VolumeManager(self._objects, drivers=drivers, token=token or api_tokens(client))
+        self._api_env = api_env(api_address) if api_address else {}
         self.machine = Machine(
             client=client,
             clock=clock,
@@ -67,6 +74,8 @@ class Kubelet:
             objects=self._objects,
             volumes=self.volumes,
             hosts=self._hosts,
+            recorder=EventRecorder(client, component="kubelet", clock=clock),
+            service_env=self._service_env,
             allocatable=machine_capacity(),
             forbid=forbid,
         )
@@ -171,6 +180,12 @@ class Kubelet:
     def _write_names(self) -> None:
         self._names_timer = None
         self._hosts.set_names(names_of(self._services.cache.list(), self._slices.cache.list()))
+
+    def _service_env(self, pod: Object) -> dict[str, str]:
+        namespace = pod["metadata"].get("namespace", "")
+        services = {service["metadata"]["name"]: service for service in self._services.cache.list(namespace)}
+        links = pod["spec"].get("enableServiceLinks", True) is not False
+        return {**service_env(services, links=links), **self._api_env}
 
     # What was left behind
 

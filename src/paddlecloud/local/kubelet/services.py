@@ -9,6 +9,7 @@ from typing import Protocol
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.addresses import Addresses
@@ -60,6 +61,7 @@ class Machine:
     objects: ConfigObjects
     volumes: Volumes
     hosts: Hosts
+    recorder: EventRecorder
     host_ip: str = "127.0.0.1"
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}

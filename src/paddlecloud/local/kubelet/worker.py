@@ -19,6 +19,7 @@ from paddlecloud.local.kubelet.handlers import Target
 from paddlecloud.local.kubelet.hooks import Hooks
 from paddlecloud.local.kubelet.lifecycle import Plan, Start, Stop, decide
 from paddlecloud.local.kubelet.model import Observed, Run, Waiting, all_containers
+from paddlecloud.local.kubelet.notices import Notice, notices
 from paddlecloud.local.kubelet.obstacles import Obstacles
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.pod_files import PodFiles
@@ -67,6 +68,8 @@ class PodWorker:
         started = (pod.get("status") or {}).get("startTime")
         self._start_time = parse_rfc3339(started) if started else self._first_seen
         self._published: Object | None = None
+        self._told: set[Notice] = set()
+        self._telling: set[asyncio.Task[None]] = set()
 
     def update(self, pod: Object | None) -> None:
         """The newest object; None when it is gone from the API (removed by force)."""
@@ -129,6 +132,7 @@ class PodWorker:
         if plan.done:
             await self._supervised.shutdown()
         await self._publish(plan)
+        self._tell(plan)
         if plan.remove:
             await self._clear_away()
             await self._delete_object()
@@ -230,6 +234,18 @@ class PodWorker:
                 self.poke()
 
         self._pulls[name] = asyncio.create_task(pull(), name=f"image {container['image']}")
+
+    def _tell(self, plan: Plan) -> None:
+        """Write an Event for every trouble that is new, beside the worker: nobody waits for one."""
+        current = set(notices(plan, self._observe(self._machine.clock.now())))
+        for notice in current - self._told:
+            record = self._machine.recorder.record(
+                {"apiVersion": "v1", "kind": "Pod", **self.pod}, notice.reason, notice.message, type=notice.type
+            )
+            task = asyncio.create_task(record)
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+        self._told = current
 
     # The API
 

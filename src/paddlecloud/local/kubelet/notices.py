@@ -1,0 +1,48 @@
+"""What is worth an Event: troubles, in the words `kubectl describe pod` has taught people. Pure.
+
+Kubernetes also writes an Event for every image, creation and start. Those tell nothing that the status does not, and
+would be three writes per pod; here a pod that is well writes none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paddlecloud.local.kubelet.lifecycle import Plan
+from paddlecloud.local.kubelet.model import Observed
+
+
+class Notice(NamedTuple):
+    reason: str
+    message: str
+    type: str = "Warning"
+
+
+_WAITING = {
+    "ErrImagePull": "Failed",
+    "ImagePullBackOff": "BackOff",
+    "ErrImageNeverPull": "ErrImageNeverPull",
+    "CreateContainerConfigError": "Failed",
+    "CrashLoopBackOff": "BackOff",
+    "ContainerCreating": "FailedMount",  # with a message it is a volume that does not come
+}
+
+_ENDED = {"OOMKilled": "OOMKilling", "StartError": "Failed", "ContainerStatusUnknown": "ContainerLost"}
+
+
+def notices(plan: Plan, observed: Observed) -> list[Notice]:
+    """All troubles of the moment; the caller writes those that are new."""
+    found = []
+    for name, waiting in plan.waiting.items():
+        reason = _WAITING.get(waiting.reason)
+        if reason and waiting.message:
+            found.append(Notice(reason, f"container {name}: {waiting.message}"))
+    for name, run in observed.runs.items():
+        if run.ended and run.reason in _ENDED:
+            found.append(Notice(_ENDED[run.reason], f"container {name} (run {run.attempt}): {run.message}"))
+    for name, message in observed.unhealthy.items():
+        reason = "FailedPostStartHook" if message.startswith("PostStartHook") else "Unhealthy"
+        found.append(Notice(reason, f"container {name}: {message}"))
+    if plan.outcome is not None and plan.outcome.reason:
+        found.append(Notice(plan.outcome.reason, plan.outcome.message))
+    return found

@@ -1,0 +1,139 @@
+"""What a container sees of the machine, in every way the machine may allow it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.local.kubelet.execs import run_exec
+from paddlecloud.local.kubelet.sandbox import Mount, resolve_target
+
+from .conftest import DEADLINE, ShimHarness, output
+
+MODES = {"root": "", "user": "root"}
+if os.getuid() != 0:
+    del MODES["root"]
+
+
+@pytest.fixture(params=MODES)
+def forbid(request: pytest.FixtureRequest) -> str:
+    return MODES[request.param]
+
+
+async def run(shims: ShimHarness, script: str, *, forbid: str, **fields: Any) -> tuple[dict[str, Any], str]:
+    root = shims.pod_dir(forbid=forbid)
+    runtime = await shims.spawn(root)
+    await runtime.start(shims.container(root, script, **fields))
+    record = await shims.exited(runtime)
+    return record, output(root)
+
+
+async def test_volumes_appear_where_the_host_has_nothing(shims: ShimHarness, tmp_path: Path, forbid: str) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    (volume / "f").write_text("content\n")
+    targets = ("/data", "/home/work/yolo", "/mnt/data-center/x", "/var/run/secrets/deep/place")
+    mounts = tuple(Mount(target, str(volume)) for target in targets)
+    script = (
+        "cat " + " ".join(f"{target}/f" for target in targets) + "; echo new > /data/made; ls -d /usr/bin /etc/passwd"
+    )
+    record, text = await run(shims, script, forbid=forbid, mounts=mounts)
+    assert (record["exit_code"], text) == (0, "content\n" * 4 + "/etc/passwd\n/usr/bin\n")
+    assert (volume / "made").read_text() == "new\n"
+    assert not Path("/data").exists() or not Path("/data/made").exists()
+
+
+async def test_a_volume_lies_on_top_of_another_and_of_the_host(shims: ShimHarness, tmp_path: Path, forbid: str) -> None:
+    for name in ("outer", "inner"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    mounts = (Mount("/usr/share/deep", str(tmp_path / "inner")), Mount("/usr/share", str(tmp_path / "outer")))
+    _, text = await run(shims, "ls /usr/share /usr/share/deep", forbid=forbid, mounts=mounts)
+    assert text.split() == ["/usr/share:", "deep", "outer", "/usr/share/deep:", "inner"]
+
+
+async def test_single_files_replace_those_of_the_host(shims: ShimHarness, tmp_path: Path, forbid: str) -> None:
+    (tmp_path / "hosts").write_text("127.9.9.9 somewhere\n")
+    mounts = (Mount("/etc/hosts", str(tmp_path / "hosts")), Mount("/brand/new/file", str(tmp_path / "hosts")))
+    _, text = await run(shims, "getent hosts somewhere; cat /brand/new/file", forbid=forbid, mounts=mounts)
+    assert text.split() == ["127.9.9.9", "somewhere"] * 2
+
+
+async def test_a_file_bound_into_a_container_shows_what_is_written_to_it_later(
+    shims: ShimHarness, tmp_path: Path, forbid: str
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.9.9.9 first\n")
+    root = shims.pod_dir(forbid=forbid)
+    runtime = await shims.spawn(root)
+    await runtime.start(shims.container(root, "sleep 600", mounts=(Mount("/etc/hosts", str(hosts)),)))
+    await shims.running(runtime)
+    with hosts.open("r+") as handle:
+        handle.write("127.9.9.8 second\n")
+    code, text = await run_exec(root, "main", ["getent", "hosts", "second"], timeout=DEADLINE)
+    assert (code, text.split()) == (0, ["127.9.9.8", "second"])
+
+
+async def test_read_only_means_it(shims: ShimHarness, tmp_path: Path, forbid: str) -> None:
+    mounts = (Mount("/data", str(tmp_path), readonly=True),)
+    record, text = await run(shims, "touch /data/x && echo written", forbid=forbid, mounts=mounts)
+    assert (record["exit_code"], text.split()[-1]) == (1, "system")
+
+
+async def test_the_pod_has_its_host_name_and_a_small_dev(shims: ShimHarness, forbid: str) -> None:
+    script = "hostname; echo x > /dev/null; head -c 1 /dev/urandom | wc -c; test -e /dev/mem || echo small"
+    _, text = await run(shims, script, forbid=forbid)
+    assert text.split() == ["host-pod", "1", "small"]
+
+
+async def test_a_missing_source_is_named(shims: ShimHarness, forbid: str) -> None:
+    record, _ = await run(shims, "true", forbid=forbid, mounts=(Mount("/data", "/no/such/source"),))
+    assert record["message"] == "volume for /data: /no/such/source does not exist"
+
+
+async def test_another_user_is_what_was_asked_for(shims: ShimHarness, forbid: str) -> None:
+    _, text = await run(shims, "id -u; id -g", forbid=forbid, uid=1234, gid=1234)
+    assert text.split() == ["1234", "1234"]
+
+
+async def test_a_container_is_root_unless_it_says_otherwise(shims: ShimHarness, forbid: str) -> None:
+    _, text = await run(shims, "id -u", forbid=forbid)
+    assert text == "0\n"
+
+
+async def test_without_namespaces_programs_run_and_mounts_are_refused_with_the_reason(
+    shims: ShimHarness, tmp_path: Path
+) -> None:
+    root = shims.pod_dir(forbid="root,user")
+    runtime = await shims.spawn(root)
+    await runtime.start(shims.container(root, "echo plain", mounts=(Mount("/etc/hosts", "/x", optional=True),)))
+    assert (await shims.exited(runtime))["exit_code"] == 0
+    assert output(root) == "plain\n"
+    assert runtime.state["shim"]["mode"] == "none"
+    await runtime.start(shims.container(root, "true", name="mounting", mounts=(Mount("/data", str(tmp_path)),)))
+    record = await shims.exited(runtime, "mounting")
+    assert record["message"].startswith("this machine allows no mount namespaces")
+    assert record["message"].endswith("the container mounts /data")
+
+
+async def test_without_namespaces_everything_a_container_started_still_ends_with_it(shims: ShimHarness) -> None:
+    root = shims.pod_dir(forbid="root,user")
+    runtime = await shims.spawn(root)
+    await runtime.start(shims.container(root, "setsid sleep 600 & echo $!; sleep 0.1"))
+    await shims.exited(runtime)
+    pid = int(output(root))
+    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
+
+
+def test_mount_points_are_found_behind_the_hosts_links(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "loop").symlink_to("loop")
+    base = str(tmp_path.resolve())
+    assert resolve_target(f"{base}/link/new/x") == f"{base}/real/new/x"
+    assert resolve_target(f"{base}/./real/../link") == f"{base}/real"
+    with pytest.raises(OSError, match="symbolic links"):
+        resolve_target(f"{base}/loop/x")
