@@ -30,6 +30,7 @@ from .apiserver.api import Api, Extensions
 from .apiserver.audit import AuditLog
 from .apiserver.authentication import ADMIN, Authenticator, StaticTokens, User
 from .apiserver.builtin import builtin_kinds
+from .apiserver.builtin_defaults import complete_job
 from .apiserver.expiry import EventExpiry
 from .apiserver.garbage import GarbageCollector
 from .apiserver.https import HttpsServer
@@ -103,11 +104,13 @@ class Platform:
             quotas.default,
             functools.partial(pods.default, self.store),
             services.ClusterIPs(self.store).assign,
+            complete_job,
         ]
         self.admission.policies += [
             functools.partial(namespaces.admit, self.store),
             functools.partial(rbac_escalation.policy, self.authorizer.index),
             quotas.admit,
+            crds.warn,
         ]
         self.extensions.handlers.update(
             {

@@ -209,7 +209,7 @@ def test_a_job_is_told_from_others_by_its_uid_once_it_has_one() -> None:
     job = defaulted("Job", spec={"template": template(restartPolicy="Never")})
     assert job["metadata"]["labels"] == {"a": "b"}
     job["metadata"]["uid"] = "u-1"
-    complete_job(job)
+    complete_job(KINDS["Job"], job, None)
     assert job["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u-1"}}
     labels = job["spec"]["template"]["metadata"]["labels"]
     assert labels["batch.kubernetes.io/job-name"] == labels["job-name"] == "x"
@@ -220,7 +220,7 @@ def test_a_job_that_selects_for_itself_is_left_alone() -> None:
     selector = {"matchLabels": {"a": "b"}}
     job = defaulted("Job", spec={"manualSelector": True, "selector": selector, "template": template()})
     job["metadata"]["uid"] = "u-1"
-    complete_job(job)
+    complete_job(KINDS["Job"], job, None)
     assert job["spec"]["selector"] == selector
 
 

@@ -73,13 +73,13 @@ class Admission:
         if info.has_status:
             obj.pop("status", None)
         self._shape(info, obj, options)
-        for mutate in self.mutators:
-            mutate(info, obj, None)
-        self._validate(info, obj, None)
         for field_ in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(field_, None)
         meta["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         meta["creationTimestamp"] = rfc3339(self.clock.now())
+        for mutate in self.mutators:
+            mutate(info, obj, None)
+        self._validate(info, obj, None)
         if info.custom or info.resource.group in GENERATION_GROUPS:
             meta["generation"] = 1
         for check in self.policies:

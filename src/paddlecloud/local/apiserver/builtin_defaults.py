@@ -30,10 +30,12 @@ def default_builtin(obj: Object, info: KindInfo) -> None:
         complete(obj)
 
 
-def complete_job(obj: Object) -> None:
-    """Give a new Job the selector and labels that tell its pods from all others. To be called once it has a uid."""
-    spec, meta = obj["spec"], obj["metadata"]
-    if spec.get("manualSelector"):
+def complete_job(info: KindInfo, obj: Object, old: Object | None) -> None:
+    """A mutator: give a new Job the selector and labels that tell its pods from all others. It has its uid by now."""
+    if info.kind != "Job" or info.resource.group != "batch" or old is not None:
+        return
+    spec, meta = obj.get("spec"), obj["metadata"]
+    if not isinstance(spec, dict) or spec.get("manualSelector") or not meta.get("name"):
         return
     labels = {
         "batch.kubernetes.io/controller-uid": meta["uid"],

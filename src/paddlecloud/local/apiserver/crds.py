@@ -48,6 +48,12 @@ def accept(clock: Clock, registry: Registry, info: KindInfo, obj: Object, old: O
         obj["status"] = crd_install.accepted_status(obj, clock.now())
 
 
+def warn(info: KindInfo, obj: Object, old: Object | None, options: WriteOptions) -> None:
+    """A policy that refuses nothing: what a definition asks for and will not get is said to its author."""
+    if info.kind == "CustomResourceDefinition":
+        options.warnings.extend(crd_install.warnings_of(obj))
+
+
 class CustomKinds:
     def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
         self._store = store
