@@ -74,21 +74,26 @@ class Elector:
 
         Raises `LeadershipLost` after `lead` was cancelled because the lease could not be kept.
         """
-        while not await self._bounded(self._try(), self._deadline):
-            await self._clock.sleep(self._retry * (1.0 + 0.2 * self._rng.random()))
-        log.info("%s leads as %s", self.identity, self.name)
-        leading = asyncio.ensure_future(lead())
-        keeping = asyncio.ensure_future(self._keep())
         try:
-            await asyncio.wait({leading, keeping}, return_when=asyncio.FIRST_COMPLETED)
+            await self._acquire()
+            log.info("%s leads as %s", self.identity, self.name)
+            leading = asyncio.ensure_future(lead())
+            keeping = asyncio.ensure_future(self._keep())
+            try:
+                await asyncio.wait({leading, keeping}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (leading, keeping):  # the lease is kept until what it protects has ended
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
         finally:
-            for task in (leading, keeping):  # the lease is kept until what it protects has ended
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
             await self._release()
         if leading.cancelled():
             raise LeadershipLost(f"{self.identity} could not keep the lease {self.namespace}/{self.name}")
         leading.result()
+
+    async def _acquire(self) -> None:
+        while not await self._bounded(self._try(), self._deadline):
+            await self._clock.sleep(self._retry * (1.0 + 0.2 * self._rng.random()))
 
     async def _keep(self) -> None:
         """Renew until that has failed for the whole deadline."""
@@ -174,12 +179,23 @@ class Elector:
         self.fence.close()
         if not held or self._lease is None:
             return
-        lease = self._claimed(self._lease)
-        lease["spec"].update(holderIdentity="", leaseDurationSeconds=1)
         try:
-            await self._bounded(self._client.update(LEASES, lease), self._retry)
+            await self._bounded(self._give_back(self._lease), self._duration - self._deadline)
         except ApiError as error:
             log.info("the lease %s/%s was not given back, it will run out: %s", self.namespace, self.name, error)
+
+    async def _give_back(self, lease: Object) -> None:
+        try:
+            await self._client.update(LEASES, self._vacated(lease))
+        except Conflict:  # a renewal we cancelled was carried out after all
+            lease = await self._client.get(LEASES, self.name, self.namespace)
+            if _holder(lease) == self.identity:
+                await self._client.update(LEASES, self._vacated(lease))
+
+    def _vacated(self, lease: Object) -> Object:
+        vacated = self._claimed(lease)
+        vacated["spec"].update(holderIdentity="", leaseDurationSeconds=1)
+        return vacated
 
     async def _bounded(self, work: Coroutine[Any, Any, T], seconds: float) -> T | None:
         """The result, or None when it took too long: a request that hangs must not outlive the lease."""

@@ -31,13 +31,17 @@ class Cable:
         self._server = server
         self.cut = False
         self.hangs = False
+        self.swallows = False  # requests are carried out, their answers get lost
 
     async def request(self, method: str, path: str, **options: Any) -> Response:
         if self.cut:
             raise Unreachable("cable cut")
         if self.hangs:
             await asyncio.Event().wait()
-        return await self._server.request(method, path, **options)
+        response = await self._server.request(method, path, **options)
+        if self.swallows:
+            await asyncio.Event().wait()
+        return response
 
     def stream(self, path: str, *, query: Any = None, accept: str = JSON) -> AsyncIterator[bytes]:
         return self._server.stream(path, query=query, accept=accept)
@@ -134,6 +138,30 @@ async def test_a_leader_that_stops_gives_the_lease_back_at_once() -> None:
         assert leaders([a, b]) == ["b"]
 
 
+async def test_it_is_given_back_by_who_stops_at_the_moment_of_winning() -> None:
+    server, clock = MiniServer(), FakeClock()
+    winner = Replica("a", server, clock)
+    for _ in range(100):
+        if winner.elector.is_leader:
+            break
+        await asyncio.sleep(0)
+    assert winner.elector.is_leader
+    assert not winner.leading
+    winner.task.cancel()
+    await asyncio.gather(winner.task, return_exceptions=True)
+    assert server.objects[f"{LEASES_PATH}/op"]["spec"]["holderIdentity"] == ""
+
+
+async def test_it_is_given_back_even_if_a_renewal_was_under_way() -> None:
+    async with replicas("a", "b") as (_, clock, (a, b)):
+        a.cable.swallows = True
+        await clock.advance(2.5)  # the renewal has reached the server, its answer has not reached us
+        a.cable.swallows = False
+        a.task.cancel()
+        await clock.advance(3)
+        assert leaders([a, b]) == ["b"]
+
+
 async def test_work_that_ends_ends_leadership() -> None:
     server, clock = MiniServer(), FakeClock()
     elector = Elector(Client(server), name="op", namespace="system", identity="a", clock=clock)
@@ -167,13 +195,23 @@ async def test_who_does_not_lead_cannot_write_but_can_read() -> None:
 
 
 async def test_a_leader_that_slept_through_its_lease_is_fenced_before_it_notices() -> None:
-    clock = FakeClock()
-    fence = Fence(clock)
-    fence.open_for(10)
-    fence.check()
-    clock._now += 11  # no task ran meanwhile: the process was stopped
-    with pytest.raises(Fenced):
-        fence.check()
+    async with replicas("a") as (_, clock, (a,)):
+        await clock.advance(5)
+        await a.write("one")
+        clock._now += 10.5  # no task ran meanwhile: the process was stopped
+        assert a.leading
+        with pytest.raises(Fenced):
+            await a.write("two")
+
+
+async def test_a_leader_whose_lease_was_taken_by_force_stops_at_once() -> None:
+    async with replicas("a") as (server, clock, (a,)):
+        lease = server.objects[f"{LEASES_PATH}/op"]
+        server.put(LEASES_PATH, "op", spec={**lease["spec"], "holderIdentity": "somebody"})
+        await clock.advance(5)
+        assert not a.leading
+        with pytest.raises(LeadershipLost):
+            a.task.result()
 
 
 def test_either_clock_closes_the_fence() -> None:
