@@ -15,6 +15,7 @@ from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, NODES, PODS, S
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
 from paddlecloud.local.kubelet.node import NodeConfig
+from paddlecloud.local.volumes.limits import over_limit
 from unit.kubelet.machine import (
     DEADLINE,
     NODE,
@@ -314,3 +315,39 @@ async def test_logs_of_what_is_not_there_are_refused_in_kubernetes_words(machine
         await machine.log("pod", "main", previous=True)
     with pytest.raises(BadRequest, match=r"choose one of: \[main\] or one of the init containers: \[i\]"):
         await machine.log("pod")
+
+
+async def test_a_pod_sees_the_gpus_it_asked_for(tmp_path: Path) -> None:
+    async with running_machine(tmp_path, gpus=["GPU-1", "GPU-2"]) as machine:
+        limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        script = 'echo "gpus=$CUDA_VISIBLE_DEVICES"'
+        await machine.run(f"{script}; sleep 600", name="one", container=limits)
+        await machine.printed("one", "gpus=GPU-1")
+        await machine.run(script, name="two", container=limits)
+        await machine.run(script, name="none")
+        await machine.phase("two", "Succeeded")
+        await machine.phase("none", "Succeeded")
+        assert await machine.log("two") == "gpus=GPU-2\n"
+        assert await machine.log("none") == "gpus=\n"
+        node = await machine.client.get(NODES, NODE)
+        assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
+
+
+async def test_a_volume_over_its_limit_costs_the_pod_its_place(
+    machine: TestMachine,
+) -> None:
+    await machine.run(
+        "head -c 3000000 /dev/zero > /v/big; sync; echo up; sleep 600",
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "emptyDir": {"sizeLimit": "1Mi"}}],
+        terminationGracePeriodSeconds=1,
+    )
+    await machine.printed("pod", "up")
+    worker = machine.kubelet.worker("default", "pod")
+    assert worker is not None
+    worker.evict(over_limit(worker.pod, worker.paths.volumes))
+    pod = await machine.phase("pod", "Failed")
+    assert (pod["status"]["reason"], pod["status"]["message"]) == (
+        "Evicted",
+        'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
+    )

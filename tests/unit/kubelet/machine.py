@@ -17,6 +17,7 @@ from paddlecloud.local.kubelet.kubelet import Kubelet
 from paddlecloud.local.kubelet.node import NodeConfig
 from paddlecloud.local.kubelet.streams import PodStreams
 from paddlecloud.local.platform import Platform
+from paddlecloud.local.pod_access import token_source
 
 DEADLINE = 30.0
 NODE = "node-1"
@@ -43,12 +44,16 @@ class TestMachine:
 
     async def start_kubelet(self) -> None:
         images = self._options.get("images") or ImageStore(cache=self.data / "cache", folders=[self.data / "images"])
+        client = self.platform.client(user_agent="kubelet")
         self.kubelet = Kubelet(
-            self.platform.client(user_agent="kubelet"),
+            client,
             data=self.data,
             nodes=self._options.get("nodes") or [NodeConfig(NODE)],
             images=images,
-            **{key: value for key, value in self._options.items() if key not in ("images", "nodes")},
+            **{
+                "token": token_source(client),
+                **{key: value for key, value in self._options.items() if key not in ("images", "nodes")},
+            },
         )
         self.streams = PodStreams(self.kubelet, self.platform.clock)
         await self.kubelet.start()

@@ -7,9 +7,12 @@ starts, it finds them again by their directories, and ends what no longer has an
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
@@ -20,6 +23,7 @@ from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.accounts import api_env, api_tokens, service_env
 from paddlecloud.local.kubelet.addresses import Addresses, network_for
 from paddlecloud.local.kubelet.config_objects import WatchedObjects
+from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES, HostsWriter, names_of
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.node import NodeConfig, NodeRegistration, machine_capacity
@@ -29,6 +33,7 @@ from paddlecloud.local.kubelet.services import Images, Machine
 from paddlecloud.local.kubelet.supervised import SupervisedPod
 from paddlecloud.local.kubelet.worker import PodWorker
 from paddlecloud.local.volumes.drivers import Driver
+from paddlecloud.local.volumes.limits import has_limits, over_limit
 from paddlecloud.local.volumes.manager import TokenSource, VolumeManager
 
 log = logging.getLogger(__name__)
@@ -37,10 +42,15 @@ NAMES_DELAY = 0.02
 """Seconds over which changes of Services are gathered before pods' hosts files are rewritten."""
 
 
+CARE_PERIOD = 10.0
+TOKEN_ROUNDS = 6
+
+
 class Kubelet:
     """`start` returns when the nodes are registered and their pods known; `stop` leaves the pods running.
 
-    `api_address` is where pods reach the API server; `token` replaces the tokens that it issues for them.
+    `api_address` is where pods reach the API server; `token` replaces the tokens that it issues for them; `gpus` are
+    the machine's, found by themselves unless given.
     """
 
     def __init__(
@@ -54,15 +64,17 @@ class Kubelet:
         token: TokenSource | None = None,
         api_address: tuple[str, int] | None = None,
         drivers: Mapping[str, Driver] | None = None,
+        gpus: Sequence[str] | None = None,
         forbid: str = "",
     ) -> None:
         clock = clock or SystemClock()
         self._configs = list(nodes)
+        gpus = find_gpus() if gpus is None else gpus
         self._objects = WatchedObjects(client, clock, on_change=self._on_objects)
         self._hosts = HostsWriter()
         self._services = Informer(client, SERVICES, clock=clock)
         self._slices = Informer(client, ENDPOINTSLICES, clock=clock)
-        self.volumes = VolumeManager(self._objects, drivers=drivers, token=token or api_tokens(client))
+        self.volumes = VolumeManager(self._objects, drivers=drivers, token=token or api_tokens(client), clock=clock)
         self._api_env = api_env(api_address) if api_address else {}
         self.machine = Machine(
             client=client,
@@ -75,6 +87,7 @@ class Kubelet:
             volumes=self.volumes,
             hosts=self._hosts,
             recorder=EventRecorder(client, component="kubelet", clock=clock),
+            devices=Devices(gpus, taken={uid: spec.get("gpus") or {} for uid, spec in _pod_specs(data)}),
             service_env=self._service_env,
             allocatable=machine_capacity(),
             forbid=forbid,
@@ -98,15 +111,19 @@ class Kubelet:
         ]
         await self.machine.launcher.start()
         await asyncio.gather(*(self.add_node(config) for config in self._configs))
-        self._background.append(asyncio.create_task(self._end_forgotten(), name="pods without an object"))
+        self._background += [
+            asyncio.create_task(self._end_forgotten(), name="pods without an object"),
+            asyncio.create_task(self._look_after(), name="tokens and volumes of pods"),
+        ]
 
     def _reserve_addresses(self) -> None:
-        for folder in (self.machine.data / "pods").iterdir():
-            if (spec := wire.read_json(str(folder / wire.SPEC))) and spec.get("ip"):
+        for _, spec in _pod_specs(self.machine.data):
+            if spec.get("ip"):
                 self.machine.addresses.reserve(spec["ip"])
 
     async def add_node(self, config: NodeConfig) -> None:
         machine = self.machine
+        config = replace(config, capacity={**machine.devices.capacity, **config.capacity})
         registration = NodeRegistration(machine.client, machine.clock, config, host_ip=machine.host_ip)
         await registration.register()
         informer = Informer(machine.client, PODS, field_selector=f"spec.nodeName={config.name}", clock=machine.clock)
@@ -187,6 +204,18 @@ class Kubelet:
         links = pod["spec"].get("enableServiceLinks", True) is not False
         return {**service_env(services, links=links), **self._api_env}
 
+    async def _look_after(self) -> None:
+        """What changes by time alone: tokens grow old, volumes grow over their limit."""
+        for round_ in itertools.count(1):
+            await self.machine.clock.sleep(CARE_PERIOD)
+            for worker in list(self._workers.values()):
+                if round_ % TOKEN_ROUNDS == 0:
+                    worker.objects_changed()
+                if not has_limits(worker.pod):
+                    continue
+                if excess := await asyncio.to_thread(over_limit, worker.pod, worker.paths.volumes):
+                    worker.evict(excess)
+
     # What was left behind
 
     async def _end_forgotten(self) -> None:
@@ -205,3 +234,12 @@ class Kubelet:
             if meta["name"] == name and meta.get("namespace", "") == namespace:
                 return worker
         return None
+
+
+def _pod_specs(data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What earlier kubelets left on record, by pod uid."""
+    if not (data / "pods").is_dir():
+        return
+    for folder in (data / "pods").iterdir():
+        if spec := wire.read_json(str(folder / wire.SPEC)):
+            yield folder.name, spec

@@ -89,7 +89,7 @@ def streak_after(run: Run) -> int:
 
 def decide(pod: Object, observed: Observed, now: float) -> Plan:
     plan = Plan()
-    ended = _already_ended(pod) or _deadline(pod, observed, now, plan)
+    ended = _already_ended(pod) or _eviction(observed) or _deadline(pod, observed, now, plan)
     deleting = pod["metadata"].get("deletionTimestamp") is not None
     if ended or deleting or _is_complete(pod, observed):
         plan.initialized = _initialized(pod, observed)
@@ -126,6 +126,10 @@ def _already_ended(pod: Object) -> Outcome | None:
     if status.get("phase") in ("Succeeded", "Failed"):
         return Outcome(status["phase"], status.get("reason", ""), status.get("message", ""))
     return None
+
+
+def _eviction(observed: Observed) -> Outcome | None:
+    return Outcome("Failed", "Evicted", observed.evicted) if observed.evicted else None
 
 
 def _deadline(pod: Object, observed: Observed, now: float, plan: Plan) -> Outcome | None:

@@ -84,6 +84,8 @@ class Observed:
     """Result of the readiness probe; a container without one is ready when it is started."""
     unhealthy: Mapping[str, str] = field(default_factory=dict)
     """Containers whose liveness or startup probe, or postStart hook, asks for an end, with the message."""
+    evicted: str = ""
+    """Why the machine must end the pod, if it must."""
     images: Mapping[str, str] = field(default_factory=dict)
     """Identity of the image each container runs."""
 

@@ -16,6 +16,7 @@ from paddlecloud.local.kubelet.assembly import assemble, hostname_of, platform_e
 from paddlecloud.local.kubelet.env import Facts, build_env
 from paddlecloud.local.kubelet.hosts import own_lines
 from paddlecloud.local.kubelet.lifecycle import Start
+from paddlecloud.local.kubelet.model import all_containers
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.services import Machine
 from paddlecloud.local.volumes.model import PreparedVolumes
@@ -60,6 +61,7 @@ class PodFiles:
             hostname=hostname_of(pod),
             ip=self.ip,
             forbid=self._machine.forbid,
+            gpus={name: list(held) for name, held in self._machine.devices.held(self._uid).items()} or None,
             tmpfs=self._prepared.tmpfs if self._prepared else (),
         )
 
@@ -78,13 +80,19 @@ class PodFiles:
         )
         namespace = pod["metadata"].get("namespace", "")
         objects = await _referenced(container, namespace, self._machine)
+        devices = self._machine.devices
+        gpus = {c["name"]: devices.allocate(self._uid, c) for c in all_containers(pod)}[container["name"]]
         env = build_env(
             pod,
             container,
             facts=facts,
             configmap=lambda name: objects.get(("configmap", name)),
             secret=lambda name: objects.get(("secret", name)),
-            base={**self._machine.service_env(pod), **platform_env(pod, container, image)},
+            base={
+                **self._machine.service_env(pod),
+                **platform_env(pod, container, image),
+                **devices.env(gpus),
+            },
         )
         spec = assemble(
             pod,
@@ -130,6 +138,7 @@ class PodFiles:
     async def remove(self, pod: Object) -> None:
         """Free the address and delete the directory."""
         self._machine.hosts.remove(self._uid)
+        self._machine.devices.release(self._uid)
         if self.paths.root.exists():
             await self._machine.volumes.release(pod, self.paths.volumes)
             await asyncio.to_thread(remove_tree, self.paths.root)

@@ -13,6 +13,7 @@ from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.addresses import Addresses
+from paddlecloud.local.kubelet.devices import Devices
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.volumes.model import PreparedVolumes
 
@@ -62,6 +63,7 @@ class Machine:
     volumes: Volumes
     hosts: Hosts
     recorder: EventRecorder
+    devices: Devices
     host_ip: str = "127.0.0.1"
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}

@@ -35,6 +35,8 @@ class PodSpec(NamedTuple):
     ip: str = ""
     forbid: str = ""
     """Sandbox modes not to use."""
+    gpus: dict[str, list[str]] | None = None
+    """By container; kept here so that they outlive the kubelet."""
     tmpfs: tuple[tuple[str, int], ...] = ()
     """Directories under which a tmpfs (of so many bytes, 0 for no limit) is shared by the pod's containers."""
 

@@ -52,6 +52,7 @@ class PodWorker:
         self._dirty = asyncio.Event()
         self._vanished = False  # the object is gone: nobody waits for a status
         self._refresh = False
+        self._evicted = ""
         self._obstacles = Obstacles()
         self._messages: dict[tuple[str, int], str] = {}
         self._prober = Prober(machine.clock, target=self._target, changed=self.poke)
@@ -81,6 +82,11 @@ class PodWorker:
 
     def poke(self) -> None:
         self._dirty.set()
+
+    def evict(self, message: str) -> None:
+        """End the pod for good: it took more than it may."""
+        self._evicted = message
+        self.poke()
 
     def objects_changed(self) -> None:
         """A ConfigMap, Secret or claim of its namespace came, changed or went."""
@@ -122,7 +128,8 @@ class PodWorker:
         await self._supervised.check()
         if self._refresh:
             self._refresh = False
-            await self._files.refresh(self.pod)
+            if self._supervised.runtime is not None:
+                await self._files.refresh(self.pod)
         now = self._machine.clock.now()
         plan = decide(self.pod, self._observe(now), now)
         for stop in plan.stop:
@@ -170,6 +177,7 @@ class PodWorker:
             blocked=self._obstacles.blocking(now),
             started={**self._prober.started, **dict.fromkeys(self._hooks.pending, False)},
             ready=self._prober.ready,
+            evicted=self._evicted,
             unhealthy={**self._prober.unhealthy, **self._hooks.failed},
         )
 

@@ -10,8 +10,9 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.env import Facts
@@ -20,7 +21,7 @@ from paddlecloud.local.volumes.drivers import Driver, MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.local.volumes.hostpath import host_path
 from paddlecloud.local.volumes.model import PreparedVolumes, Volume
-from paddlecloud.local.volumes.payload import contents_of, volume_payload
+from paddlecloud.local.volumes.payload import Payload, contents_of, volume_payload
 
 OBJECT_KINDS = ("configMap", "secret", "downwardAPI", "projected")
 TOKEN_VOLUME = "kube-api-access"  # noqa: S105 - a volume's name
@@ -29,6 +30,15 @@ DEFAULT_TOKEN_SECONDS = 3607
 
 TokenSource = Callable[[Object, str, int], Awaitable[str]]
 """(pod, audience, seconds) → a token of the pod's service account."""
+
+
+TOKEN_LIFE = 0.8
+"""The part of a token's life after which it is renewed, as Kubernetes does."""
+
+
+class _Token(NamedTuple):
+    text: str
+    renew_at: float
 
 
 class Objects(Protocol):
@@ -51,12 +61,15 @@ class VolumeManager:
         drivers: Mapping[str, Driver] | None = None,
         token: TokenSource | None = None,
         host_ip: str = "127.0.0.1",
+        clock: Clock | None = None,
     ) -> None:
+        self._clock = clock or SystemClock()
         self._objects = objects
         self.drivers: dict[str, Driver] = dict(drivers or {})
         self._token = token
         self._host_ip = host_ip
-        self._tokens: dict[tuple[str, str, str], str] = {}  # (pod uid, volume, path) → token
+        self._tokens: dict[tuple[str, str, str], _Token] = {}  # by pod uid, volume, path
+        self._written: dict[tuple[str, str], Payload] = {}  # what is on disk, by pod uid and volume
 
     def implicit(self, pod: Object) -> Object | None:
         """The service-account volume that Kubernetes adds to pods; None where it is switched off or already there."""
@@ -104,7 +117,8 @@ class VolumeManager:
                 volumes[name] = Volume(str(found))
             elif any(kind in volume for kind in OBJECT_KINDS):
                 await self._write(volume, pod, place, pod_ip)
-                volumes[name] = Volume(str(place), readonly=True)
+                # The token volume is the server's doing, not the pod's: a machine without namespaces does without.
+                volumes[name] = Volume(str(place), readonly=True, optional=name.startswith(f"{TOKEN_VOLUME}-"))
             elif claim := volume.get("persistentVolumeClaim"):
                 volumes[name] = await self._claimed(claim, pod, place)
             elif csi := volume.get("csi"):
@@ -123,7 +137,7 @@ class VolumeManager:
 
     async def refresh(self, pod: Object, folder: Path, *, pod_ip: str) -> None:
         """Bring volumes made of objects up to date; one whose object is gone keeps its last content."""
-        for volume in _volumes(pod):
+        for volume in (*_volumes(pod), *([token] if (token := self.implicit(pod)) else ())):
             if any(kind in volume for kind in OBJECT_KINDS):
                 try:
                     await self._write(volume, pod, folder / volume["name"], pod_ip)
@@ -134,6 +148,7 @@ class VolumeManager:
         """The pod is gone: tell the drivers. Its directory is removed by its owner."""
         uid = pod["metadata"]["uid"]
         self._tokens = {key: token for key, token in self._tokens.items() if key[0] != uid}
+        self._written = {key: payload for key, payload in self._written.items() if key[0] != uid}
         for volume in _volumes(pod):
             request: tuple[str, MountRequest] | None = None
             if csi := volume.get("csi"):
@@ -161,16 +176,22 @@ class VolumeManager:
             pod,
             facts,
             lookup=lambda kind, name: found.get((kind, name)),
-            token=lambda source: self._tokens[(pod["metadata"]["uid"], volume["name"], source["path"])],
+            token=lambda source: self._tokens[(pod["metadata"]["uid"], volume["name"], source["path"])].text,
         )
-        await asyncio.to_thread(write_payload, place, payload)
+        key = (pod["metadata"]["uid"], volume["name"])
+        if self._written.get(key) != payload:
+            await asyncio.to_thread(write_payload, place, payload)
+            self._written[key] = payload
 
     async def _issue(self, volume: str, source: Object, pod: Object) -> None:
         if self._token is None:
             raise VolumeError("this platform issues no service-account tokens")
         seconds = int(source.get("expirationSeconds") or DEFAULT_TOKEN_SECONDS)
         key = (pod["metadata"]["uid"], volume, source["path"])
-        self._tokens[key] = await self._token(pod, source.get("audience", ""), seconds)
+        now = self._clock.now()
+        if key not in self._tokens or self._tokens[key].renew_at <= now:
+            text = await self._token(pod, source.get("audience", ""), seconds)
+            self._tokens[key] = _Token(text, now + TOKEN_LIFE * seconds)
 
     async def _bound(self, pod: Object, name: str) -> Object | None:
         claim = await self._objects.claim(pod["metadata"].get("namespace", ""), name)

@@ -1,0 +1,90 @@
+"""Graphics processors of this machine, and which pod has which.
+
+Found through NVML, the library every driver brings; a machine without one has none, and nothing else changes. A pod
+sees its own through CUDA_VISIBLE_DEVICES, and a pod that asked for none sees none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from paddlecloud.kube.quantity import whole
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.kubelet.env import ConfigError
+
+log = logging.getLogger(__name__)
+
+RESOURCE = "nvidia.com/gpu"
+_LIBRARY = "libnvidia-ml.so.1"
+_UUID_LENGTH = 96
+
+
+def find_gpus() -> tuple[str, ...]:
+    """The UUIDs of the GPUs, in the driver's order; empty where there is no driver."""
+    try:
+        nvml = ctypes.CDLL(_LIBRARY)
+    except OSError:
+        return ()
+    if nvml.nvmlInit_v2() != 0:
+        return ()
+    try:
+        count = ctypes.c_uint()
+        if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
+            return ()
+        found = []
+        for index in range(count.value):
+            device, name = ctypes.c_void_p(), ctypes.create_string_buffer(_UUID_LENGTH)
+            if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) != 0:
+                continue
+            if nvml.nvmlDeviceGetUUID(device, name, _UUID_LENGTH) == 0:
+                found.append(name.value.decode())
+        return tuple(found)
+    finally:
+        nvml.nvmlShutdown()
+
+
+def wanted(container: Object) -> int:
+    resources = container.get("resources") or {}
+    limits = resources.get("limits") or resources.get("requests") or {}
+    return whole(limits.get(RESOURCE) or 0)
+
+
+class Devices:
+    """Hands out GPUs to containers by pod uid; `taken` is what pods of an earlier kubelet hold."""
+
+    def __init__(self, gpus: Sequence[str], taken: Mapping[str, Mapping[str, Iterable[str]]] | None = None) -> None:
+        self._gpus = tuple(gpus)
+        self._held: dict[str, dict[str, tuple[str, ...]]] = {
+            uid: {name: tuple(held) for name, held in containers.items()} for uid, containers in (taken or {}).items()
+        }
+
+    @property
+    def capacity(self) -> dict[str, str]:
+        return {RESOURCE: str(len(self._gpus))} if self._gpus else {}
+
+    def allocate(self, uid: str, container: Object) -> tuple[str, ...]:
+        """The container's GPUs, the same ones at every restart. Raises `ConfigError` when too few are free."""
+        count, name = wanted(container), container["name"]
+        pod = self._held.setdefault(uid, {})
+        if name in pod:
+            return pod[name]
+        busy = {gpu for holders in self._held.values() for held in holders.values() for gpu in held}
+        free = [gpu for gpu in self._gpus if gpu not in busy]
+        if count > len(free):
+            raise ConfigError(f"{count} GPUs wanted, {len(free)} of {len(self._gpus)} free on this machine")
+        pod[name] = tuple(free[:count])
+        return pod[name]
+
+    def held(self, uid: str) -> dict[str, tuple[str, ...]]:
+        return dict(self._held.get(uid, {}))
+
+    def release(self, uid: str) -> None:
+        self._held.pop(uid, None)
+
+    def env(self, gpus: Sequence[str]) -> dict[str, str]:
+        """Nothing on a machine without GPUs: programs there must not find a variable they do not expect."""
+        if not self._gpus:
+            return {}
+        return {"CUDA_VISIBLE_DEVICES": ",".join(gpus), "NVIDIA_VISIBLE_DEVICES": ",".join(gpus) or "void"}

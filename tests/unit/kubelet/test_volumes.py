@@ -1,0 +1,117 @@
+"""Files of volumes made of objects: swapped at once, kept inside, tokens renewed in time."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.kube.clock import FakeClock
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.volumes.atomic import write_payload
+from paddlecloud.local.volumes.errors import VolumeError
+from paddlecloud.local.volumes.manager import TOKEN_VOLUME, VolumeManager
+from paddlecloud.local.volumes.payload import File, contents_of, keyed_payload, safe_path
+
+
+def visible(folder: Path) -> dict[str, str]:
+    return {
+        name: (folder / name).read_text()
+        for name in sorted(os.listdir(folder))
+        if not name.startswith("..") and (folder / name).is_file()
+    }
+
+
+def test_all_files_change_in_one_step(tmp_path: Path) -> None:
+    assert write_payload(tmp_path, {"a": File(b"1"), "deep/b": File(b"1")})
+    before = os.readlink(tmp_path / "..data")
+    assert write_payload(tmp_path, {"a": File(b"2"), "c": File(b"2", 0o600)})
+    assert os.readlink(tmp_path / "..data") != before
+    assert visible(tmp_path) == {"a": "2", "c": "2"}
+    assert (tmp_path / "c").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "deep").exists()
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("..")) == sorted(
+        ["..data", os.readlink(tmp_path / "..data")]
+    )
+
+
+def test_unchanged_content_touches_nothing(tmp_path: Path) -> None:
+    payload = {"a": File(b"1")}
+    assert write_payload(tmp_path, payload)
+    before = os.readlink(tmp_path / "..data")
+    assert not write_payload(tmp_path, payload)
+    assert os.readlink(tmp_path / "..data") == before
+
+
+@pytest.mark.parametrize("path", ["/abs", "../up", "a/../b", "..hidden", "a//b", ".", ""])
+def test_paths_that_would_leave_the_volume_are_refused(path: str) -> None:
+    with pytest.raises(VolumeError):
+        safe_path(path)
+
+
+def test_binary_data_and_secrets_are_decoded() -> None:
+    raw = base64.b64encode(b"\x00\xff").decode()
+    assert contents_of({"kind": "ConfigMap", "data": {"a": "x"}, "binaryData": {"b": raw}}) == {
+        "a": b"x",
+        "b": b"\x00\xff",
+    }
+    assert contents_of({"kind": "Secret", "data": {"a": raw}}) == {"a": b"\x00\xff"}
+
+
+def test_a_missing_key_is_an_error_unless_optional() -> None:
+    obj = {"kind": "ConfigMap", "data": {"a": "x"}}
+    items = [{"key": "none", "path": "p"}]
+    with pytest.raises(VolumeError, match="non-existent configmap key: none"):
+        keyed_payload("configmap", "c", obj, items=items, optional=False, mode=0o644)
+    assert keyed_payload("configmap", "c", obj, items=items, optional=True, mode=0o644) == {}
+
+
+class NoObjects:
+    async def configmap(self, namespace: str, name: str) -> Object | None:
+        return None
+
+    async def secret(self, namespace: str, name: str) -> Object | None:
+        return None
+
+    async def claim(self, namespace: str, name: str) -> Object | None:
+        return None
+
+    async def persistent_volume(self, name: str) -> Object | None:
+        return None
+
+
+async def test_a_token_is_renewed_in_time_and_not_before(tmp_path: Path) -> None:
+    clock = FakeClock()
+    issued: list[int] = []
+
+    async def issue(pod: Object, audience: str, seconds: int) -> str:
+        issued.append(seconds)
+        return f"token-{len(issued)}"
+
+    manager = VolumeManager(NoObjects(), token=issue, clock=clock)
+    pod: dict[str, Any] = {
+        "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+        "spec": {"containers": [{"name": "c"}]},
+    }
+    await manager.prepare(pod, tmp_path, pod_ip="127.64.0.1")
+    token = tmp_path / TOKEN_VOLUME / "token"
+    await manager.refresh(pod, tmp_path, pod_ip="127.64.0.1")
+    assert token.read_text() == "token-1"
+    await clock.advance(0.8 * issued[0] + 1)
+    await manager.refresh(pod, tmp_path, pod_ip="127.64.0.1")
+    assert token.read_text() == "token-2"
+
+
+async def test_a_pod_that_wants_no_token_has_none(tmp_path: Path) -> None:
+    async def issue(pod: Object, audience: str, seconds: int) -> str:
+        raise AssertionError("nobody asked")
+
+    manager = VolumeManager(NoObjects(), token=issue)
+    pod = {
+        "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+        "spec": {"containers": [{"name": "c"}], "automountServiceAccountToken": False},
+    }
+    assert (await manager.prepare(pod, tmp_path, pod_ip="127.64.0.1")).volumes == {}
