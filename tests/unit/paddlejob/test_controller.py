@@ -11,6 +11,7 @@ import pytest
 
 from paddlecloud.api import crd
 from paddlecloud.controllers.paddlejob import PaddleJobController
+from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, KubeflowPaddleJobController
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
@@ -234,7 +235,8 @@ async def test_data_that_arrives_later_lets_the_job_begin(cluster: Cluster) -> N
     }
     await cluster.client.create(PERSISTENTVOLUMECLAIMS, claim)
     pods = await cluster.number_of_pods(1)
-    assert pods["job-worker-0"]["spec"]["volumes"][-1]["persistentVolumeClaim"]["claimName"] == "imagenet"
+    volumes = {volume["name"]: volume for volume in pods["job-worker-0"]["spec"]["volumes"]}
+    assert volumes["imagenet"]["persistentVolumeClaim"]["claimName"] == "imagenet"
 
 
 async def test_scaling_through_the_scale_subresource(cluster: Cluster) -> None:
@@ -251,3 +253,26 @@ async def test_scaling_through_the_scale_subresource(cluster: Cluster) -> None:
 
     await cluster.until(torn_down)
     assert (await cluster.get(PADDLEJOBS, "job"))["status"]["phase"] == "Scaling"
+
+
+async def test_a_kubeflow_job_trains_and_is_then_left_in_peace(cluster: Cluster) -> None:
+    writes: list[str] = []
+    counted = Client(Counted(cluster.client.transport, writes))
+    cluster.platform.spawn(KubeflowPaddleJobController(counted).run())
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": "job", "namespace": NAMESPACE},
+        "spec": {"paddleReplicaSpecs": {"Worker": {"replicas": 2, "template": template()}}},
+    }
+    await cluster.client.create(KUBEFLOW_PADDLEJOBS, job)
+    pods = await cluster.bring_up(2)
+    await cluster.succeed(*pods)
+
+    async def succeeded() -> bool:
+        status = (await cluster.get(KUBEFLOW_PADDLEJOBS, "job")).get("status") or {}
+        return bool(status.get("conditions")) and status["conditions"][-1]["type"] == "Succeeded"
+
+    await cluster.until(succeeded)
+    await asyncio.sleep(0.2)
+    assert len(writes) <= 8, writes

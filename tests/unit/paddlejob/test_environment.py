@@ -202,3 +202,22 @@ def test_workers_wait_for_servers_only_without_gloo() -> None:
     world.run("job-ps-0")
     world.settle()
     assert world.may_start("job-worker-0")
+
+
+def test_heter_pods_are_told_what_paddles_role_maker_asks_for() -> None:
+    world = World(paddlejob(ps=1, worker=1, heter=1, withGloo=1)).start()
+    server, worker, heter = (f"10.0.0.{n}:36000" for n in (1, 2, 3))
+    assert world.env("job-ps-0")["PADDLE_PSERVERS_IP_PORT_LIST"] == server
+    told = world.env("job-worker-0")
+    assert (told["STAGE_ID"], told["STAGE_NUM"], told["PADDLE_STAGE_TRAINERS_NUM"]) == ("1", "2", "[1,1]")
+    assert told["PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST"] == heter
+    assert "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST" not in told
+    told = world.env("job-heter-0")
+    assert (told["TRAINING_ROLE"], told["STAGE_ID"], told["HETER_DEVICE_TYPE"]) == ("HETER_TRAINER", "2", "cpu")
+    assert told["PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST"] == worker
+    assert told["PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST"] == told["PADDLE_HETER_ENDPOINTS"] == heter
+
+
+def test_the_original_word_for_heter_is_still_to_be_had() -> None:
+    world = World(paddlejob(ps=1, worker=1, heter=1, withGloo=1, compat="HETER")).start()
+    assert world.env("job-heter-0")["TRAINING_ROLE"] == "HETER"

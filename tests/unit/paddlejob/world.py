@@ -277,7 +277,7 @@ class World:
             if "fieldRef" in source:
                 env[entry["name"]] = status["podIP"]
             elif "configMapKeyRef" in source:
-                continue
+                env[entry["name"]] = env[source["configMapKeyRef"]["key"]]
             else:
                 env[entry["name"]] = entry["value"].replace("$(POD_IP)", env.get("POD_IP", ""))
         return env

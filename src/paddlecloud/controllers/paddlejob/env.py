@@ -137,13 +137,31 @@ def _additions(settings: JobSettings, role: str, index: int, *, port: int, conta
     return [{"name": name, "value": value} for name, value in plain.items()]
 
 
+def neighbours(settings: JobSettings, role: str) -> Env:
+    """In a heter job, the stage before and after this pod's own: the lists of other roles under other names.
+
+    With them Paddle 2.6.2 and its role maker accept all three roles. Training itself then stops in Paddle's own
+    `split_trainer_ops_pass` (AttributeError: 'tuple' object has no attribute 'merged_var').
+    """
+    if not _count(settings, "heter") or not _count(settings, "worker"):
+        return []
+    sources = {
+        "worker": ("PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST", "PADDLE_HETER_ENDPOINTS"),
+        "heter": ("PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST", "PADDLE_TRAINER_ENDPOINTS"),
+    }
+    if role not in sources:
+        return []
+    name, key = sources[role]
+    return [{"name": name, "valueFrom": {"configMapKeyRef": {"name": settings.name, "key": key}}}]
+
+
 def gates(settings: JobSettings, role: str, generation: int) -> Env:
     """References to ConfigMap keys that do not exist yet: the kubelet starts the container when they do.
 
     This is the start barrier. It needs no init container and no image, and pods hold their place in the gang meanwhile.
     """
     keys = [generation_key(generation)]
-    if role == "worker" and holds_workers(settings):
+    if role != "ps" and holds_workers(settings):
         keys.append(servers_ready_key(generation))
     return [{"name": key, "valueFrom": {"configMapKeyRef": {"name": settings.name, "key": key}}} for key in keys]
 

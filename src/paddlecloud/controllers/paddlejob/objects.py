@@ -136,6 +136,7 @@ def _prepare_container(
 ) -> None:
     container["env"] = [
         *env.own(settings, role.name, index, port=port, container=container),
+        *env.neighbours(settings, role.name),
         *env.gates(settings, role.name, generation),
     ]
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status

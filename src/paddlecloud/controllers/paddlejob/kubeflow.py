@@ -1,0 +1,137 @@
+"""Kubeflow's PaddleJob, run by ours: a job of `kubeflow.org/v1` owns one of `batch.paddlepaddle.org/v1`.
+
+The second is converted from the first (`api.kubeflow`), kept in step with it, and what becomes of it is told on the
+first in Kubeflow's words. Nothing else is done here: pods, restarts and limits are the PaddleJob controller's business.
+Not for clusters where Kubeflow's own training operator looks after the kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from paddlecloud.api import kubeflow
+from paddlecloud.api.problems import DecodeError, encode
+from paddlecloud.controllers.paddlejob.objects import owner_reference
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock, rfc3339
+from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.events import EventRecorder
+from paddlecloud.kube.expectations import Expectations
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, carry_out, merge_diff
+from paddlecloud.kube.resource import PADDLEJOBS, Key, Object, Resource, controller_of
+
+KUBEFLOW_PADDLEJOBS = Resource("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
+
+_TYPES = ("Created", "Running", "Restarting", "Succeeded", "Failed", "Suspended")
+"""Conditions that mean the same in both kinds; Kubeflow's column shows the last one of the list."""
+
+_REPLICAS = {"ps": "Master", "worker": "Worker"}
+
+
+def decide(job: Object, ours: Object | None, now: float) -> Plan:
+    """Make or adjust the converted job, and mirror its status. `ours` is the PaddleJob of the same name."""
+    if job["metadata"].get("deletionTimestamp"):
+        return Plan()
+    try:
+        wanted = encode(kubeflow.convert(kubeflow.decode(job)))
+    except DecodeError as error:
+        return Plan(status=_refused(job, str(error), now), events=[PlannedEvent("InvalidSpec", str(error), "Warning")])
+    if ours is None:
+        return Plan(
+            create=[_child(job, wanted)], events=[PlannedEvent("Created", "created a PaddleJob to run this one")]
+        )
+    if (controller_of(ours) or {}).get("uid") != job["metadata"]["uid"]:
+        text = f"a PaddleJob {ours['metadata']['name']} exists that is not made from this one: rename either"
+        return Plan(status=_refused(job, text, now))
+    plan = Plan(status=_mirror(job, ours, now))
+    if changes := merge_diff(ours.get("spec") or {}, wanted["spec"]):
+        meta = ours["metadata"]
+        patch = Patch(PADDLEJOBS, meta["name"], meta["namespace"], {"spec": changes}, seen=meta.get("resourceVersion"))
+        plan.patch.append(patch)
+    return plan
+
+
+def _child(job: Object, wanted: Object) -> Object:
+    meta = job["metadata"]
+    wanted["metadata"] = {
+        "name": meta["name"],
+        "namespace": meta["namespace"],
+        "labels": dict(meta.get("labels") or {}),
+        "annotations": {kubeflow.ORIGIN_ANNOTATION: kubeflow.DECLARATION.api_version},
+        "ownerReferences": [owner_reference(job)],
+    }
+    return wanted
+
+
+def _mirror(job: Object, ours: Object, now: float) -> Object:
+    """Kubeflow's status: its conditions in order of time, counters by replica type, and the times."""
+    status = ours.get("status") or {}
+    conditions = [dict(condition) for condition in status.get("conditions") or () if condition["type"] in _TYPES]
+    conditions.sort(key=lambda c: (c["status"] == "True", c.get("lastTransitionTime") or "", _TYPES.index(c["type"])))
+    mirrored: Object = {"conditions": conditions, "replicaStatuses": {}}
+    for role, name in _REPLICAS.items():
+        counts = status.get(role)
+        if counts:
+            active = sum(int(counts.get(state) or 0) for state in ("starting", "running"))
+            found = {"active": active, "succeeded": counts.get("succeeded"), "failed": counts.get("failed")}
+            kept: dict[str, Any] = {key: value for key, value in found.items() if value}
+            mirrored["replicaStatuses"][name] = {**kept, "selector": counts.get("selector", "")}
+    for field in ("startTime", "completionTime"):
+        if status.get(field):
+            mirrored[field] = status[field]
+    old = {key: value for key, value in (job.get("status") or {}).items() if key != "lastReconcileTime"}
+    return {**mirrored, "lastReconcileTime": rfc3339(now)} if mirrored != old else dict(job["status"])
+
+
+def _refused(job: Object, text: str, now: float) -> Object:
+    known = [c for c in (job.get("status") or {}).get("conditions") or () if c.get("message") == text]
+    stamp = rfc3339(now)
+    failed = {"type": "Failed", "status": "True", "reason": "InvalidSpec", "message": text, "lastTransitionTime": stamp}
+    return {"conditions": known or [failed]}
+
+
+class KubeflowPaddleJobController:
+    """`run` works until cancelled."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        workers: int = 2,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._recorder = EventRecorder(client, component="kubeflow-paddlejob-controller", clock=self._clock)
+        self._expectations = Expectations(clock=self._clock)
+        self._theirs = Informer(client, KUBEFLOW_PADDLEJOBS, namespace=namespace, clock=self._clock)
+        self._ours = Informer(client, PADDLEJOBS, namespace=namespace, clock=self._clock)
+        self.controller = Controller(
+            "kubeflow-paddlejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks
+        )
+        self.controller.watch(self._theirs, expectations=self._expectations)
+        self.controller.watch_owned(self._ours, owner_kind=KUBEFLOW_PADDLEJOBS, expectations=self._expectations)
+
+    async def reconcile(self, key: Key) -> float | None:
+        job = self._theirs.cache.get(key)
+        if job is None:
+            self._expectations.forget(key)
+            return None
+        if (wait := self._expectations.pending(key)) is not None:
+            return wait
+        plan = decide(job, self._ours.cache.get(key), self._clock.now())
+        await carry_out(plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations)
+        return plan.after
+
+    async def run(self) -> None:
+        informers = [asyncio.ensure_future(informer.run()) for informer in (self._theirs, self._ours)]
+        try:
+            await self.controller.run()
+        finally:
+            for task in informers:
+                task.cancel()
+            await asyncio.gather(*informers, return_exceptions=True)
