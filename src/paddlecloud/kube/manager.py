@@ -139,6 +139,7 @@ class Manager:
                 self._began.set()
                 await self._failed
             finally:
+                self._failed.cancel()  # from here on parts end because they are told to
                 await _end(leading)  # drains the controllers and gives the lease back while caches still follow
                 await _end(self._tending)
 
@@ -159,10 +160,9 @@ class Manager:
             return
         task, self._background = self._background, None
         task.cancel()
-        try:
-            await task
-        except asyncio.CancelledError:
-            pass  # the end we asked for
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.result()
 
     async def __aenter__(self) -> Manager:
         await self.start()

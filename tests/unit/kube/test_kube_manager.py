@@ -94,6 +94,22 @@ async def test_a_part_that_fails_stops_the_whole_with_its_error() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
+async def test_an_error_of_one_started_in_the_background_is_raised_on_stopping() -> None:
+    story = Story(MiniServer(), FakeClock())
+    fail = asyncio.Event()
+
+    async def breaking() -> None:
+        await fail.wait()
+        raise RuntimeError("lost its port")
+
+    story.manager.add_service("reports", breaking)
+    await story.manager.start()
+    fail.set()
+    await story.clock.settle()
+    with pytest.raises(RuntimeError, match="lost its port"):
+        await story.manager.stop()
+
+
 async def test_a_part_that_just_ends_is_an_error_too() -> None:
     story = Story(MiniServer(), FakeClock())
 
