@@ -11,15 +11,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-REQUIRED = frozenset(part for part in os.environ.get("PDC_REQUIRE", "").split(",") if part)
+from harness import Completed, Kubectl, Target, need, pdc
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,41 +27,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not os.environ.get("PDC_SOAK"):
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
-
-
-def need(thing: str, *, have: bool, hint: str) -> None:
-    """Skip without `thing`; fail if PDC_REQUIRE promises it."""
-    if have:
-        return
-    if thing in REQUIRED:
-        pytest.fail(f"{thing} is required (PDC_REQUIRE) but missing: {hint}")
-    pytest.skip(f"needs {thing}: {hint}")
-
-
-Completed = subprocess.CompletedProcess[str]
-
-
-@dataclass(frozen=True)
-class Target:
-    """An API server to test against."""
-
-    kubeconfig: Path
-    embedded: bool
-
-    @property
-    def env(self) -> dict[str, str]:
-        return {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
-
-
-def pdc(*args: str, check: bool = True, env: dict[str, str] | None = None, **options: Any) -> Completed:
-    """Run pdc as a user would."""
-    result = subprocess.run(
-        [sys.executable, "-m", "paddlecloud.cli.main", *args],
-        capture_output=True, text=True, timeout=options.pop("timeout", 90), env=env or dict(os.environ), **options,
-    )  # fmt: skip
-    if check and result.returncode != 0:
-        raise AssertionError(f"pdc {' '.join(args)} exited {result.returncode}\n{result.stdout}\n{result.stderr}")
-    return result
 
 
 @pytest.fixture(scope="session")
@@ -90,9 +52,6 @@ def server(request: pytest.FixtureRequest) -> Target:
     if other:
         return Target(Path(other), embedded=False)
     return request.getfixturevalue("platform")  # type: ignore[no-any-return]
-
-
-Kubectl = Callable[..., Completed]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,69 @@
+"""Fixtures of the conformance suite: the API, a namespace of the test's own, and a custom kind for all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from paddlecloud.kube import config
+from paddlecloud.kube.resource import NAMESPACES, Resource
+
+from . import widgets as kinds
+from .world import CRDS, Api, Here
+
+if TYPE_CHECKING:
+    from harness import Target
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def api(server: Target) -> Iterator[Api]:
+    """The server under test as its administrator sees it."""
+    made = Api(config.load(str(server.kubeconfig)))
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_old_warnings(api: Api) -> None:
+    api.warnings.clear()
+
+
+@pytest.fixture
+def namespace(api: Api) -> Iterator[str]:
+    """A fresh namespace, deleted without waiting afterwards; made over the kept connection, which costs no process."""
+    cluster = Here(api, "")
+    name = f"c-{os.getpid()}-{next(_numbers)}"
+    cluster.make(NAMESPACES, name)
+    yield name
+    cluster.delete(NAMESPACES, name)
+
+
+@pytest.fixture
+def here(api: Api, namespace: str) -> Here:
+    return Here(api, namespace)
+
+
+@pytest.fixture
+def cluster(api: Api) -> Here:
+    """For kinds without a namespace; what is made through it is not cleaned up by anybody else."""
+    return Here(api, "")
+
+
+@pytest.fixture(scope="session")
+def group() -> str:
+    """An API group that belongs to this run."""
+    return f"c{os.getpid()}.example.org"
+
+
+@pytest.fixture(scope="session")
+def widgets(api: Api, group: str) -> Iterator[Resource]:
+    """The custom kind of `widgets.py`."""
+    made = kinds.install(api, kinds.definition(group, "widgets", "Widget"))
+    yield made
+    Here(api, "").delete(CRDS, f"widgets.{group}")
