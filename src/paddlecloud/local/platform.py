@@ -24,7 +24,18 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import Object
 
-from .apiserver import authorization, certs, crds, documents, namespaces, pods, rbac_escalation, reviews, services
+from .apiserver import (
+    authorization,
+    certs,
+    crds,
+    documents,
+    namespaces,
+    pods,
+    rbac_escalation,
+    reviews,
+    service_accounts,
+    services,
+)
 from .apiserver.admission import Admission, WriteOptions
 from .apiserver.api import Api, Extensions
 from .apiserver.audit import AuditLog
@@ -36,6 +47,7 @@ from .apiserver.garbage import GarbageCollector
 from .apiserver.https import HttpsServer
 from .apiserver.inprocess import InProcessTransport
 from .apiserver.metrics import ApiMetrics
+from .apiserver.own_service import OwnService
 from .apiserver.quota_keeper import QuotaKeeper
 from .apiserver.rbac_aggregation import RoleAggregator
 from .apiserver.registry import Registry
@@ -97,13 +109,16 @@ class Platform:
 
     def _plug_in(self) -> None:
         """Behaviour that Kubernetes gives to particular kinds."""
+        network = services.network_for(str(self.data))
+        self._own_service = OwnService(self.store, self.registry, self.verbs, cluster_ip=str(network[1]))
         quotas = QuotaKeeper(self.store, self.registry, self.verbs)
         self.admission.mutators += [
             namespaces.default,
             functools.partial(crds.accept, self.clock, self.registry),
             quotas.default,
             functools.partial(pods.default, self.store),
-            services.ClusterIPs(self.store).assign,
+            functools.partial(service_accounts.furnish, self.store, self.admission.rng),
+            services.ClusterIPs(self.store, network).assign,
             complete_job,
         ]
         self.admission.policies += [
@@ -112,6 +127,7 @@ class Platform:
             quotas.admit,
             crds.warn,
         ]
+        self.admission.removals += [namespaces.keep]
         self.extensions.handlers.update(
             {
                 ("", "pods", "binding"): pods.binding(self.verbs, self.clock),
@@ -121,6 +137,7 @@ class Platform:
         )
         self.extensions.paths.update(documents.paths(self.tokens, self.metrics.registry, url=lambda: self.url))
         self._collectors: list[Collector] = [
+            self._own_service,
             quotas,
             RoleAggregator(self.store, self.registry, self.verbs, self.authorizer.index),
             crds.CustomKinds(self.store, self.registry, self.verbs),
@@ -139,6 +156,7 @@ class Platform:
 
     async def listen(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
         await self._https.start(host, port)
+        self._own_service.serve(host, self.port)
 
     @property
     def port(self) -> int:

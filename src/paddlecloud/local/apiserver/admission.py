@@ -33,6 +33,9 @@ Mutator = Callable[[KindInfo, Object, "Object | None"], None]
 Policy = Callable[[KindInfo, Object, "Object | None", "WriteOptions"], None]
 """A look at a finished object before it is stored: (kind, new, old or None, options). Refuses by raising ApiError."""
 
+Removal = Callable[[KindInfo, Object], None]
+"""A look at an object that is about to be deleted. Refuses by raising ApiError."""
+
 FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
 
 
@@ -53,6 +56,7 @@ class Admission:
     rng: random.Random
     mutators: list[Mutator] = field(default_factory=list)
     policies: list[Policy] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
 
     def prepare_create(self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions) -> Object:
         """The object as it will be stored, all but its resourceVersion."""
@@ -122,6 +126,10 @@ class Admission:
         for check in self.policies:
             check(info, new, old, options)
         return new if applied else self._record(info, old, new, options, subresource=subresource)
+
+    def check_delete(self, info: KindInfo, obj: Object) -> None:
+        for check in self.removals:
+            check(info, obj)
 
     def _check_type(self, info: KindInfo, obj: Object) -> None:
         resource = info.resource

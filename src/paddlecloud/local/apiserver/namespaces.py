@@ -56,6 +56,16 @@ def default(info: KindInfo, obj: Object, old: Object | None) -> None:
     obj["status"] = {"phase": "Active"}
 
 
+def keep(info: KindInfo, obj: Object) -> None:
+    """A removal check: some namespaces stay."""
+    name = obj["metadata"]["name"]
+    if info.kind == "Namespace" and not info.resource.group and name in KEPT:
+        raise errors.Forbidden(
+            f'namespaces "{name}" is forbidden: this namespace may not be deleted',
+            details={"name": name, "kind": "namespaces"},
+        )
+
+
 class NamespaceCollector:
     """Empties terminating namespaces. Hears commits synchronously, works in one task, can be interrupted anywhere."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import ipaddress
+
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.store.log import Op
@@ -12,16 +15,24 @@ from paddlecloud.local.store.watch import Change
 from .registry import KindInfo
 
 COLLECTION = "/services"
-FIRST, LAST = (127 << 24) + (32 << 16) + 10, (127 << 24) + (64 << 16) - 1
-"""127.32.0.10 to 127.63.255.255; pods live above."""
+FIRST, LAST = 32, 63
+"""Second octets for services; pods live above."""
+_RESERVED = 10  # addresses at the start of a network that are never given out; the first is the API server's own
+
+
+def network_for(name: str) -> ipaddress.IPv4Network:
+    """The /16 for a data directory: two platforms on one machine rarely meet."""
+    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+    return ipaddress.IPv4Network(f"127.{FIRST + number % (LAST - FIRST + 1)}.0.0/16")
 
 
 class ClusterIPs:
     """A mutator. Addresses in use follow the store; the next free one is found from where the last search ended."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, network: ipaddress.IPv4Network) -> None:
         self._used: dict[str, str] = {}
-        self._next = FIRST
+        self._network = network
+        self._next = _RESERVED
         for record in store.list(COLLECTION):
             self._note(record)
         store.subscribe(self._heard)
@@ -58,10 +69,10 @@ class ClusterIPs:
         spec.setdefault("internalTrafficPolicy", "Cluster")
 
     def _free(self) -> str:
-        for _ in range(LAST - FIRST + 1):
-            number = self._next
-            self._next = FIRST if number >= LAST else number + 1
-            text = ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+        size = self._network.num_addresses - 1  # the last address is a broadcast
+        for _ in range(_RESERVED, size):
+            text = str(self._network[self._next])
+            self._next = _RESERVED if self._next + 1 >= size else self._next + 1
             if text not in self._used:
                 self._used[text] = "reserved"
                 return text

@@ -278,6 +278,9 @@ def _decode_json(text: str) -> dict[str, Any]:
 # --- TokenRequest ---
 
 _SHORTEST_REQUEST, _LONGEST_REQUEST, _DEFAULT_REQUEST = 600, 1 << 32, 3600
+EXTENDED_REQUEST, _EXTENSION = 3607, 365 * 24 * 3600
+"""Tokens in pods are asked for with just this length and last a year: programs that read theirs once keep working.
+Kubernetes does the same, by the same number. Such a token still ends with its pod."""
 
 
 def token_request(issuer: TokenIssuer, account: Object, request: Object, *, lookup: Lookup) -> Object:
@@ -296,9 +299,11 @@ def token_request(issuer: TokenIssuer, account: Object, request: Object, *, look
         name=meta["name"],
         uid=meta["uid"],
         audiences=audiences,
-        seconds=seconds,
+        seconds=_EXTENSION if _extended(spec, seconds, bound) else seconds,
         bound=bound,
     )
+    if _extended(spec, seconds, bound):
+        expires -= _EXTENSION - seconds  # what the holder is told is when to come back
     return {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
@@ -306,6 +311,10 @@ def token_request(issuer: TokenIssuer, account: Object, request: Object, *, look
         "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
         "status": {"token": token, "expirationTimestamp": rfc3339(expires)},
     }
+
+
+def _extended(spec: Object, seconds: int, bound: Collection[BoundObject]) -> bool:
+    return seconds == EXTENDED_REQUEST and not spec.get("audiences") and any(one.kind == "Pod" for one in bound)
 
 
 def _request_causes(spec: Object, seconds: Any) -> list[tuple[str, str, str]]:

@@ -212,6 +212,7 @@ class Verbs:
         """The object's last known state, and whether it is gone already (or only on its way)."""
         record = self._latest(info, namespace, name)
         obj = record.object
+        self._admission.check_delete(info, obj)
         meta = obj["metadata"]
         if options.uid and options.uid != meta["uid"]:
             raise errors.Conflict(
