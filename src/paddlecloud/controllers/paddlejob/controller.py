@@ -52,10 +52,18 @@ COMPONENT = "paddlejob-controller"
 class _Memory:
     """What is remembered of one job between passes."""
 
+    uid: str
     written: float = 0.0
     drifts: int = 0
     trouble: str = ""
     port: int | None = None
+    rests_until: float = 0.0
+
+
+async def served_kinds(client: Client) -> list[Resource]:
+    """Which of the optional kinds this API server has; what `served` should be on a cluster."""
+    known = {(entry.resource.api_version, entry.resource.kind) for entry in await client.discover()}
+    return [resource for resource in OPTIONAL if (resource.api_version, resource.kind) in known]
 
 
 class PaddleJobController:
@@ -77,7 +85,7 @@ class PaddleJobController:
         self._clock = clock or SystemClock()
         self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
         self._expectations = Expectations(clock=self._clock)
-        self._memory: dict[str, _Memory] = {}
+        self._memory: dict[Key, _Memory] = {}
         self._jobs = Informer(
             client,
             PADDLEJOBS,
@@ -142,13 +150,17 @@ class PaddleJobController:
         job = self._jobs.cache.get(key)
         if job is None:
             self._expectations.forget(key)
+            self._memory.pop(key, None)
             return None
         if (wait := self._expectations.pending(key)) is not None:
             return wait  # our own writes are still on their way back; they bring the next pass
-        uid = job["metadata"]["uid"]
-        memory = self._memory.setdefault(uid, _Memory())
+        memory = self._remember(key, job["metadata"]["uid"])
         now = self._clock.now()
-        plan = decide(job, self.observe(job), now, self.options)
+        if (rest := memory.rests_until - self._clock.monotonic()) > 0:
+            return rest
+        observed = self.observe(job)
+        memory.rests_until = self._clock.monotonic() + _rest(len(observed.pods))
+        plan = decide(job, observed, now, self.options)
         self._pace(job, plan, memory, now)
         if plan.status is not None and plan.status.get("port"):
             memory.port = int(plan.status["port"])
@@ -159,6 +171,12 @@ class PaddleJobController:
             raise
         memory.trouble = ""
         return plan.after
+
+    def _remember(self, key: Key, uid: str) -> _Memory:
+        known = self._memory.get(key)
+        if known is None or known.uid != uid:
+            known = self._memory[key] = _Memory(uid)
+        return known
 
     def _pace(self, job: Object, plan: Plan, memory: _Memory, now: float) -> None:
         """Hold a status back that says nothing urgent, and note when it goes out."""
@@ -190,7 +208,7 @@ class PaddleJobController:
         ours = {resource: obj for resource, obj in named.items() if obj is not None and _owner_uid(obj) == uid}
         leftovers, blockers = self._in_the_way(key, uid, named)
         ref = _sample_set_of(job)
-        memory = self._memory.get(uid)
+        memory = self._remember(key, uid)
         return Observed(
             pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
             config=ours.get(CONFIGMAPS),
@@ -202,7 +220,7 @@ class PaddleJobController:
             leftovers=leftovers,
             blockers=blockers,
             ports_in_use=self._ports_in_use(uid),
-            trouble=memory.trouble if memory else "",
+            trouble=memory.trouble,
         )
 
     def _in_the_way(self, key: Key, uid: str, named: dict[Resource, Object | None]) -> tuple[int, tuple[str, ...]]:
@@ -229,14 +247,18 @@ class PaddleJobController:
             return frozenset()
         used = set()
         for job in self._jobs.cache.list():
-            other = job["metadata"]["uid"]
-            if other == uid or phase_of((job.get("status") or {}).get("phase")) in FINISHED:
+            if job["metadata"]["uid"] == uid or phase_of((job.get("status") or {}).get("phase")) in FINISHED:
                 continue
-            memory = self._memory.get(other)
+            memory = self._memory.get(key_of(job))
             port = (job.get("status") or {}).get("port") or (memory.port if memory else None)
             if port:
                 used.add(int(port))
         return frozenset(used)
+
+
+def _rest(pods: int) -> float:
+    """Seconds before a job is looked at again: passes over thousands of pods cost something."""
+    return min(1.0, pods * 1e-4) if pods > 200 else 0.0
 
 
 def _by_place(pod: PodView) -> tuple[str, int]:
