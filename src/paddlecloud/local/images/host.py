@@ -58,7 +58,7 @@ def _python(reference: Reference, cache: Path) -> Environment:
             f"{sys.version_info.major}.{sys.version_info.minor}"
         )
     folder = python_folder(program, cache)
-    return Environment(image_id=_identity("python", program), path=(str(folder),), cmd=("python3",))
+    return Environment(image_id=_identity("python", program), path=(str(folder),), readonly=(folder,), cmd=("python3",))
 
 
 def python_folder(program: str, cache: Path) -> Path:

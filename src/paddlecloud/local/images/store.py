@@ -150,7 +150,8 @@ class ImageStore:
             path, readonly = (str(venv / "bin"),), (venv,)
             env.setdefault("VIRTUAL_ENV", str(venv))
         else:
-            path = (str(python_folder(plan.python, self.cache)),)
+            folder = python_folder(plan.python, self.cache)
+            path, readonly = (str(folder),), (folder,)
         if files := plan.files_key:
             root = self._builder.layer("files", files) / "root"
         for kind, key in layers_of(plan):

@@ -31,6 +31,7 @@ from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.pod_files import remove_tree
 from paddlecloud.local.kubelet.services import Images, Machine
 from paddlecloud.local.kubelet.supervised import SupervisedPod
+from paddlecloud.local.kubelet.warmparents import WarmParents
 from paddlecloud.local.kubelet.worker import PodWorker
 from paddlecloud.local.volumes.drivers import Driver
 from paddlecloud.local.volumes.limits import has_limits, over_limit
@@ -88,6 +89,7 @@ class Kubelet:
             hosts=self._hosts,
             recorder=EventRecorder(client, component="kubelet", clock=clock),
             devices=Devices(gpus, taken={uid: spec.get("gpus") or {} for uid, spec in _pod_specs(data)}),
+            warm=WarmParents(),
             service_env=self._service_env,
             allocatable=machine_capacity(),
             forbid=forbid,
@@ -109,8 +111,7 @@ class Kubelet:
             asyncio.create_task(self._services.run(), name="services for names"),
             asyncio.create_task(self._slices.run(), name="endpoints for names"),
         ]
-        await self.machine.launcher.start()
-        await asyncio.gather(*(self.add_node(config) for config in self._configs))
+        await asyncio.gather(self.machine.launcher.start(), *(self.add_node(config) for config in self._configs))
         self._background += [
             asyncio.create_task(self._end_forgotten(), name="pods without an object"),
             asyncio.create_task(self._look_after(), name="tokens and volumes of pods"),
@@ -154,6 +155,7 @@ class Kubelet:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(worker.leave(end=pods) for worker in workers))
+        await self.machine.warm.stop()
         await self.machine.launcher.stop()
 
     # News
@@ -223,7 +225,7 @@ class Kubelet:
         for folder in list((self.machine.data / "pods").iterdir()):
             if folder.name in self._workers:
                 continue
-            pod = SupervisedPod(PodPaths(folder), self.machine.launcher, self.machine.clock, on_change=lambda: None)
+            pod = SupervisedPod(PodPaths(folder), self.machine.clock, on_change=lambda: None)
             await pod.recover()
             await pod.shutdown()
             await asyncio.to_thread(remove_tree, folder)

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from paddlecloud.local.kubelet import linux, netguard
+from paddlecloud.local.kubelet import linux, netguard, warmstart
 from paddlecloud.local.kubelet.sandbox import Mount, Sandbox, become_user_in_namespace, build_root
 from paddlecloud.local.kubelet.wire import ContainerSpec
 
@@ -41,7 +41,9 @@ def become(
             _hand_over_sockets(sandbox, report)
         _finish(spec, sandbox, stdio)
 
-    _run(spec.argv, spec.env, prepare=prepare, tell=report.send)
+    if spec.warm and warmstart.can_run(spec.argv):
+        _run(prepare, lambda: warmstart.run(spec.argv, spec.env), tell=report.send)
+    _run(prepare, lambda: _exec(spec.argv, spec.env), tell=report.send)
 
 
 def enter(
@@ -69,20 +71,16 @@ def enter(
         if tty:
             _take_terminal()
 
-    _run(argv, spec.env, prepare=prepare, tell=lambda text: os.write(stdio[2], text + b"\n"))
+    _run(prepare, lambda: _exec(argv, spec.env), tell=lambda text: os.write(stdio[2], text + b"\n"))
 
 
 def _run(
-    argv: Sequence[str],
-    env: dict[str, str],
-    *,
-    prepare: Callable[[], None],
-    tell: Callable[[bytes], object],
+    prepare: Callable[[], None], become_program: Callable[[], NoReturn], *, tell: Callable[[bytes], object]
 ) -> NoReturn:
     try:
         prepare()
         _reset_signals()
-        _exec(argv, env)
+        become_program()
     except (OSError, StartError, ValueError) as error:
         try:
             tell(str(error).encode()[:4000])

@@ -15,6 +15,7 @@ from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.addresses import Addresses
 from paddlecloud.local.kubelet.devices import Devices
 from paddlecloud.local.kubelet.launcher import Launcher
+from paddlecloud.local.kubelet.warmparents import WarmParents
 from paddlecloud.local.volumes.model import PreparedVolumes
 
 
@@ -64,6 +65,7 @@ class Machine:
     hosts: Hosts
     recorder: EventRecorder
     devices: Devices
+    warm: WarmParents
     host_ip: str = "127.0.0.1"
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}

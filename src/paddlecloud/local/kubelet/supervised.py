@@ -20,9 +20,8 @@ from paddlecloud.local.kubelet.runtime import PodRuntime, State, last_state
 
 
 class SupervisedPod:
-    def __init__(self, paths: PodPaths, launcher: Launcher, clock: Clock, *, on_change: Callable[[], None]) -> None:
+    def __init__(self, paths: PodPaths, clock: Clock, *, on_change: Callable[[], None]) -> None:
         self.paths = paths
-        self._launcher = launcher
         self._clock = clock
         self._on_change = on_change
         self._runtime: PodRuntime | None = None
@@ -78,10 +77,11 @@ class SupervisedPod:
     def previous(self) -> Mapping[str, Run]:
         return read_runs(self.state().get("previous") or {})
 
-    async def start(self, spec: wire.ContainerSpec, pod: wire.PodSpec) -> None:
+    async def start(self, spec: wire.ContainerSpec, pod: wire.PodSpec, launcher: Launcher) -> None:
+        """Run a container; `launcher` makes the shim if the pod has none."""
         if self.runtime is None:
             wire.write_json(str(self.paths.spec), pod._asdict())
-            self._runtime = await PodRuntime.spawn(self.paths.root, self._launcher, on_change=self._on_change)
+            self._runtime = await PodRuntime.spawn(self.paths.root, launcher, on_change=self._on_change)
         assert self._runtime is not None
         await self._runtime.start(spec)
 

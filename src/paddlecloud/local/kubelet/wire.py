@@ -37,6 +37,8 @@ class PodSpec(NamedTuple):
     """Sandbox modes not to use."""
     gpus: dict[str, list[str]] | None = None
     """By container; kept here so that they outlive the kubelet."""
+    warm_image: str = ""
+    """The image whose modules the shim has, if it was forked from a warm parent."""
     tmpfs: tuple[tuple[str, int], ...] = ()
     """Directories under which a tmpfs (of so many bytes, 0 for no limit) is shared by the pod's containers."""
 
@@ -58,6 +60,8 @@ class ContainerSpec(NamedTuple):
     memory_limit: int = 0
     bind_ip: str = ""
     """Where a wildcard listen goes, so that two pods can use one port; empty leaves it alone."""
+    warm: bool = False
+    """The shim has the image's modules: a Python program may run without a new interpreter."""
     log_max_bytes: int = 10 * 1024 * 1024
     log_max_files: int = 5
     streak: int = 0

@@ -13,10 +13,12 @@ from typing import Any
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.errors import ApiError, Conflict, NotFound
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.env import ConfigError
 from paddlecloud.local.kubelet.handlers import Target
 from paddlecloud.local.kubelet.hooks import Hooks
+from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.lifecycle import Plan, Start, Stop, decide
 from paddlecloud.local.kubelet.model import Observed, Run, Waiting, all_containers
 from paddlecloud.local.kubelet.notices import Notice, notices
@@ -48,7 +50,7 @@ class PodWorker:
         self.uid: str = pod["metadata"]["uid"]
         self._machine = machine
         self._files = PodFiles(pod, machine)
-        self._supervised = SupervisedPod(self._files.paths, machine.launcher, machine.clock, on_change=self.poke)
+        self._supervised = SupervisedPod(self._files.paths, machine.clock, on_change=self.poke)
         self._dirty = asyncio.Event()
         self._vanished = False  # the object is gone: nobody waits for a status
         self._refresh = False
@@ -211,6 +213,7 @@ class PodWorker:
             return
         self._images[start.name] = image.image_id
         now = self._machine.clock.now()
+        launcher = self._launcher(image)
         try:
             spec = await self._files.container(self.pod, container, start, image)
         except ConfigError as error:
@@ -221,7 +224,14 @@ class PodWorker:
             self._obstacles.note(start.name, Waiting("ContainerCreating", str(error)), now=now, timed=False)
             return
         self._obstacles.clear(start.name)
-        await self._supervised.start(spec, self._files.pod_spec(self.pod))
+        await self._supervised.start(spec, self._files.pod_spec(self.pod), launcher)
+
+    def _launcher(self, image: Environment) -> Launcher:
+        """Where the pod's shim comes from, if it has none yet: the image's warm parent, or the common one."""
+        warm = self._machine.warm.find(image)
+        if self._supervised.runtime is None:
+            self._files.warm_image = image.image_id if warm else ""
+        return warm or self._machine.launcher
 
     def _pull(self, container: Object) -> None:
         """Have the image built beside the worker, which must stay able to hear of a deletion."""

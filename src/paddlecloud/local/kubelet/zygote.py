@@ -17,9 +17,10 @@ import signal
 import socket
 import sys
 
-from paddlecloud.local.kubelet import shim, wire
+from paddlecloud.local.kubelet import shim, warmstart, wire
 
 MAX_PATH = 8192
+READY = b"ready"
 
 
 def serve(control: socket.socket) -> None:
@@ -55,10 +56,23 @@ def _become_shim(control: socket.socket, pod_dir: str, fds: list[int]) -> None:
 
 def main(preload: list[str]) -> None:
     os.setsid()  # a signal to the control plane's group must not reach the shims through their parent
-    for module in preload:
-        importlib.import_module(module)
     control = socket.socket(fileno=os.dup(0))
-    serve(control)
+    before = _open_files()
+    try:
+        for module in preload:
+            importlib.import_module(module)
+    except Exception as error:  # whatever a module of an image does at import: the kubelet goes on without it
+        sys.exit(f"cannot preload {module}: {error}")
+    warmstart.inherited = frozenset(_open_files() - before)
+    try:
+        control.send(READY)
+        serve(control)
+    except ConnectionError:
+        return  # the control plane is gone
+
+
+def _open_files() -> set[int]:
+    return {int(name) for name in os.listdir("/proc/self/fd")}
 
 
 if __name__ == "__main__":
