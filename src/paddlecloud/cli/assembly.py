@@ -41,9 +41,9 @@ class Machine:
             self._platform.spawn(part.run())
         await self._kubelet.start()
 
-    async def stop(self) -> None:
-        """Stop the pods too: `pdc down` is the machine switched off, not the control plane killed."""
-        await self._kubelet.stop()
+    async def stop(self, *, pods: bool) -> None:
+        """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
+        await self._kubelet.stop(pods=pods)
 
 
 def node_names(count: int) -> list[str]:

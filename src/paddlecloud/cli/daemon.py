@@ -2,6 +2,9 @@
 
 This is one of the two places (the SDK is the other) where `local` and `controllers` meet. It is started by `pdc up`,
 tells readiness or failure as one line of JSON on the descriptor it was given, and stops on SIGTERM.
+
+Should a part of it fail in a way nobody foresaw, it starts again from what is on disk, as after a crash: pods live on
+under their shims meanwhile. A failure that comes back at once ends it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import logging
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,8 @@ from paddlecloud.local.store.log import StorageError
 
 log = logging.getLogger("paddlecloud")
 
+FAILS_AT_ONCE = 10.0  # seconds; a platform that does not live longer has a lasting problem
+
 
 def main() -> int:
     args = _arguments()
@@ -35,11 +42,19 @@ def main() -> int:
     ready = os.fdopen(args.ready_fd, "w")
 
     def answer(body: dict[str, Any]) -> None:
-        with ready:
-            ready.write(json.dumps(body) + "\n")
+        if not ready.closed:
+            with ready:
+                ready.write(json.dumps(body) + "\n")
 
     try:
-        asyncio.run(serve(args, answer))
+        while True:
+            began = time.monotonic()
+            if asyncio.run(serve(args, answer)):
+                return 0
+            if time.monotonic() - began < FAILS_AT_ONCE:
+                log.critical("it failed again right after its start; see above, then `pdc up`")
+                return 1
+            log.warning("starting again from %s", args.data)
     except PlatformError as error:
         answer({"error": str(error), "conflict": True})
         return 1
@@ -47,7 +62,6 @@ def main() -> int:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         answer({"error": text, "conflict": getattr(error, "errno", None) == errno.EADDRINUSE})
         return 1
-    return 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -61,7 +75,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def serve(args: argparse.Namespace, answer: Any) -> None:
+async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], None]) -> bool:
+    """Run until told to stop (True) or until a part fails (False)."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -79,12 +94,22 @@ async def serve(args: argparse.Namespace, answer: Any) -> None:
         machine.announce(args.data, port=platform.port)
         log.info("ready on port %d", platform.port)
         answer({"port": platform.port})
-        await stop.wait()
+        args.port = platform.port
+        await _first(stop, platform.failed)
         log.info("stopping")
     finally:
-        await body.stop()
+        await body.stop(pods=stop.is_set())
         await platform.stop()
-    machine.withdraw(args.data)
+    if stop.is_set():
+        machine.withdraw(args.data)
+    return stop.is_set()
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import functools
+import logging
 import os
 import random
 from collections.abc import Coroutine
@@ -56,6 +57,8 @@ from .apiserver.verbs import Verbs
 from .store.record import Address
 from .store.store import Store
 
+log = logging.getLogger(__name__)
+
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
@@ -75,6 +78,7 @@ class Platform:
         self.clock: Clock = clock or SystemClock()
         self._lock = _lock(data)
         self._tasks: list[asyncio.Task[Any]] = []
+        self.failed = asyncio.Event()
         self.certs = certs.ensure(data / "pki")
         self.tokens = TokenIssuer.load(data / "pki" / "sa.key", clock=self.clock)
         self.store = Store(data / "state.db", durable=durable)
@@ -167,10 +171,16 @@ class Platform:
         return f"https://127.0.0.1:{self.port}"
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run something for as long as the platform lives."""
+        """Run something for as long as the platform lives. Should it fail, `failed` is set: half a platform is none."""
         task = asyncio.get_running_loop().create_task(coroutine)
+        task.add_done_callback(self._ended)
         self._tasks.append(task)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            log.critical("%s failed", task.get_coro(), exc_info=task.exception())
+            self.failed.set()
 
     def client(self, user: User = ADMIN, *, user_agent: str = "paddlecloud") -> Client:
         """A client inside the process, under the identity of `user`."""

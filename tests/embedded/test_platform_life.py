@@ -1,0 +1,94 @@
+"""The platform as a process: one per directory, honest about parts that fail, back on the same port."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import pdc, until
+from paddlecloud.cli import machine
+from paddlecloud.local.platform import Platform, PlatformError
+
+
+async def test_a_part_that_fails_is_not_hidden(inner: Platform) -> None:
+    async def broken() -> None:
+        raise RuntimeError("out of luck")
+
+    task = inner.spawn(broken())
+    with pytest.raises(RuntimeError):
+        await task
+    assert inner.failed.is_set()
+
+
+async def test_a_directory_has_one_platform(inner: Platform) -> None:
+    with pytest.raises(PlatformError, match="already runs on .*pdc down"):
+        Platform(inner.data)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "data"
+    pdc("down", "--data", str(tmp_path / "data"))
+
+
+def test_up_is_idempotent_and_several_platforms_run_side_by_side(data: Path, tmp_path: Path) -> None:
+    first = json.loads(pdc("up", "--data", str(data), "--port", "0", "-o", "json").stdout)
+    again = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)
+    assert (again["started"], again["url"], again["pid"]) == (False, first["url"], first["pid"])
+    other = tmp_path / "other"
+    second = json.loads(pdc("up", "--data", str(other), "--port", "0", "-o", "json").stdout)
+    try:
+        assert second["url"] != first["url"]
+    finally:
+        pdc("down", "--data", str(other))
+
+
+def test_after_a_crash_it_comes_back_on_its_port_with_its_objects(data: Path) -> None:
+    first = json.loads(pdc("up", "--data", str(data), "--port", "0", "-o", "json").stdout)
+    env = {**os.environ, "KUBECONFIG": first["kubeconfig"]}
+    pdc("apply", "-f", "-", env=env, input='{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}')
+    os.kill(first["pid"], signal.SIGKILL)
+    until(lambda: not Path(f"/proc/{first['pid']}").exists(), timeout=10)
+    status = pdc("status", "--data", str(data), check=False)
+    assert status.returncode == 7
+    assert "crashed" in status.stdout
+    second = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)
+    assert second["url"] == first["url"]
+    assert "namespace/kept" in pdc("get", "namespaces", "-o", "name", env=env).stdout
+
+
+def test_a_port_in_use_is_a_clear_error(data: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = pdc("up", "--data", str(data), "--port", str(port), check=False)
+    assert refused.returncode == 4
+    assert f"127.0.0.1:{port}" in refused.stderr
+    assert machine.find(data) is None
+
+
+def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = pdc("up", "--data", str(tmp_path / "file" / "data"), check=False)
+    assert refused.returncode == 2
+    assert str(tmp_path / "file" / "data") in refused.stderr
+
+
+def test_secrets_are_for_their_owner_alone(data: Path) -> None:
+    pdc("up", "--data", str(data), "--port", "0")
+    for path in [data / "kubeconfig", data / "state.db", data / "audit.log", *(data / "pki").iterdir()]:
+        assert path.stat().st_mode & 0o077 == 0, f"{path} can be read by others"
+    token = (data / "pki" / "admin.token").read_text().strip()
+    pid = machine.find(data)
+    assert pid is not None
+    for name in ("cmdline", "environ"):
+        assert token.encode() not in Path(f"/proc/{pid.pid}/{name}").read_bytes()
+    for log in ("platform.log", "audit.log"):
+        assert token not in (data / log).read_text()
