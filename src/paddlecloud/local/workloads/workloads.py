@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.local.platform import Platform
+from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.endpoints import endpoint_controller
 from paddlecloud.local.workloads.replicaset import replica_set_controller
 
@@ -15,7 +16,8 @@ class Workloads:
         clock = platform.clock
         self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
         endpoint_controller(self.manager)
-        replica_set_controller(self.manager, clock)
+        for declare in (replica_set_controller, deployment_controller):
+            declare(self.manager, clock)
 
     async def run(self) -> None:
         await self.manager.run()

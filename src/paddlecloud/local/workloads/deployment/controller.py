@@ -1,0 +1,38 @@
+"""The Deployment controller's hands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.manager import Manager
+from paddlecloud.kube.resource import PODS, Key, Object, controller_of
+from paddlecloud.local.workloads.deployment.decide import Observed, decide
+from paddlecloud.local.workloads.loop import ORPHANS, OWNER, Loop
+from paddlecloud.local.workloads.resources import DEPLOYMENTS, REPLICASETS
+
+
+def deployment_controller(manager: Manager, clock: Clock) -> None:
+    def observe(deployment: Object) -> Observed:
+        meta = deployment["metadata"]
+        owned = tuple(sets.cache.by_index(OWNER, meta["uid"]))
+        orphans = tuple(sets.cache.by_index(ORPHANS, meta["namespace"]))
+        uids = [rs["metadata"]["uid"] for rs in (*owned, *orphans)]
+        return Observed(owned, orphans, {uid: pods.cache.by_index(OWNER, uid) for uid in uids})
+
+    def deployment_behind(pod: Object) -> Iterable[Key]:
+        """A Deployment that recreates waits for the last old pod to be gone, of which its sets say nothing."""
+        namespace = pod["metadata"].get("namespace", "")
+        owner = controller_of(pod)
+        replica_set = sets.cache.get(Key(namespace, owner["name"])) if owner and owner["kind"] == "ReplicaSet" else None
+        behind = controller_of(replica_set) if replica_set else None
+        if behind and behind["kind"] == "Deployment":
+            yield Key(namespace, behind["name"])
+
+    def gone(old: Object | None, new: Object | None) -> bool:
+        return new is None
+
+    loop = Loop(manager, DEPLOYMENTS, name="deployment-controller", observe=observe, decide=decide, clock=clock)
+    sets = loop.owns(REPLICASETS)
+    pods = manager.informer(PODS)
+    loop.controller.watch(pods, map=deployment_behind, when=gone)

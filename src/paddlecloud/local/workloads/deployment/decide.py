@@ -1,0 +1,130 @@
+"""The Deployment controller's judgement: `decide(deployment, observed, now)` is pure and says everything to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.workloads.deployment import status
+from paddlecloud.local.workloads.deployment.revisions import (
+    REVISION,
+    annotations_for,
+    generations,
+    next_revision,
+    replica_set_for,
+    revision_of,
+)
+from paddlecloud.local.workloads.deployment.rollout import Limits, Size, resize_in_place, roll
+from paddlecloud.local.workloads.ownership import claim
+from paddlecloud.local.workloads.pods import is_finished
+from paddlecloud.local.workloads.resources import DEPLOYMENTS, REPLICASETS
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """`pods` are those of each ReplicaSet, by its uid."""
+
+    replica_sets: tuple[Object, ...] = ()
+    orphans: tuple[Object, ...] = ()
+    pods: Mapping[str, Sequence[Object]] = field(default_factory=dict)
+
+
+def decide(deployment: Object, observed: Observed, now: float) -> Plan:
+    if deployment["metadata"].get("deletionTimestamp"):
+        return Plan()
+    sets, patches = claim(deployment, REPLICASETS, observed.replica_sets, observed.orphans)
+    if patches:
+        return Plan(patch=patches)  # sizes are decided on sets that are ours beyond doubt
+    new, old = generations(deployment, sets)
+    plan = Plan()
+    made = None
+    if deployment["spec"].get("paused"):
+        ordered = [*old, *([new] if new else [])]
+        targets = resize_in_place(Limits.of(deployment), [Size.of(rs) for rs in ordered])
+        for rs, replicas in zip(ordered, targets, strict=True):
+            _resize(plan, rs, replicas)
+    else:
+        made = _advance(deployment, plan, new, old, observed)
+    name = (made or new or {"metadata": {"name": deployment["metadata"]["name"]}})["metadata"]["name"]
+    plan.status, plan.after = status.status_of(deployment, new, old, name=name, created=made is not None, now=now)
+    if new is not None and status.is_complete(deployment, plan.status):
+        _forget_history(deployment, plan, old)
+    return plan
+
+
+def _advance(
+    deployment: Object, plan: Plan, new: Object | None, old: list[Object], observed: Observed
+) -> Object | None:
+    """Bring the newest template forward and the others back. Returns the set to be created, if one is."""
+    limits = Limits.of(deployment)
+    size = Size.of(new) if new else Size(0)
+    if (deployment["spec"].get("strategy") or {}).get("type") == "Recreate":
+        for rs in old:
+            _resize(plan, rs, 0)
+        if any(not is_finished(pod) for rs in old for pod in observed.pods.get(rs["metadata"]["uid"], ())):
+            return None  # the last of the old must be gone before the first of the new begins
+        target = limits.wanted
+    else:
+        target, targets = roll(limits, size, [Size.of(rs) for rs in old])
+        for rs, replicas in zip(old, targets, strict=True):
+            _resize(plan, rs, replicas)
+    _number(deployment, plan, max(next_revision(old), revision_of(new) if new else 0))
+    if new is None:
+        made = replica_set_for(deployment, target, old)
+        plan.create.append(made)
+        if target:
+            plan.events.append(_scaled(made["metadata"]["name"], 0, target))
+        return made
+    _resize(plan, new, target, **_kept_current(deployment, new, old))
+    return None
+
+
+def _number(deployment: Object, plan: Plan, revision: int) -> None:
+    if revision_of(deployment) != revision:
+        meta = deployment["metadata"]
+        body = {"metadata": {"annotations": {REVISION: str(revision)}}}
+        plan.patch.append(Patch(DEPLOYMENTS, meta["name"], meta["namespace"], body, seen=meta["resourceVersion"]))
+
+
+def _kept_current(deployment: Object, new: Object, old: list[Object]) -> Object:
+    """Changes to the newest set that follow the Deployment without being another template."""
+    change: Object = {}
+    annotations = annotations_for(deployment, new, old)
+    if annotations != (new["metadata"].get("annotations") or {}):
+        change["metadata"] = {"annotations": annotations}
+    patience = deployment["spec"].get("minReadySeconds", 0)
+    if patience != new["spec"].get("minReadySeconds", 0):
+        change["spec"] = {"minReadySeconds": patience}
+    return change
+
+
+def _resize(plan: Plan, replica_set: Object, replicas: int, **change: Object) -> None:
+    meta = replica_set["metadata"]
+    before = int(replica_set["spec"].get("replicas", 1))
+    if before != replicas:
+        change["spec"] = {**change.get("spec", {}), "replicas": replicas}
+        plan.events.append(_scaled(meta["name"], before, replicas))
+    if change:
+        plan.patch.append(Patch(REPLICASETS, meta["name"], meta["namespace"], change, seen=meta["resourceVersion"]))
+
+
+def _scaled(name: str, before: int, after: int) -> PlannedEvent:
+    direction = "up" if after > before else "down"
+    return PlannedEvent("ScalingReplicaSet", f"Scaled {direction} replica set {name} from {before} to {after}")
+
+
+def _forget_history(deployment: Object, plan: Plan, old: list[Object]) -> None:
+    """Of the sets that have nothing left, the oldest revisions go."""
+    idle = [rs for rs in old if _is_idle(rs)]
+    surplus = len(idle) - int(deployment["spec"].get("revisionHistoryLimit", 10))
+    for rs in sorted(idle, key=revision_of)[: max(0, surplus)]:
+        meta = rs["metadata"]
+        plan.delete.append(Delete(REPLICASETS, meta["name"], meta["namespace"], uid=meta["uid"]))
+
+
+def _is_idle(replica_set: Object) -> bool:
+    size, meta = Size.of(replica_set), replica_set["metadata"]
+    pods = (replica_set.get("status") or {}).get("replicas")
+    return size.replicas == 0 and size.settled and not pods and not meta.get("deletionTimestamp")

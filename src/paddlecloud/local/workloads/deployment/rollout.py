@@ -1,0 +1,115 @@
+"""How large each ReplicaSet of a Deployment may be right now. Pure arithmetic.
+
+The two promises: never more than `wanted + surge` pods, never fewer than `wanted - unavailable` of them available.
+Both are kept on what is known to exist, not on what was asked for: nothing grows until every set has seen its size,
+and when something is to be given up, a set has no more available pods than it was told to keep. Pods on their way out
+count for neither promise, as in Kubernetes.
+
+    wanted 3, surge 1, unavailable 0     old   new
+    begin                                3     0
+    room for one                         3     1
+    it is available, one may go          2     1
+    it was told to, room for one         2     2  … and so on to 0, 3
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from paddlecloud.kube.resource import Object
+
+
+class Size(NamedTuple):
+    """`settled` tells that the set has seen its size and made or removed pods accordingly."""
+
+    replicas: int
+    available: int = 0
+    settled: bool = True
+
+    @staticmethod
+    def of(replica_set: Object) -> Size:
+        status = replica_set.get("status") or {}
+        return Size(
+            replicas=int(replica_set["spec"].get("replicas", 1)),
+            available=int(status.get("availableReplicas") or 0),
+            settled=int(status.get("observedGeneration") or 0) >= int(replica_set["metadata"].get("generation") or 0),
+        )
+
+
+class Limits(NamedTuple):
+    wanted: int
+    surge: int
+    unavailable: int
+
+    @staticmethod
+    def of(deployment: Object) -> Limits:
+        """Percentages are of the wanted number: the surge rounded up, the unavailable down; both zero means one."""
+        spec = deployment["spec"]
+        wanted = int(spec.get("replicas", 1))
+        strategy = spec.get("strategy") or {}
+        if strategy.get("type") == "Recreate":
+            return Limits(wanted, 0, wanted)
+        rolling = strategy.get("rollingUpdate") or {}
+        surge = resolve(rolling.get("maxSurge", "25%"), wanted, up=True)
+        unavailable = min(resolve(rolling.get("maxUnavailable", "25%"), wanted, up=False), wanted)
+        if surge == 0 and unavailable == 0:
+            unavailable = 1
+        return Limits(wanted, surge, unavailable)
+
+
+def resolve(value: Any, whole: int, *, up: bool) -> int:
+    """`2` or `25%` of `whole`."""
+    if isinstance(value, int):
+        return value
+    share = int(str(value).rstrip("%")) * whole / 100
+    return math.ceil(share) if up else math.floor(share)
+
+
+def roll(limits: Limits, new: Size, old: Sequence[Size]) -> tuple[int, list[int]]:
+    """The sizes to ask for now: the new set's, and the old ones' (oldest first)."""
+    if new.replicas > limits.wanted:
+        return limits.wanted, [size.replicas for size in old]  # first things first: this alone frees room
+    return _grow(limits, new, old), _give_up(limits, new, old)
+
+
+def _grow(limits: Limits, new: Size, old: Sequence[Size]) -> int:
+    sizes = [new, *old]
+    if not all(size.settled for size in sizes):
+        return new.replicas  # how many pods there are is not known yet
+    room = limits.wanted + limits.surge - sum(size.replicas for size in sizes)
+    return min(limits.wanted, new.replicas + max(0, room))
+
+
+def _give_up(limits: Limits, new: Size, old: Sequence[Size]) -> list[int]:
+    least = limits.wanted - limits.unavailable
+    healthy = [min(size.available, size.replicas) for size in (new, *old)]
+    sizes = [size.replicas for size in old]
+    budget = new.replicas + sum(sizes) - least - (new.replicas - healthy[0])
+    if budget <= 0:
+        return sizes
+    left = budget
+    for index, good in enumerate(healthy[1:]):  # those that serve nobody go first
+        taken = min(left, sizes[index] - good)
+        sizes[index] -= taken
+        left -= taken
+    spare = min(sum(healthy) - least, left)
+    for index in range(len(sizes)):
+        taken = min(max(spare, 0), sizes[index])
+        sizes[index] -= taken
+        spare -= taken
+    return sizes
+
+
+def resize_in_place(limits: Limits, sizes: Sequence[Size]) -> list[int]:
+    """For a paused Deployment: reach the wanted number by the youngest sets, changing no template (oldest first)."""
+    targets = [size.replicas for size in sizes]
+    surplus = sum(targets) - limits.wanted
+    if surplus < 0 and targets:
+        targets[-1] -= surplus
+    for index in reversed(range(len(targets))):
+        taken = min(max(surplus, 0), targets[index])
+        targets[index] -= taken
+        surplus -= taken
+    return targets
