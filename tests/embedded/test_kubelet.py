@@ -318,16 +318,16 @@ async def test_logs_of_what_is_not_there_are_refused_in_kubernetes_words(machine
 
 
 async def test_a_pod_sees_the_gpus_it_asked_for(tmp_path: Path) -> None:
-    async with running_machine(tmp_path, gpus=["GPU-1", "GPU-2"]) as machine:
+    async with running_machine(tmp_path, gpus=["0", "1"]) as machine:
         limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
         script = 'echo "gpus=$CUDA_VISIBLE_DEVICES"'
         await machine.run(f"{script}; sleep 600", name="one", container=limits)
-        await machine.printed("one", "gpus=GPU-1")
+        await machine.printed("one", "gpus=0")
         await machine.run(script, name="two", container=limits)
         await machine.run(script, name="none")
         await machine.phase("two", "Succeeded")
         await machine.phase("none", "Succeeded")
-        assert await machine.log("two") == "gpus=GPU-2\n"
+        assert await machine.log("two") == "gpus=1\n"
         assert await machine.log("none") == "gpus=\n"
         node = await machine.client.get(NODES, NODE)
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"

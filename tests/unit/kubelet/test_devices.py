@@ -35,6 +35,7 @@ def test_what_pods_of_an_earlier_kubelet_hold_is_not_given_again() -> None:
 def test_a_container_without_a_request_sees_none_and_a_machine_without_gpus_says_nothing() -> None:
     devices = Devices(["a"])
     assert devices.env(devices.allocate("pod", container(0))) == {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": "",
         "NVIDIA_VISIBLE_DEVICES": "void",
     }

@@ -198,3 +198,21 @@ async def test_the_zygote_starts_without_the_platforms_imports() -> None:
         assert "aiohttp" not in libraries
     finally:
         await launcher.stop()
+
+
+async def test_a_crowd_of_processes_ends_with_its_container_and_leaves_no_zombies(shims: ShimHarness) -> None:
+    """Each breeds in a session of its own; the shim stops them before it kills, so none escapes by forking."""
+    root = shims.pod_dir()
+    runtime = await shims.spawn(root)
+    breed = "for i in $(seq 60); do setsid sh -c 'sleep 600 & sleep 600' & done; echo bred; sleep 600"
+    await runtime.start(shims.container(root, breed))
+    await wait_for_output(root, "bred")
+    await runtime.stop("main", grace=0)
+    assert (await shims.exited(runtime))["exit_code"] == 137
+    shim = runtime.state["shim"]["pid"]
+
+    async def empty() -> None:
+        while list(processes.descendants(shim)):
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(empty(), DEADLINE)

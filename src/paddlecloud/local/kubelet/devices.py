@@ -7,22 +7,21 @@ sees its own through CUDA_VISIBLE_DEVICES, and a pod that asked for none sees no
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.env import ConfigError
 
-log = logging.getLogger(__name__)
-
 RESOURCE = "nvidia.com/gpu"
 _LIBRARY = "libnvidia-ml.so.1"
-_UUID_LENGTH = 96
 
 
 def find_gpus() -> tuple[str, ...]:
-    """The UUIDs of the GPUs, in the driver's order; empty where there is no driver."""
+    """The numbers of the GPUs in the order of their bus addresses; empty where there is no driver.
+
+    Numbers and not UUIDs, which CUDA would accept as well: Paddle reads the variable itself and expects numbers.
+    """
     try:
         nvml = ctypes.CDLL(_LIBRARY)
     except OSError:
@@ -33,14 +32,7 @@ def find_gpus() -> tuple[str, ...]:
         count = ctypes.c_uint()
         if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
             return ()
-        found = []
-        for index in range(count.value):
-            device, name = ctypes.c_void_p(), ctypes.create_string_buffer(_UUID_LENGTH)
-            if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) != 0:
-                continue
-            if nvml.nvmlDeviceGetUUID(device, name, _UUID_LENGTH) == 0:
-                found.append(name.value.decode())
-        return tuple(found)
+        return tuple(str(number) for number in range(count.value))
     finally:
         nvml.nvmlShutdown()
 
@@ -87,4 +79,8 @@ class Devices:
         """Nothing on a machine without GPUs: programs there must not find a variable they do not expect."""
         if not self._gpus:
             return {}
-        return {"CUDA_VISIBLE_DEVICES": ",".join(gpus), "NVIDIA_VISIBLE_DEVICES": ",".join(gpus) or "void"}
+        return {
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of NVML; CUDA's own puts the fastest first
+            "CUDA_VISIBLE_DEVICES": ",".join(gpus),
+            "NVIDIA_VISIBLE_DEVICES": ",".join(gpus) or "void",
+        }
