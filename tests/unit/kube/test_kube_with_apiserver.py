@@ -182,7 +182,7 @@ async def test_of_two_replicas_the_second_takes_over_when_the_first_stops(client
     first, second = replica("first"), replica("second")
     async with contextlib.AsyncExitStack() as stack:
         await first.manager.start()
-        await eventually(lambda: "paddlecloud_leader 1" in first.manager.metrics.render(), "a leader")
+        await eventually(lambda: "\npaddlecloud_leader 1\n" in first.manager.metrics.render(), "a leader")
         await stack.enter_async_context(second.manager)
         await first.manager.stop()
         await make_set(client, 2)
