@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 def files() -> dict[str, str]:
-    return dict(re.findall(r"<!-- file: (\S+) -->\n```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL))
+    return dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGE.read_text(), re.DOTALL))
 
 
 def steps() -> list[Step]:

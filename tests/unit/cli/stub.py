@@ -43,6 +43,7 @@ class Stub:
         self.refuse: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}  # (method, path) → (code, Status)
         self.warnings: list[str] = []
         self.openapi: dict[str, Any] = {}
+        self.version = "v1.34.0-stub"
         self.endless_watches = True
         self.before: Callable[[str, str], None] = lambda method, path: None
         """Called with every request before it is answered: how a test lets the cluster change meanwhile."""
@@ -120,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif parts.path in ("/api", "/apis"):
             self._send(200, self._discovery(core=parts.path == "/api"))
         elif parts.path == "/version":
-            self._send(200, {"major": "1", "minor": "34", "gitVersion": "v1.34.0-stub", "platform": "linux/amd64"})
+            self._send(200, {"major": "1", "minor": "34", "gitVersion": self.stub.version, "platform": "linux/amd64"})
         elif parts.path.startswith("/openapi/v3"):
             self._openapi(parts.path)
         else:
@@ -143,9 +144,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif method == "GET" and not name:
             self._list(kind, namespace, query)
         elif method == "POST":
-            self._send(201, self.stub.add(body, namespace))
+            self._create(kind, namespace, body)
         else:
             self._object(method, kind, namespace, name, query, body)
+
+    def _create(self, kind: tuple[Any, ...], namespace: str, body: Any) -> None:
+        name = body["metadata"]["name"]
+        if (kind[2], namespace, name) in self.stub.objects:
+            status = {"kind": "Status", "status": "Failure", "reason": "AlreadyExists", "code": 409}
+            self._send(409, {**status, "message": f'{kind[2]} "{name}" already exists'})
+        else:
+            self._send(201, self.stub.add(body, namespace))
 
     def _object(
         self, method: str, kind: tuple[Any, ...], namespace: str, name: str, query: dict[str, str], body: Any

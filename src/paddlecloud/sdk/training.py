@@ -1,0 +1,173 @@
+"""The PaddleJob behind “run this program on so many workers”: what `pdc run` and `client.jobs.run` make. Pure.
+
+The job keeps its pods when it has ended (`cleanPodPolicy: Never`), because who runs a program by hand wants to read
+what it printed; and it is not restarted unless asked (`retries`): a typing error is no better the fourth time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from paddlecloud.kube.quantity import QuantityError, parse
+from paddlecloud.kube.resource import Object
+
+DEFAULT_IMAGE = "paddlecloud/paddle:3.3"
+NAME_LENGTH = 40
+"""Leaves room for `-<n>` and for `-worker-<index>` within the 63 characters of a host name."""
+
+_ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
+_INTERPRETERS = re.compile(r"(python|pypy|bash|sh)[0-9.]*")
+
+
+class TrainingError(ValueError):
+    """What was asked for makes no job; the text says which part and how to write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A directory of the node (`host`) or a PersistentVolumeClaim (`claim`) that pods see at `path`."""
+
+    path: str
+    host: str = ""
+    claim: str = ""
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """A program and how many of it. `workers` of None means one, or the least an elastic job may have."""
+
+    command: Sequence[str]
+    image: str = DEFAULT_IMAGE
+    workers: int | None = None
+    servers: int = 0
+    elastic: tuple[int, int] | None = None
+    gpus: int = 0
+    cpu: str = ""
+    memory: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    mounts: Sequence[Mount] = ()
+    workdir: str = ""
+    retries: int = 0
+
+    @property
+    def replicas(self) -> int:
+        if self.workers is not None:
+            return self.workers
+        return self.elastic[0] if self.elastic else 1
+
+
+def job(training: Training, *, name: str, namespace: str | None = None) -> Object:
+    """The object to create. Raises `TrainingError`."""
+    _check(training)
+    meta = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    spec: Object = {"cleanPodPolicy": "Never", "backoffLimit": training.retries}
+    if training.servers:
+        spec["ps"] = {"replicas": training.servers, "template": _template(training)}
+    worker: Object = {"replicas": training.replicas}
+    if training.elastic:
+        spec["elastic"] = 1
+        worker["requests"], worker["limits"] = training.elastic
+    spec["worker"] = {**worker, "template": _template(training)}
+    return {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": meta, "spec": spec}
+
+
+def _check(training: Training) -> None:
+    if not training.command:
+        raise TrainingError("there is no program to run")
+    if training.elastic:
+        low, high = training.elastic
+        if not 1 <= low <= high:
+            raise TrainingError(f"elastic bounds {low}:{high} must be MIN:MAX with 1 <= MIN <= MAX")
+        if not low <= training.replicas <= high:
+            raise TrainingError(f"{training.replicas} workers are not between the elastic bounds {low} and {high}")
+    if training.replicas < 1:
+        raise TrainingError("a job needs at least one worker")
+    for name in training.env:
+        if not _ENV_NAME.fullmatch(name):
+            raise TrainingError(f"{name!r} cannot be the name of an environment variable")
+    for what, amount in (("cpu", training.cpu), ("memory", training.memory)):
+        if amount:
+            _positive(what, amount)
+
+
+def _positive(what: str, amount: str) -> None:
+    try:
+        value = parse(amount)
+    except QuantityError as error:
+        raise TrainingError(f"{what} {amount!r} is not a quantity such as 2, 500m or 4Gi") from error
+    if value <= 0:
+        raise TrainingError(f"{what} must be more than {amount}")
+
+
+def _template(training: Training) -> Object:
+    container: Object = {"name": "paddle", "image": training.image, "command": list(training.command)}
+    if training.workdir:
+        container["workingDir"] = training.workdir
+    # Without it Python keeps its output for itself until it has a few kilobytes, and followers see nothing.
+    env = {"PYTHONUNBUFFERED": "1", **training.env}
+    container["env"] = [{"name": name, "value": value} for name, value in env.items()]
+    if resources := _resources(training):
+        container["resources"] = resources
+    pod: Object = {"restartPolicy": "OnFailure" if training.retries else "Never", "containers": [container]}
+    if training.mounts:
+        names = [f"mount-{number}" for number in range(len(training.mounts))]
+        pairs = list(zip(names, training.mounts, strict=True))
+        container["volumeMounts"] = [_volume_mount(name, mount) for name, mount in pairs]
+        pod["volumes"] = [_volume(name, mount) for name, mount in pairs]
+    return {"spec": pod}
+
+
+def _resources(training: Training) -> Object:
+    """Memory and GPUs are limits too; a CPU limit would only slow a job down while the machine is idle."""
+    requests = {"cpu": training.cpu, "memory": training.memory}
+    limits = {"memory": training.memory, "nvidia.com/gpu": str(training.gpus) if training.gpus else ""}
+    blocks = {"requests": requests, "limits": limits}
+    return {
+        block: given
+        for block, amounts in blocks.items()
+        if (given := {name: amount for name, amount in amounts.items() if amount})
+    }
+
+
+def _volume_mount(name: str, mount: Mount) -> Object:
+    entry: Object = {"name": name, "mountPath": mount.path}
+    return {**entry, "readOnly": True} if mount.read_only else entry
+
+
+def _volume(name: str, mount: Mount) -> Object:
+    if mount.claim:
+        return {"name": name, "persistentVolumeClaim": {"claimName": mount.claim}}
+    return {"name": name, "hostPath": {"path": mount.host}}
+
+
+# Names
+
+
+def stem(command: Sequence[str]) -> str:
+    """What a job is called after: `python -u train.py --lr 1` is `train`, `python -m pkg.fit` is `fit`."""
+    words = list(command)
+    script = next((word for word in words if word.endswith((".py", ".sh"))), "")
+    if not script and "-m" in words[:-1]:
+        script = words[words.index("-m") + 1].rpartition(".")[2]
+    if not script:
+        program = PurePosixPath(words[0]).name if words else ""
+        script = "" if _INTERPRETERS.fullmatch(program) else program
+    name = PurePosixPath(script).name.removesuffix(".py").removesuffix(".sh")
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    if plain[:1].isdigit():
+        plain = f"job-{plain}"
+    return plain[:NAME_LENGTH].strip("-") or "job"
+
+
+def next_name(base: str, taken: Iterable[str]) -> str:
+    """`<base>-<n>`, one more than the highest number in use."""
+    numbers = [0]
+    for name in taken:
+        head, dash, tail = name.rpartition("-")
+        if dash and head == base and tail.isdigit():
+            numbers.append(int(tail))
+    return f"{base}-{max(numbers) + 1}"

@@ -1,0 +1,159 @@
+"""`pdc run`: which job it sends, on which platform it refuses, and how it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.cli import follow
+from unit.cli.conftest import Pdc
+from unit.cli.samples import make_job
+from unit.cli.stub import Stub
+
+JOBS = "/apis/batch.paddlepaddle.org/v1/namespaces/default/paddlejobs"
+
+
+@pytest.fixture
+def ours(stub: Stub) -> Stub:
+    stub.version = "v1.34.0-paddlecloud.0.1.0"
+    return stub
+
+
+def sent(stub: Stub) -> dict[str, Any]:
+    path, _, body = stub.asked("POST")[-1]
+    assert path == JOBS
+    return dict(body)
+
+
+def test_the_current_directory_is_where_the_program_runs(
+    ours: Stub, pdc: Pdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert pdc("run", "-d", "--workers", "2", "--", "python", "train.py", "--workers", "9").code == 0
+    job = sent(ours)
+    assert job["metadata"] == {**job["metadata"], "name": "train-1", "namespace": "default"}
+    assert job["spec"]["worker"]["replicas"] == 2
+    pod = job["spec"]["worker"]["template"]["spec"]
+    assert pod["containers"][0]["command"] == ["python", "train.py", "--workers", "9"]
+    assert pod["containers"][0]["workingDir"] == str(tmp_path)
+    assert pod["containers"][0]["image"] == "paddlecloud/paddle:3.3"
+    assert pod["volumes"][0]["hostPath"] == {"path": str(tmp_path)}
+
+
+def test_other_clusters_are_refused_without_an_image(stub: Stub, pdc: Pdc) -> None:
+    result = pdc("run", "--", "python", "train.py")
+    assert result.code == 2
+    assert "run on other machines" in result.err
+    assert "--image" in result.err
+    assert stub.asked("POST") == []
+
+
+def test_other_clusters_get_an_image_and_no_directory_of_ours(stub: Stub, pdc: Pdc) -> None:
+    assert pdc("run", "-d", "--image", "me/mine:1", "--", "python", "train.py").code == 0
+    pod = sent(stub)["spec"]["worker"]["template"]["spec"]
+    assert "volumes" not in pod
+    assert "workingDir" not in pod["containers"][0]
+
+
+def test_a_taken_name_is_counted_on(ours: Stub, pdc: Pdc) -> None:
+    taken: list[str] = []
+
+    def race(method: str, path: str) -> None:
+        if method == "POST" and len(taken) < 2:
+            name = f"train-{len(taken) + 1}"
+            taken.append(name)
+            ours.add({"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": name}})
+
+    ours.before = race
+    result = pdc("run", "-d", "--", "python", "train.py")
+    assert (result.code, result.out) == (0, "paddlejob.batch.paddlepaddle.org/train-3 created\n")
+
+
+def test_a_given_name_that_is_taken_is_a_conflict(ours: Stub, pdc: Pdc) -> None:
+    make_job(ours)
+    result = pdc("run", "-d", "--name", "wide", "--", "true")
+    assert result.code == 4
+    assert "pdc delete pdj/wide" in result.err
+
+
+def test_a_dry_run_creates_nothing(ours: Stub, pdc: Pdc) -> None:
+    result = pdc("run", "--dry-run", "-o", "json", "--ps", "2", "--elastic", "1:3", "--", "python", "wide.py")
+    assert result.code == 0
+    job = result.json()
+    assert job["metadata"]["name"] == "wide-1"
+    assert (job["spec"]["ps"]["replicas"], job["spec"]["worker"]["limits"]) == (2, 3)
+    assert ours.asked("POST") == []
+
+
+@pytest.mark.parametrize(("phase", "code"), [("Completed", 0), ("Failed", 100)], ids=["completed", "failed"])
+def test_it_follows_every_rank_and_ends_as_the_job_does(
+    ours: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, phase: str, code: int
+) -> None:
+    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    looks = 0
+
+    def live(method: str, path: str) -> None:
+        nonlocal looks
+        if method == "GET" and path == f"{JOBS}/wide":
+            looks += 1
+            if looks == 2:
+                make_job(ours, workers=2, servers=1)
+            if looks == 6:
+                ours.objects[("paddlejobs", "default", "wide")]["status"] = {"phase": phase}
+
+    ours.before = live
+    result = pdc("run", "--name", "wide", "--workers", "2", "--", "python", "wide.py")
+    assert result.code == code
+    assert result.err.startswith("paddlejob.batch.paddlepaddle.org/wide created\n")
+    assert {"worker-0 | worker0 says 2", "worker-1 | worker1 says 0", "ps-0     | ps0 says 1"} <= set(
+        result.out.splitlines()
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (["python", "train.py"], "comes after --"),
+        (["--workers", "0", "--", "x"], "not between 1"),
+        (["--elastic", "4", "--", "x"], "MIN:MAX"),
+        (["--elastic", "4:2", "--", "x"], "MIN:MAX"),
+        (["--cpu", "much", "--", "x"], "cpu 'much'"),
+        (["--env", "NOT_SET_ANYWHERE", "--", "x"], "has no value"),
+        (["--volume", "/data", "--", "x"], "SRC:PATH"),
+        (["--volume", "/nowhere/at/all:/data", "--", "x"], "there is no /nowhere/at/all"),
+        (["-o", "yaml", "--", "x"], "not offered here"),
+        (["--"], "no program"),
+    ],
+)
+def test_mistakes_are_usage_errors_and_create_nothing(ours: Stub, pdc: Pdc, flags: list[str], complaint: str) -> None:
+    result = pdc("run", *flags)
+    assert result.code == 2
+    assert complaint in result.err
+    assert ours.asked("POST") == []
+
+
+def test_volumes_are_directories_or_claims(ours: Stub, pdc: Pdc, tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    flags = ["--volume", f"{tmp_path}/d:/d", "--volume", "imagenet:/data:ro"]
+    assert pdc("run", "-d", *flags, "--", "x").code == 0
+    volumes = sent(ours)["spec"]["worker"]["template"]["spec"]["volumes"][1:]
+    assert volumes == [
+        {"name": "mount-1", "hostPath": {"path": f"{tmp_path}/d"}},
+        {"name": "mount-2", "persistentVolumeClaim": {"claimName": "imagenet"}},
+    ]
+
+
+def test_a_relative_directory_means_nothing_on_other_machines(stub: Stub, pdc: Pdc) -> None:
+    result = pdc("run", "-d", "--image", "x", "--volume", "./d:/d", "--", "x")
+    assert result.code == 2
+    assert "relative path" in result.err
+
+
+def test_variables_come_from_here_when_only_named(ours: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_KEY", "s3cret=x")
+    assert pdc("run", "-d", "--env", "WANDB_KEY", "--env", "B=1=2", "--", "x").code == 0
+    env = sent(ours)["spec"]["worker"]["template"]["spec"]["containers"][0]["env"]
+    assert {"name": "WANDB_KEY", "value": "s3cret=x"} in env
+    assert {"name": "B", "value": "1=2"} in env

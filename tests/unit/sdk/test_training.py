@@ -1,0 +1,131 @@
+"""What job a command becomes, and what it is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlecloud.api.paddlejob import decode, normalise, validate
+from paddlecloud.sdk.training import Mount, Training, TrainingError, job, next_name, stem
+
+
+def container(obj: dict[str, Any], role: str = "worker") -> dict[str, Any]:
+    pod: dict[str, Any] = obj["spec"][role]["template"]["spec"]
+    return dict(pod["containers"][0])
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["python", "train.py"], "train"),
+        (["python3.11", "-u", "src/Wide_and_Deep.py", "--lr", "0.1"], "wide-and-deep"),
+        (["python", "-m", "paddle.distributed.launch", "train.py"], "train"),
+        (["python", "-m", "pkg.fit"], "fit"),
+        (["bash", "run.sh"], "run"),
+        (["/usr/bin/nvidia-smi"], "nvidia-smi"),
+        (["python", "-c", "print(1)"], "job"),
+        (["sh", "-c", "echo"], "job"),
+        (["python", "2024.py"], "job-2024"),
+        (["python", "训练.py"], "job"),
+        (["python", "a" * 80 + ".py"], "a" * 40),
+    ],
+)
+def test_a_job_is_called_after_its_script(command: list[str], expected: str) -> None:
+    assert stem(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        ([], "train-1"),
+        (["train-1", "train-3"], "train-4"),
+        (["train", "train-x", "other-7", "retrain-9", "train-9-worker"], "train-1"),
+    ],
+)
+def test_numbers_count_on_from_the_highest(taken: list[str], expected: str) -> None:
+    assert next_name("train", taken) == expected
+
+
+FULL = Training(
+    command=["python", "train.py", "--lr=1"],
+    workers=3,
+    servers=2,
+    gpus=1,
+    cpu="500m",
+    memory="2Gi",
+    env={"A": "b"},
+    mounts=[Mount("/w", host="/w"), Mount("/data", claim="imagenet", read_only=True)],
+    workdir="/w",
+    retries=2,
+)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [Training(command=["true"]), FULL, Training(command=["true"], elastic=(2, 4))],
+    ids=["least", "full", "elastic"],
+)
+def test_every_job_made_is_one_the_controller_accepts(training: Training) -> None:
+    parsed = decode(job(training, name="x", namespace="ns"))
+    assert [str(problem) for problem in validate(parsed)] == []
+    assert normalise(parsed).warnings == []
+
+
+def test_flags_end_where_they_belong() -> None:
+    made = job(FULL, name="x")
+    assert made["spec"]["worker"]["replicas"] == 3
+    assert made["spec"]["ps"]["replicas"] == 2
+    assert made["spec"]["backoffLimit"] == 2
+    for role in ("worker", "ps"):
+        one = container(made, role)
+        assert one["command"] == ["python", "train.py", "--lr=1"]
+        assert one["workingDir"] == "/w"
+        assert {"name": "A", "value": "b"} in one["env"]
+        assert one["resources"] == {
+            "requests": {"cpu": "500m", "memory": "2Gi"},
+            "limits": {"memory": "2Gi", "nvidia.com/gpu": "1"},
+        }
+        volumes = made["spec"][role]["template"]["spec"]["volumes"]
+        assert [volume.get("hostPath") or volume.get("persistentVolumeClaim") for volume in volumes] == [
+            {"path": "/w"},
+            {"claimName": "imagenet"},
+        ]
+        assert [mount.get("readOnly") for mount in one["volumeMounts"]] == [None, True]
+
+
+def test_a_program_is_run_once_unless_retries_are_asked_for() -> None:
+    once, thrice = (normalise(decode(job(Training(command=["x"], retries=n), name="x"))).settings for n in (0, 2))
+    assert (once.backoff_limit, once.roles[0].restart_policy) == (0, "Never")
+    assert (thrice.backoff_limit, thrice.roles[0].restart_policy) == (2, "OnFailure")
+    assert once.clean_pod_policy == "Never", "what it printed must stay readable"
+
+
+def test_an_elastic_job_begins_with_the_least() -> None:
+    settings = normalise(decode(job(Training(command=["x"], elastic=(2, 8)), name="x"))).settings
+    role = settings.roles[0]
+    assert (role.minimum, role.replicas, role.maximum) == (2, 2, 8)
+
+
+def test_the_roles_share_nothing_that_could_be_changed_by_one() -> None:
+    made = job(FULL, name="x")
+    container(made, "ps")["env"].append({"name": "ONLY", "value": "ps"})
+    assert {"name": "ONLY", "value": "ps"} not in container(made, "worker")["env"]
+
+
+@pytest.mark.parametrize(
+    ("training", "complaint"),
+    [
+        (Training(command=[]), "no program"),
+        (Training(command=["x"], workers=0), "at least one worker"),
+        (Training(command=["x"], elastic=(3, 2)), "MIN:MAX"),
+        (Training(command=["x"], elastic=(0, 2)), "MIN:MAX"),
+        (Training(command=["x"], workers=9, elastic=(1, 2)), "9 workers"),
+        (Training(command=["x"], cpu="two"), "cpu 'two'"),
+        (Training(command=["x"], memory="0"), "memory must be more"),
+        (Training(command=["x"], env={"1A": "x"}), "'1A'"),
+    ],
+)
+def test_what_makes_no_job_is_said(training: Training, complaint: str) -> None:
+    with pytest.raises(TrainingError, match=complaint):
+        job(training, name="x")
