@@ -351,3 +351,30 @@ async def test_a_volume_over_its_limit_costs_the_pod_its_place(
         "Evicted",
         'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
     )
+
+
+async def test_a_finished_pod_keeps_its_log_and_gives_its_space_back(machine: TestMachine) -> None:
+    created = await machine.run(
+        "head -c 100000 /dev/zero > /v/big; cp /v/big /tmp/big; echo done",
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    await machine.phase("pod", "Succeeded")
+    assert await machine.log("pod") == "done\n"
+    files = [path for path in machine.pod_dir(created).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 20_000
+
+
+async def test_a_machine_without_namespaces_runs_what_it_can_and_says_what_it_lacks(tmp_path: Path) -> None:
+    async with running_machine(tmp_path, forbid="root,user") as machine:
+        await machine.run("echo ran", automountServiceAccountToken=False)
+        await machine.phase("pod", "Succeeded")
+        assert await machine.log("pod") == "ran\n"
+
+        async def told() -> Object:
+            async for event in machine.client.watch(EVENTS, "default"):
+                if event.object["reason"] == "SandboxDegraded":
+                    return event.object
+            raise AssertionError("the watch ended")
+
+        assert "no mount namespaces" in (await asyncio.wait_for(told(), DEADLINE))["message"]

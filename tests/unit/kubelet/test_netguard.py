@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,11 +31,21 @@ while True:
 """
 
 
-async def serve(shims: ShimHarness, name: str, ip: str, host: str, port: int) -> tuple[Path, PodRuntime]:
-    root = shims.pod_dir(name, ip=ip)
+async def serve(
+    shims: ShimHarness,
+    name: str,
+    ip: str,
+    host: str,
+    port: int,
+    *,
+    forbid: str = "",
+    python: str = PYTHON,
+    **fields: Any,
+) -> tuple[Path, PodRuntime]:
+    root = shims.pod_dir(name, ip=ip, forbid=forbid)
     runtime = await shims.spawn(root)
-    argv = (PYTHON, "-c", SERVER, host, str(port), name)
-    await runtime.start(shims.container(root, "", argv=argv, bind_ip=ip))
+    argv = (python, "-c", SERVER, host, str(port), name)
+    await runtime.start(shims.container(root, "", argv=argv, bind_ip=ip, **fields))
     await printed(root, runtime)
     return root, runtime
 
@@ -65,6 +76,19 @@ async def test_pods_listen_on_one_port_each_at_its_own_address(
         root, _ = await serve(shims, name, ip, host, unused_tcp_port)
         assert output(root).strip().removeprefix("::ffff:") == ip
     for name, ip in ips.items():
+        assert await ask(ip, unused_tcp_port) == name
+
+
+@pytest.mark.parametrize("forbid", ["", "root", "root,user"])
+async def test_it_works_in_every_sandbox_and_for_other_users(
+    shims: ShimHarness, forbid: str, unused_tcp_port: int
+) -> None:
+    identity = {} if forbid == "root,user" else {"uid": 1234, "gid": 1234}
+    python = "/usr/bin/python3"  # an interpreter that other users may run
+    if not Path(python).exists():
+        python, identity = PYTHON, {}
+    for name, ip in (("first", "127.90.7.7"), ("second", "127.90.7.8")):
+        await serve(shims, name, ip, "0.0.0.0", unused_tcp_port, forbid=forbid, python=python, **identity)
         assert await ask(ip, unused_tcp_port) == name
 
 

@@ -86,6 +86,8 @@ class Observed:
     """Containers whose liveness or startup probe, or postStart hook, asks for an end, with the message."""
     evicted: str = ""
     """Why the machine must end the pod, if it must."""
+    degraded: str = ""
+    """Why the pod has no mounts, names and ports of its own, where the machine allows no namespaces."""
     images: Mapping[str, str] = field(default_factory=dict)
     """Identity of the image each container runs."""
 

@@ -43,6 +43,9 @@ def notices(plan: Plan, observed: Observed) -> list[Notice]:
     for name, message in observed.unhealthy.items():
         reason = "FailedPostStartHook" if message.startswith("PostStartHook") else "Unhealthy"
         found.append(Notice(reason, f"container {name}: {message}"))
+    if observed.degraded:
+        text = f"no mount namespaces ({observed.degraded}): the pod shares files and names with the machine"
+        found.append(Notice("SandboxDegraded", text))
     if plan.outcome is not None and plan.outcome.reason:
         found.append(Notice(plan.outcome.reason, plan.outcome.message))
     return found

@@ -31,6 +31,7 @@ class PodFiles:
         self.paths = PodPaths(machine.pod_dir(self._uid))
         self._prepared: PreparedVolumes | None = None
         self._env: dict[str, dict[str, str]] = {}
+        self._settled = False
         self.warm_image = ""
         self.ip = ""
         if known := wire.read_json(str(self.paths.spec)):
@@ -138,12 +139,21 @@ class PodFiles:
             if not os.path.lexists(source):
                 os.makedirs(source)
 
-    async def remove(self, pod: Object) -> None:
-        """Free the address and delete the directory."""
+    async def settle(self, pod: Object) -> None:
+        """No process is left: volumes, scratch space and GPUs are free. Logs and the record stay until `remove`."""
+        if self._settled or not self.paths.root.exists():
+            return
         self._machine.hosts.remove(self._uid)
         self._machine.devices.release(self._uid)
+        await self._machine.volumes.release(pod, self.paths.volumes)
+        for scratch in ("volumes", "private", "root"):
+            await asyncio.to_thread(remove_tree, self.paths.root / scratch)
+        self._settled = True
+
+    async def remove(self, pod: Object) -> None:
+        """Free the address and delete the directory."""
+        await self.settle(pod)
         if self.paths.root.exists():
-            await self._machine.volumes.release(pod, self.paths.volumes)
             await asyncio.to_thread(remove_tree, self.paths.root)
         if self.ip and not pod["spec"].get("hostNetwork"):
             self._machine.addresses.release(self.ip)
@@ -170,7 +180,7 @@ async def _referenced(container: Object, namespace: str, machine: Machine) -> di
 
 
 def remove_tree(root: Path) -> None:
-    """Delete a tree, also what a container closed to its owner; what vanishes meanwhile is no error."""
+    """Delete a tree, if it is there, and what a container closed to its owner too."""
 
     def open_up(function: Callable[[str], object], path: str, _: object) -> None:
         parent = os.path.dirname(path)
@@ -184,4 +194,5 @@ def remove_tree(root: Path) -> None:
         except FileNotFoundError:
             pass  # somebody else removed it: the outcome asked for
 
-    shutil.rmtree(root, onerror=open_up)
+    if root.exists():
+        shutil.rmtree(root, onerror=open_up)

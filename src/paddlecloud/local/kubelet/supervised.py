@@ -71,6 +71,11 @@ class SupervisedPod:
     def state(self) -> State:
         return self._runtime.state if self._runtime is not None and self._runtime.state else self._record
 
+    @property
+    def degraded(self) -> str:
+        shim = self.state().get("shim") or {}
+        return str(shim.get("reason") or "unknown") if shim.get("mode") == "none" else ""
+
     def runs(self) -> dict[str, Run]:
         return read_runs(self.state().get("containers") or {})
 

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from collections.abc import Iterable
 
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.kube.errors import ApiError, Conflict, NotFound
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.errors import ApiError
+from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.env import ConfigError
 from paddlecloud.local.kubelet.handlers import Target
 from paddlecloud.local.kubelet.hooks import Hooks
 from paddlecloud.local.kubelet.launcher import Launcher
-from paddlecloud.local.kubelet.lifecycle import Plan, Start, Stop, decide
+from paddlecloud.local.kubelet.lifecycle import Start, Stop, decide
 from paddlecloud.local.kubelet.model import Observed, Run, Waiting, all_containers
 from paddlecloud.local.kubelet.notices import Notice, notices
 from paddlecloud.local.kubelet.obstacles import Obstacles
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.pod_files import PodFiles
 from paddlecloud.local.kubelet.probes import Prober
+from paddlecloud.local.kubelet.publisher import PodGone, StatusPublisher
 from paddlecloud.local.kubelet.runtime import ShimError
 from paddlecloud.local.kubelet.services import Machine
 from paddlecloud.local.kubelet.status import build_status
@@ -35,11 +36,7 @@ from paddlecloud.local.volumes.errors import VolumeError
 
 log = logging.getLogger(__name__)
 
-SETTLE = 0.25
-"""Seconds for which a pod that is merely being created is not yet worth a write: most are running by then."""
-
 RETRY_BASE, RETRY_CAP = 1.0, 60.0
-QUIET_REASONS = frozenset(("ContainerCreating", "PodInitializing"))
 
 
 class PodWorker:
@@ -67,10 +64,10 @@ class PodWorker:
         self._pulls: dict[str, asyncio.Task[None]] = {}
         self._images: dict[str, str] = {}
         self._failures = 0
-        self._first_seen = machine.clock.now()
+        first_seen = machine.clock.now()
         started = (pod.get("status") or {}).get("startTime")
-        self._start_time = parse_rfc3339(started) if started else self._first_seen
-        self._published: Object | None = None
+        self._start_time = parse_rfc3339(started) if started else first_seen
+        self._publisher = StatusPublisher(machine.client, first_seen=first_seen)
         self._told: set[Notice] = set()
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -103,11 +100,19 @@ class PodWorker:
                 if await self._step():
                     break
                 self._failures = 0
+            except PodGone:
+                self._vanished = True  # the watch will say so too, in its own time
             except (ApiError, OSError, ShimError) as error:
-                self._failures += 1
-                wait = min(RETRY_CAP, RETRY_BASE * 2.0 ** min(self._failures - 1, 10))
-                log.warning("pod %s: %s; again in %.0f s", self._name, error, wait)
-                await self._pause(self._machine.clock.now() + wait)
+                await self._back_off(str(error))
+            except Exception as error:  # a pod this code cannot handle must not be forgotten for it
+                log.exception("pod %s", self._name)
+                await self._back_off(repr(error))
+
+    async def _back_off(self, why: str) -> None:
+        self._failures += 1
+        wait = min(RETRY_CAP, RETRY_BASE * 2.0 ** min(self._failures - 1, 10))
+        log.warning("pod %s: %s; again in %.0f s", self._name, why, wait)
+        await self._pause(self._machine.clock.now() + wait)
 
     @property
     def paths(self) -> PodPaths:
@@ -140,16 +145,24 @@ class PodWorker:
             await self._start(start)
         if plan.done:
             await self._supervised.shutdown()
-        await self._publish(plan)
-        self._tell(plan)
+            await self._files.settle(self.pod)
+        again = await self._report()
         if plan.remove:
             await self._clear_away()
-            await self._delete_object()
+            await self._publisher.remove(self.pod)
             return True
-        if (retry := self._obstacles.next_retry(now)) is not None:
-            plan.wake_at(retry)
-        await self._pause(plan.look_again)
+        times = (plan.look_again, again, self._obstacles.next_retry(now))
+        await self._pause(min((moment for moment in times if moment is not None), default=None))
         return False
+
+    async def _report(self) -> float | None:
+        """Tell the API how things are now, decided anew: what was just ordered may have happened already."""
+        now = self._machine.clock.now()
+        observed = self._observe(now)
+        view = decide(self.pod, observed, now)
+        view.waiting = {**self._obstacles.waiting(), **view.waiting}
+        self._tell(notices(view, observed))
+        return await self._publisher.publish(self.pod, build_status(self.pod, observed, view, now), now=now)
 
     async def _pause(self, until: float | None) -> None:
         """Wait for news, or for the moment at which time alone changes things."""
@@ -180,6 +193,7 @@ class PodWorker:
             started={**self._prober.started, **dict.fromkeys(self._hooks.pending, False)},
             ready=self._prober.ready,
             evicted=self._evicted,
+            degraded=self._supervised.degraded,
             unhealthy={**self._prober.unhealthy, **self._hooks.failed},
         )
 
@@ -253,55 +267,16 @@ class PodWorker:
 
         self._pulls[name] = asyncio.create_task(pull(), name=f"image {container['image']}")
 
-    def _tell(self, plan: Plan) -> None:
+    def _tell(self, current: Iterable[Notice]) -> None:
         """Write an Event for every trouble that is new, beside the worker: nobody waits for one."""
-        current = set(notices(plan, self._observe(self._machine.clock.now())))
-        for notice in current - self._told:
-            record = self._machine.recorder.record(
-                {"apiVersion": "v1", "kind": "Pod", **self.pod}, notice.reason, notice.message, type=notice.type
-            )
+        about = {"apiVersion": "v1", "kind": "Pod", **self.pod}
+        fresh = set(current)
+        for notice in fresh - self._told:
+            record = self._machine.recorder.record(about, notice.reason, notice.message, type=notice.type)
             task = asyncio.create_task(record)
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
-        self._told = current
-
-    # The API
-
-    async def _publish(self, plan: Plan) -> None:
-        """Write the status if it changed, once for a burst of changes."""
-        now = self._machine.clock.now()
-        plan.waiting = {**self._obstacles.waiting(), **plan.waiting}
-        status = build_status(self.pod, self._observe(now), plan, now)
-        if status == self._published or _includes(self.pod.get("status") or {}, status):
-            return
-        if _is_quiet(status) and now < self._first_seen + SETTLE and not plan.remove:
-            plan.wake_at(self._first_seen + SETTLE)
-            return
-        meta = self.pod["metadata"]
-        try:
-            await self._machine.client.patch(
-                PODS,
-                meta["name"],
-                {"metadata": {"uid": self.uid}, "status": status},
-                namespace=meta["namespace"],
-                kind="strategic",
-                subresource="status",
-            )
-        except (NotFound, Conflict):
-            # The object of this uid is gone; the watch will say so too, in its own time.
-            self._vanished = True
-            self.poke()
-            return
-        self._published = status
-
-    async def _delete_object(self) -> None:
-        meta = self.pod["metadata"]
-        try:
-            await self._machine.client.delete(
-                PODS, meta["name"], namespace=meta["namespace"], grace_period=0, uid=self.uid
-            )
-        except (NotFound, Conflict):
-            pass  # gone already, or a newer pod has the name
+        self._told = fresh
 
     async def _clear_away(self) -> None:
         self._end_tasks()
@@ -320,23 +295,3 @@ class PodWorker:
         self._hooks.close()
         for task in self._pulls.values():
             task.cancel()
-
-
-def _is_quiet(status: Object) -> bool:
-    """Nothing but a pod on its way."""
-    if status["phase"] != "Pending":
-        return False
-    for container in (*status.get("initContainerStatuses", ()), *status["containerStatuses"]):
-        waiting = container["state"].get("waiting")
-        if waiting is None or waiting["reason"] not in QUIET_REASONS or waiting.get("message"):
-            return False
-    return True
-
-
-def _includes(whole: Any, part: Any) -> bool:
-    """Whether writing `part` over `whole` would change nothing."""
-    if isinstance(part, dict) and isinstance(whole, dict):
-        return all(key in whole and _includes(whole[key], value) for key, value in part.items())
-    if isinstance(part, list) and isinstance(whole, list):
-        return len(whole) == len(part) and all(map(_includes, whole, part))
-    return bool(whole == part)

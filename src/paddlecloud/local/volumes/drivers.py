@@ -34,4 +34,4 @@ class Driver(Protocol):
         """
 
     async def unpublish(self, request: MountRequest) -> None:
-        """The pod is gone. Called once, also when publishing failed half-way."""
+        """No process of the pod is left. May be called again, and also after publishing failed half-way."""
