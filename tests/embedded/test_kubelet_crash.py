@@ -165,6 +165,19 @@ async def test_deletion_asked_for_while_nobody_looked_is_carried_out(tmp_path: P
         await machine.gone("pod")
 
 
+async def test_a_pod_that_serves_does_not_blink_when_the_kubelet_comes_back(tmp_path: Path) -> None:
+    async with running_machine(tmp_path) as machine:
+        probe = {"exec": {"command": ["true"]}, "periodSeconds": 60}
+        await machine.run("sleep 600", container={"readinessProbe": probe, "startupProbe": probe})
+        before = await machine.until("pod", is_ready)
+        await machine.kubelet.stop()
+        await machine.start_kubelet()
+        await machine.run("true", name="other")
+        await machine.phase("other", "Succeeded")  # by now the first pod was looked at
+        after = await machine.client.get(PODS, "pod", "default")
+        assert after["status"] == before["status"]
+
+
 async def test_a_machine_switched_off_leaves_no_process_and_comes_back(tmp_path: Path) -> None:
     async with running_machine(tmp_path) as machine:
         pod = await machine.run("echo up; sleep 600", policy="Always")

@@ -99,6 +99,15 @@ class Observed:
         return self.is_started(name) and self.ready.get(name, True)
 
 
+def reported(pod: Object, name: str) -> Object:
+    """The status of a container that is published already: what an earlier kubelet knew."""
+    status = pod.get("status") or {}
+    for entry in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
+        if entry["name"] == name:
+            return dict(entry)
+    return {}
+
+
 def containers_of(pod: Object) -> list[Object]:
     return list(pod["spec"].get("containers") or ())
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.handlers import Result, Target, ask
-from paddlecloud.local.kubelet.model import RUNNING, Run, all_containers
+from paddlecloud.local.kubelet.model import RUNNING, Run, all_containers, reported
 
 EAGER_FIRST, EAGER_FACTOR = 0.05, 1.6
 
@@ -71,18 +71,24 @@ class Prober:
                 self._end(name)
                 known = None
             if known is None and run is not None and alive and _has_probe(container):
-                self._begin(container, run)
+                self._begin(pod, container, run)
 
-    def _begin(self, container: Object, run: Run) -> None:
-        startup, readiness = container.get("startupProbe"), container.get("readinessProbe")
-        watched = _Watched(run.attempt, started=startup is None, ready=readiness is None)
+    def _begin(self, pod: Object, container: Object, run: Run) -> None:
+        """A kubelet that comes back starts from what was published: a pod that serves must not blink."""
+        known = reported(pod, container["name"])
+        same = known.get("restartCount") == run.attempt and "running" in (known.get("state") or {})
+        watched = _Watched(
+            run.attempt,
+            started=not container.get("startupProbe") or (same and bool(known.get("started"))),
+            ready=not container.get("readinessProbe") or (same and bool(known.get("ready"))),
+        )
         self._watched[container["name"]] = watched
         name = container["name"]
         watched.tasks.append(asyncio.create_task(self._watch(container, watched, run), name=f"probes of {name}"))
 
     async def _watch(self, container: Object, watched: _Watched, run: Run) -> None:
         began = run.started or self._clock.now()
-        if probe := container.get("startupProbe"):
+        if (probe := container.get("startupProbe")) and not watched.started:
             await self._until_started(container, probe, watched, began)
         loops = []
         if probe := container.get("readinessProbe"):

@@ -20,6 +20,7 @@ from paddlecloud.local.kubelet.model import (
     containers_of,
     init_containers_of,
     is_sidecar,
+    reported,
 )
 
 CREATING = Waiting("ContainerCreating")
@@ -158,7 +159,7 @@ def _container_status(container: Object, pod: Object, observed: Observed, plan: 
     body: Object = {
         "name": name,
         "image": container.get("image", ""),
-        "imageID": observed.images.get(name, ""),
+        "imageID": observed.images.get(name) or reported(pod, name).get("imageID", ""),
         "ready": _shown_ready(container, pod, observed),
         "restartCount": run.attempt if run else 0,
         "started": observed.is_started(name),

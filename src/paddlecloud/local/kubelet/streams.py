@@ -15,7 +15,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet import logreader
 from paddlecloud.local.kubelet.execs import ExecSession, open_exec
 from paddlecloud.local.kubelet.logreader import LogOptions
-from paddlecloud.local.kubelet.model import Run, all_containers, containers_of, read_runs
+from paddlecloud.local.kubelet.model import Run, all_containers, containers_of, read_runs, reported
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.runtime import ShimError, last_state
 
@@ -176,19 +176,11 @@ def _records(paths: PodPaths, which: str) -> Mapping[str, Mapping[str, Any]]:
     return (last_state(paths.root) or {}).get(which) or {}
 
 
-def _status_of(pod: Object, container: str) -> Object:
-    status = pod.get("status") or {}
-    for entry in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
-        if entry["name"] == container:
-            return dict(entry)
-    return {}
-
-
 def _waits(pod: Object, container: str) -> bool:
-    return "waiting" in (_status_of(pod, container).get("state") or {})
+    return "waiting" in (reported(pod, container).get("state") or {})
 
 
 def _waiting_reason(pod: Object, container: str) -> str:
-    waiting = (_status_of(pod, container).get("state") or {}).get("waiting") or {}
+    waiting = (reported(pod, container).get("state") or {}).get("waiting") or {}
     reason = str(waiting.get("reason") or "ContainerCreating")
     return f"{reason}: {waiting['message']}" if waiting.get("message") else reason
