@@ -29,6 +29,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("status", "show the embedded platform", _PKG + "platform", MACHINE),
     Command("doctor", "check this machine and the API server, with a fix for each finding", _PKG + "doctor", MACHINE),
     Command("kubeconfig", "print the kubeconfig of the chosen context", _PKG + "kubeconfig", MACHINE),
+    Command("image", "build, list and remove the images of this machine", _PKG + "image", MACHINE),
     Command("apply", "create or change objects from files", _PKG + "apply", DECLARE, "files"),
     Command("delete", "delete objects by file, name or label", _PKG + "delete", DECLARE, "objects"),
     Command("diff", "show what apply would change", _PKG + "diff", DECLARE, "files"),

@@ -1,0 +1,218 @@
+"""`pdc image`: the images of this machine, made from recipes (`image.yaml`) instead of pulled.
+
+  pdc image build NAME…                    build what a recipe of that name says
+  pdc image build -f image.yaml -t NAME    the same from a file of yours, registered under NAME
+  pdc image ls                             what there is, and what is built
+  pdc image rm NAME…                       delete what was built; a registered recipe goes too
+
+Pods build an image by themselves when they first need it; building it before shows the whole build.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.cli import machine, output, progress, recipes, table
+from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, NOT_FOUND, OK, CliError, UsageError, attempting
+from paddlecloud.cli.here import data_of
+from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.session import Session
+from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
+from paddlecloud.local.images.recipe import Recipe
+from paddlecloud.local.images.store import ImageInfo, ImageStore
+
+STAGING = ".new-image-"
+
+
+def add_commands(parsers: Parsers) -> None:
+    formatter = argparse.RawDescriptionHelpFormatter
+    usage = "pdc image build|ls|rm [NAME…] [flags]"
+    parser = parsers.add_parser("image", description=__doc__, formatter_class=formatter, usage=usage)
+    parser.add_argument("action", choices=tuple(ACTIONS))
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("-f", "--filename", type=Path, metavar="FILE", help="build: an image.yaml, or its folder")
+    parser.add_argument("-t", "--tag", action="append", default=[], metavar="NAME", help="build: name to register")
+    parser.add_argument("--force", action="store_true", help="rm: even while pods use it")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data directory (default: the context's platform's)")
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    if args.action != "build" and (args.filename or args.tag):
+        raise UsageError(f"image {args.action} takes neither -f nor -t", next="pdc image --help")
+    return ACTIONS[args.action](session, args)
+
+
+# Building
+
+
+def run_build(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    data = data_of(session)
+    if args.filename is not None:
+        if args.names:
+            raise UsageError("either NAME or -f", why="a file says what it is with -t NAME", next="pdc image --help")
+        built = [_build_file(session, args, data)]
+    elif args.tag or not args.names:
+        raise UsageError("what is to be built?", why="NAME of a recipe, or -f FILE -t NAME", next="pdc image ls")
+    else:
+        store = _store(data)
+        built = [_build(session, store, name) for name in args.names]
+    if fmt.name:
+        output.print_report(session, "ImageBuild", {"items": built})
+    return OK
+
+
+def _build_file(session: Session, args: argparse.Namespace, data: Path) -> dict[str, Any]:
+    """Built first, from a copy of its own beside the others; it takes its place only when that went well."""
+    recipe, body = recipes.read(args.filename, args.tag)
+    name = recipe.names[0]
+    if recipe.folder.is_relative_to(recipes.folder_of(data)) and not args.tag:
+        return _build(session, _store(data), name)  # it lies where the platform finds it already
+    recipes.check_free(data, name)
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=data))
+    try:
+        staged = recipes.stage(recipe, body, staging)
+        store = ImageStore(folders=[recipes.folder_of(data), staging])
+        report = _build(session, store, name)
+        place = recipes.register(staged, data)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    found = _store(data).find(name)
+    if found is None or found.folder != place:
+        session.warn(f"another recipe answers for {name}: {found.path if found else 'none'}")
+    return {**report, "recipe": str(place)}
+
+
+def _build(session: Session, store: ImageStore, name: str) -> dict[str, Any]:
+    import asyncio
+
+    ready = store.resolve(name) is not None
+    began = time.monotonic()
+    quiet = bool(session.args.output)
+    try:
+        with progress.working(f"building {name}", quiet=quiet) as tell:
+            environment = asyncio.run(store.build(name, progress=tell))
+    except ImageUnavailable as error:
+        raise _failure(store, name, error) from error
+    recipe = store.find(name)
+    if not quiet:
+        said = "is the host's own: nothing to build" if recipe is None else "is up to date" if ready else ""
+        session.print(f"{name} {said or f'built in {time.monotonic() - began:.1f} s'}")
+    path = str(recipe.path) if recipe else ""
+    return {"name": name, "id": environment.image_id, "recipe": path, "built": recipe is not None and not ready}
+
+
+def _failure(store: ImageStore, name: str, error: ImageUnavailable) -> CliError:
+    cause = error.__cause__
+    recipe = store.find(name)
+    if isinstance(cause, RecipeError):
+        return CliError(f"cannot build {name}", why=str(cause), next="mend the recipe", exit_code=INVALID)
+    if isinstance(cause, BuildError):
+        path = recipe.path if recipe else name
+        return CliError(
+            f"cannot build {name}", why=str(cause), next=f"mend {path} and build again", exit_code=ERROR, reason="Build"
+        )
+    code = NOT_FOUND if recipe is None else ERROR
+    return CliError(f"cannot build {name}", why=str(error), next="pdc image ls", exit_code=code)
+
+
+# Looking
+
+
+def run_ls(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", "wide", *output.STRUCTURED))
+    store = _store(data_of(session))
+    images = [image for image in store.overview() if not args.names or image.name in args.names]
+    for error in store.recipe_errors():
+        session.warn(str(error))
+    if not fmt.is_table:
+        output.print_report(session, "ImageList", {"items": [_record(image) for image in images]})
+        return OK
+    wide = fmt.name == "wide"
+    columns = ["Name", "State", "Size", "Id", *(["Recipe"] if wide else [])]
+    rows = [_row(image) + ([image.path or None] if wide else []) for image in images]
+    session.print(table.render(columns, rows))
+    return OK
+
+
+def _record(image: ImageInfo) -> dict[str, Any]:
+    body = {"name": image.name, "id": image.image_id, "state": image.state, "sizeBytes": image.size}
+    return {**body, "recipe": image.path}
+
+
+def _row(image: ImageInfo) -> list[object]:
+    short = image.image_id.removeprefix("sha256:")[:12]
+    return [image.name, image.state, progress.size(image.size) if image.size else "-", short or "-"]
+
+
+# Removing
+
+
+def run_rm(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    if not args.names:
+        raise UsageError("which image?", next="pdc image ls")
+    data = data_of(session)
+    store = _store(data)
+    chosen = [(name, _known(store, name)) for name in args.names]
+    if not args.force:
+        for name, _ in chosen:
+            _check_unused(data, store, name)
+    session.confirm(f"delete what was built for {', '.join(args.names)}?")
+    items = []
+    for name, recipe in chosen:
+        removed = store.remove(name)
+        forgotten = recipes.unregister(recipe)
+        items.append({"name": name, "removed": removed, "unregistered": forgotten})
+        if not fmt.name:
+            text = "removed" if removed or forgotten else "was not built"
+            session.print(f"{name} {text}")
+    if fmt.name:
+        output.print_report(session, "ImageRemoval", {"items": items})
+    return OK
+
+
+def _known(store: ImageStore, name: str) -> Recipe:
+    recipe = store.find(name)
+    if recipe is None:
+        raise CliError(f"there is no recipe for {name}", next="pdc image ls", exit_code=NOT_FOUND)
+    return recipe
+
+
+def _check_unused(data: Path, store: ImageStore, name: str) -> None:
+    """Deleting an environment under a running program breaks it in ways nobody would trace back to here."""
+    environment = store.resolve(name)
+    found = machine.find(data)
+    if environment is None or found is None or not found.alive:
+        return
+    from paddlecloud.cli.api import connect
+    from paddlecloud.kube.resource import PODS
+
+    api = connect(kubeconfig=str(data / "kubeconfig"), context=None)
+    with attempting("ask which pods use it"):
+        pods = api.do(api.client.list(PODS, None, limit=500)).items
+    api.close()
+    users = []
+    for pod in pods:
+        status = pod.get("status") or {}
+        ids = {entry.get("imageID") for entry in status.get("containerStatuses") or ()}
+        if environment.image_id in ids and status.get("phase") not in ("Succeeded", "Failed"):
+            users.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+    if users:
+        raise CliError(
+            f"{name} is in use", why=f"by {', '.join(users[:5])}", next="--force deletes it anyway", exit_code=CONFLICT
+        )
+
+
+def _store(data: Path) -> ImageStore:
+    return ImageStore(folders=[recipes.folder_of(data)])
+
+
+ACTIONS = {"build": run_build, "ls": run_ls, "rm": run_rm}
