@@ -48,11 +48,12 @@ class Loop(Generic[T]):
         self.controller = manager.controller(name, self.reconcile)
         self.controller.watch(self.primary, expectations=self._expectations)
 
-    def owns(self, resource: Resource) -> Informer:
-        """Follow what objects of this kind own, and what they might adopt."""
+    def owns(self, resource: Resource, *, adopting: bool = True) -> Informer:
+        """Follow what objects of this kind own and, where they adopt, what nobody owns."""
         informer = self._manager.informer(resource, indexers={OWNER: by_owner, ORPHANS: orphans_by_namespace})
         self.controller.watch_owned(informer, owner_kind=self._resource, expectations=self._expectations)
-        self.controller.watch(informer, map=self._adopters, expectations=self._expectations)
+        if adopting:
+            self.controller.watch(informer, map=self._adopters, expectations=self._expectations)
         return informer
 
     def _adopters(self, obj: Object) -> list[Key]:

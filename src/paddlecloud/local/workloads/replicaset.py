@@ -63,7 +63,7 @@ def _grow(plan: Plan, replica_set: Object, count: int, *, taken: list[str]) -> N
 
 
 def _shrink(plan: Plan, active: list[Object], count: int) -> None:
-    chosen = sorted(active, key=_worth)[: min(count, BURST)]
+    chosen = sorted(active, key=worth)[: min(count, BURST)]
     for pod in chosen:
         meta = pod["metadata"]
         plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
@@ -78,7 +78,7 @@ def told(verb: str, names: list[str]) -> str:
     return f"{verb} {len(names)} pods: {', '.join(names[:3])}{more}"
 
 
-def _worth(pod: Object) -> tuple[object, ...]:
+def worth(pod: Object) -> tuple[object, ...]:
     """The least is given up first: without a node, not running, not ready, cheap, young, often restarted."""
     meta, status = pod["metadata"], pod.get("status") or {}
     try:

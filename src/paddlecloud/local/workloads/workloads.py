@@ -6,6 +6,7 @@ from paddlecloud.kube.manager import Manager
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.endpoints import endpoint_controller
+from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.replicaset import replica_set_controller
 
 
@@ -16,7 +17,7 @@ class Workloads:
         clock = platform.clock
         self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
         endpoint_controller(self.manager)
-        for declare in (replica_set_controller, deployment_controller):
+        for declare in (replica_set_controller, deployment_controller, job_controller):
             declare(self.manager, clock)
 
     async def run(self) -> None:

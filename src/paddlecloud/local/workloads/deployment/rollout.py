@@ -1,9 +1,9 @@
 """How large each ReplicaSet of a Deployment may be right now. Pure arithmetic.
 
 The two promises: never more than `wanted + surge` pods, never fewer than `wanted - unavailable` of them available.
-Both are kept on what is known to exist, not on what was asked for: nothing grows until every set has seen its size,
-and when something is to be given up, a set has no more available pods than it was told to keep. Pods on their way out
-count for neither promise, as in Kubernetes.
+Both are kept on what is known to exist, not on what was asked for: no size changes until every set has seen the one it
+has, and a set has no more available pods than it was told to keep. Pods on their way out count for neither promise, as
+in Kubernetes.
 
     wanted 3, surge 1, unavailable 0     old   new
     begin                                3     0
@@ -69,17 +69,12 @@ def resolve(value: Any, whole: int, *, up: bool) -> int:
 
 def roll(limits: Limits, new: Size, old: Sequence[Size]) -> tuple[int, list[int]]:
     """The sizes to ask for now: the new set's, and the old ones' (oldest first)."""
+    if not all(size.settled for size in (new, *old)):
+        return new.replicas, [size.replicas for size in old]  # how many pods there are is not known yet
     if new.replicas > limits.wanted:
         return limits.wanted, [size.replicas for size in old]  # first things first: this alone frees room
-    return _grow(limits, new, old), _give_up(limits, new, old)
-
-
-def _grow(limits: Limits, new: Size, old: Sequence[Size]) -> int:
-    sizes = [new, *old]
-    if not all(size.settled for size in sizes):
-        return new.replicas  # how many pods there are is not known yet
-    room = limits.wanted + limits.surge - sum(size.replicas for size in sizes)
-    return min(limits.wanted, new.replicas + max(0, room))
+    room = limits.wanted + limits.surge - sum(size.replicas for size in (new, *old))
+    return min(limits.wanted, new.replicas + max(0, room)), _give_up(limits, new, old)
 
 
 def _give_up(limits: Limits, new: Size, old: Sequence[Size]) -> list[int]:

@@ -1,0 +1,18 @@
+"""The Job controller's hands."""
+
+from __future__ import annotations
+
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.manager import Manager
+from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.workloads.job.decide import Observed, decide
+from paddlecloud.local.workloads.loop import OWNER, Loop
+from paddlecloud.local.workloads.resources import JOBS
+
+
+def job_controller(manager: Manager, clock: Clock) -> None:
+    def observe(job: Object) -> Observed:
+        return Observed(tuple(pods.cache.by_index(OWNER, job["metadata"]["uid"])))
+
+    loop = Loop(manager, JOBS, name="job-controller", observe=observe, decide=decide, clock=clock)
+    pods = loop.owns(PODS, adopting=False)

@@ -1,0 +1,264 @@
+"""The Job controller's judgement: `decide(job, observed, now)` is pure and says everything to do.
+
+The end of a Job comes in two steps, as in Kubernetes since 1.31: first what it will be (SuccessCriteriaMet,
+FailureTarget), at which the remaining pods are ended, then, when they are gone, that it is (Complete, Failed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from paddlecloud.kube.clock import parse_rfc3339, rfc3339
+from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
+from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.workloads.conditions import condition_in, conditions_of, with_condition
+from paddlecloud.local.workloads.job import build
+from paddlecloud.local.workloads.job.failure import Verdict, counted, judge, patience
+from paddlecloud.local.workloads.job.indexes import format_indexes, parse_indexes
+from paddlecloud.local.workloads.job.members import Members, index_of, members_of
+from paddlecloud.local.workloads.pods import is_ready
+from paddlecloud.local.workloads.replicaset import BURST, told, worth
+from paddlecloud.local.workloads.resources import JOBS
+
+CONTROLLER = "kubernetes.io/job-controller"
+SUCCESS = Verdict("CompletionsReached", "Reached expected number of succeeded pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    pods: tuple[Object, ...] = ()
+
+
+@dataclass(slots=True)
+class _Case:
+    """One pass: the Job, its pods, and what will be written."""
+
+    job: Object
+    members: Members
+    now: float
+    plan: Plan
+    conditions: list[Object]
+    start: str | None
+    completed: set[int]
+    succeeded: int = 0
+    failed: int = 0
+
+    @property
+    def spec(self) -> Object:
+        return dict(self.job["spec"])
+
+    @property
+    def indexed(self) -> bool:
+        return bool(self.job["spec"].get("completionMode") == "Indexed")
+
+    def is_true(self, kind: str) -> bool:
+        return (condition_in(self.conditions, kind) or {}).get("status") == "True"
+
+    def say(self, kind: str, status: str, why: Verdict) -> None:
+        self.conditions = with_condition(
+            self.conditions, kind, status, reason=why.reason, message=why.message, now=self.now
+        )
+
+    def again_in(self, seconds: float) -> None:
+        self.plan.after = seconds if self.plan.after is None else min(self.plan.after, seconds)
+
+
+def decide(job: Object, observed: Observed, now: float) -> Plan:
+    meta, spec = job["metadata"], job["spec"]
+    if meta.get("deletionTimestamp") or spec.get("managedBy", CONTROLLER) != CONTROLLER:
+        return Plan()
+    case = _open(job, observed, now)
+    if case.is_true("Complete") or case.is_true("Failed"):
+        return _expire(job, case.conditions, now)
+    if not spec.get("suspend") and case.start is None:
+        case.start = rfc3339(now)
+    verdict = _failure(case)
+    if verdict is not None:
+        case.say("FailureTarget", "True", verdict)
+    elif _is_done(case):
+        case.say("SuccessCriteriaMet", "True", SUCCESS)
+    if case.is_true("FailureTarget") or case.is_true("SuccessCriteriaMet"):
+        _end(case)
+    else:
+        _suspend_or_resume(case)
+        if spec.get("suspend"):
+            _remove(case, case.members.active)
+        else:
+            _manage(case)
+    case.plan.status = _status(case)
+    return case.plan
+
+
+def _open(job: Object, observed: Observed, now: float) -> _Case:
+    members = members_of(observed.pods)
+    status = job.get("status") or {}
+    completions = job["spec"].get("completions")
+    done = {index for pod in members.succeeded if (index := index_of(pod)) is not None}
+    done |= parse_indexes(status.get("completedIndexes", ""))
+    if completions is not None:
+        done = {index for index in done if index < completions}
+    case = _Case(job, members, now, Plan(), conditions_of(job), status.get("startTime"), done)
+    case.succeeded = len(done) if case.indexed else max(len(members.succeeded), int(status.get("succeeded") or 0))
+    case.failed = max(len(counted(job, members.failed)), int(status.get("failed") or 0))
+    return case
+
+
+# How it ends
+
+
+def _failure(case: _Case) -> Verdict | None:
+    if case.is_true("FailureTarget") or case.is_true("SuccessCriteriaMet"):
+        return None  # decided before; nothing that happens now changes it
+    if (verdict := judge(case.job, case.members, case.failed)) is not None:
+        return verdict
+    limit = case.spec.get("activeDeadlineSeconds")
+    if limit is None or case.spec.get("suspend") or case.start is None:
+        return None
+    left = parse_rfc3339(case.start) + int(limit) - case.now
+    if left <= 0:
+        return Verdict("DeadlineExceeded", "Job was active longer than specified deadline")
+    case.again_in(left)
+    return None
+
+
+def _is_done(case: _Case) -> bool:
+    completions = case.spec.get("completions")
+    if completions is None:  # a work queue: the first success says that the work is done, the others may finish
+        return case.succeeded > 0 and not case.members.active and not case.members.leaving
+    return case.succeeded >= int(completions)
+
+
+def _end(case: _Case) -> None:
+    """End what still runs; when nothing is left, the Job is over."""
+    case.plan.after = None
+    _remove(case, case.members.active)
+    if case.members.active or case.members.leaving:
+        return
+    if case.is_true("FailureTarget"):
+        target = condition_in(case.conditions, "FailureTarget") or {}
+        verdict = Verdict(target["reason"], target["message"])
+        case.say("Failed", "True", verdict)
+        case.plan.events.append(PlannedEvent(verdict.reason, verdict.message, type="Warning"))
+    else:
+        case.say("Complete", "True", SUCCESS)
+        case.plan.events.append(PlannedEvent("Completed", "Job completed"))
+
+
+def _expire(job: Object, conditions: list[Object], now: float) -> Plan:
+    """A finished Job with a time to live goes when it is over, and its pods with it."""
+    ttl = job["spec"].get("ttlSecondsAfterFinished")
+    if ttl is None:
+        return Plan()
+    end = condition_in(conditions, "Complete") or condition_in(conditions, "Failed") or {}
+    left = parse_rfc3339(end["lastTransitionTime"]) + int(ttl) - now
+    if left > 0:
+        return Plan(after=left)
+    meta = job["metadata"]
+    return Plan(delete=[Delete(JOBS, meta["name"], meta["namespace"], uid=meta["uid"])])
+
+
+# How it goes on
+
+
+def _suspend_or_resume(case: _Case) -> None:
+    if case.spec.get("suspend"):
+        if not case.is_true("Suspended"):
+            case.say("Suspended", "True", Verdict("JobSuspended", "Job suspended"))
+            case.plan.events.append(PlannedEvent("Suspended", "Job suspended"))
+        case.start = None
+    elif case.is_true("Suspended"):
+        case.say("Suspended", "False", Verdict("JobResumed", "Job resumed"))
+        case.plan.events.append(PlannedEvent("Resumed", "Job resumed"))
+        case.start = rfc3339(case.now)
+
+
+def _manage(case: _Case) -> None:
+    """As many pods at once as wanted, and no more than there is work for."""
+    parallelism = int(case.spec.get("parallelism", 1))
+    wait_for_leaving = case.spec.get("podReplacementPolicy") == "Failed"
+    in_the_way = case.members.leaving if wait_for_leaving else ()
+    if case.indexed:
+        create, surplus = _by_index(case, parallelism, in_the_way)
+    else:
+        create, surplus = _by_number(case, parallelism, in_the_way)
+    _remove(case, surplus)
+    if not create:
+        return
+    wait = patience(case.members, counted(case.job, case.members.failed), case.now)
+    if wait > 0:
+        case.again_in(wait)
+        return
+    case.plan.create += create
+    case.plan.events.append(PlannedEvent("SuccessfulCreate", told("Created", [o["metadata"]["name"] for o in create])))
+
+
+Changes = tuple[Sequence[Object], Sequence[Object]]
+"""Pods to create, and pods there are too many of."""
+
+
+def _by_number(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> Changes:
+    active = case.members.active
+    completions = case.spec.get("completions")
+    if completions is not None:
+        wanted = min(parallelism, int(completions) - case.succeeded)
+    else:
+        wanted = min(parallelism, len(active)) if case.succeeded else parallelism
+    missing = min(wanted - len(active) - len(in_the_way), BURST)
+    if missing > 0:
+        return [*build.plain_pods(case.job, missing, _taken(case.members))], ()
+    return (), sorted(active, key=worth)[: max(0, len(active) - wanted)]
+
+
+def _by_index(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> Changes:
+    """One pod for each index that is not completed, the lowest first."""
+    completions = int(case.spec.get("completions") or 0)
+    kept: dict[int, Object] = {}
+    surplus: list[Object] = []
+    for pod in case.members.active:
+        index = index_of(pod)
+        if index is None or index in kept or index in case.completed or index >= completions:
+            surplus.append(pod)
+        else:
+            kept[index] = pod
+    if len(kept) > parallelism:
+        surplus += [kept.pop(index) for index in sorted(kept, reverse=True)[: len(kept) - parallelism]]
+    blocked = {index_of(pod) for pod in in_the_way}
+    room = min(parallelism - len(kept) - len(in_the_way), BURST)
+    pending = (i for i in range(completions) if i not in case.completed and i not in kept and i not in blocked)
+    chosen = [index for index, _ in zip(pending, range(room), strict=False)]
+    return [*build.indexed_pods(case.job, chosen, _taken(case.members))], surplus
+
+
+def _taken(members: Members) -> list[str]:
+    everyone = (*members.active, *members.leaving, *members.succeeded, *members.failed)
+    return [pod["metadata"]["name"] for pod in everyone]
+
+
+def _remove(case: _Case, pods: Iterable[Object]) -> None:
+    names = []
+    for pod in pods:
+        meta = pod["metadata"]
+        names.append(meta["name"])
+        case.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
+    if names:
+        case.plan.events.append(PlannedEvent("SuccessfulDelete", told("Deleted", names)))
+
+
+def _status(case: _Case) -> Object:
+    members = case.members
+    counts = {"active": len(members.active), "succeeded": case.succeeded, "failed": case.failed}
+    status: Object = {
+        **{name: count for name, count in counts.items() if count},
+        "ready": sum(is_ready(pod) for pod in members.active),
+        "terminating": len(members.leaving),
+    }
+    if case.start:
+        status["startTime"] = case.start
+    if case.indexed and case.completed:
+        status["completedIndexes"] = format_indexes(case.completed)
+    if case.conditions:
+        status["conditions"] = case.conditions
+    if (complete := condition_in(case.conditions, "Complete")) is not None:
+        status["completionTime"] = complete["lastTransitionTime"]
+    return status
