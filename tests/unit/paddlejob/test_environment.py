@@ -221,3 +221,15 @@ def test_heter_pods_are_told_what_paddles_role_maker_asks_for() -> None:
 def test_the_original_word_for_heter_is_still_to_be_had() -> None:
     world = World(paddlejob(ps=1, worker=1, heter=1, withGloo=1, compat="HETER")).start()
     assert world.env("job-heter-0")["TRAINING_ROLE"] == "HETER"
+
+
+def test_pods_that_share_an_address_are_held_rather_than_trained_wrongly() -> None:
+    world = World(paddlejob(worker=2, intranet="Host"))
+    world.settle()
+    world.assign()
+    for pod in world.pods.values():
+        pod["status"] |= {"podIP": "192.168.0.1", "podIPs": [{"ip": "192.168.0.1"}]}
+    world.now += 100
+    world.settle()
+    assert not any(world.may_start(name) for name in world.pods)
+    assert "share the address 192.168.0.1" in world.status["message"]

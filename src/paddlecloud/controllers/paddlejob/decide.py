@@ -220,7 +220,7 @@ def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[Pa
         if not waiting:
             form.ensure_pods(case, plan, port)
     else:
-        form.ensure_config(case, plan, port)
+        waiting = form.ensure_config(case, plan, port)
     _watch_the_clock(case, plan)
     return status.with_condition(new, "Created", "True", reason="Created", now=case.now), waiting
 

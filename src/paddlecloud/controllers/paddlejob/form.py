@@ -6,6 +6,8 @@ together, when the ConfigMap that names all addresses exists (`env.gates`).
 
 from __future__ import annotations
 
+from collections import Counter
+
 from paddlecloud.controllers.paddlejob import data, env, gang, names, objects
 from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
 from paddlecloud.controllers.paddlejob.observe import PodView, unschedulable, waiting_reason
@@ -119,13 +121,20 @@ def ensure_pods(case: Case, plan: Plan, port: int) -> None:
         plan.events.append(PlannedEvent("Created", f"created pods: {parts}"))
 
 
-def ensure_config(case: Case, plan: Plan, port: int) -> None:
-    """The ConfigMap, as soon as every pod has an address; later, where workers wait for it, that the servers listen."""
+def ensure_config(case: Case, plan: Plan, port: int) -> str:
+    """The ConfigMap, as soon as every pod has an address; later, where workers wait for it, that the servers listen.
+
+    Returns what stands in the way, if anything but time does.
+    """
     hosts = {role.name: [""] * role.replicas for role in case.settings.roles}
     for (role, index), pod in case.current.items():
         hosts[role][index] = case.host(pod)
-    if not all(all(entries) for entries in hosts.values()):
-        return
+    everyone = [host for entries in hosts.values() for host in entries]
+    if not all(everyone):
+        return ""
+    if shared := [host for host, number in Counter(everyone).items() if number > 1]:
+        # Paddle would take them for one rank: two servers of one table, or two jobs of one worker each.
+        return f"several pods share the address {min(shared)}: intranet Host needs a node of its own for every pod"
     wanted = objects.build_config(case.job, case.settings, hosts, generation=case.generation, port=port)
     if env.holds_workers(case.settings) and _servers_listen(case):
         wanted["data"][env.servers_ready_key(case.generation)] = "1"
@@ -140,6 +149,7 @@ def ensure_config(case: Case, plan: Plan, port: int) -> None:
         plan.patch.append(patch(CONFIGMAPS, existing, change))
     else:
         _nudge(case, plan, existing)
+    return ""
 
 
 def _servers_listen(case: Case) -> bool:
