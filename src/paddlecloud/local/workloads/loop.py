@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from paddlecloud.kube.cache import by_owner
 from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.controller import Mapper
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
@@ -54,6 +55,12 @@ class Loop(Generic[T]):
         self.controller.watch_owned(informer, owner_kind=self._resource, expectations=self._expectations)
         if adopting:
             self.controller.watch(informer, map=self._adopters, expectations=self._expectations)
+        return informer
+
+    def follows(self, resource: Resource, *, map: Mapper) -> Informer:
+        """Follow what objects of this kind write without owning it; `map` tells whose it is."""
+        informer = self._manager.informer(resource)
+        self.controller.watch(informer, map=map, expectations=self._expectations)
         return informer
 
     def _adopters(self, obj: Object) -> list[Key]:

@@ -8,6 +8,9 @@ from paddlecloud.local.workloads.deployment.controller import deployment_control
 from paddlecloud.local.workloads.endpoints import endpoint_controller
 from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.replicaset import replica_set_controller
+from paddlecloud.local.workloads.statefulset.controller import stateful_set_controller
+
+CONTROLLERS = (replica_set_controller, deployment_controller, job_controller, stateful_set_controller)
 
 
 class Workloads:
@@ -17,7 +20,7 @@ class Workloads:
         clock = platform.clock
         self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
         endpoint_controller(self.manager)
-        for declare in (replica_set_controller, deployment_controller, job_controller):
+        for declare in CONTROLLERS:
             declare(self.manager, clock)
 
     async def run(self) -> None:

@@ -1,0 +1,44 @@
+"""The StatefulSet controller's hands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.manager import Manager
+from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PODS, Key, Object, key_of
+from paddlecloud.local.workloads.loop import ORPHANS, OWNER, Loop
+from paddlecloud.local.workloads.resources import REVISIONS, STATEFULSETS
+from paddlecloud.local.workloads.statefulset.decide import Observed, decide
+from paddlecloud.local.workloads.statefulset.identity import claim_templates, ordinal_of
+
+
+def stateful_set_controller(manager: Manager, clock: Clock) -> None:
+    def observe(stateful_set: Object) -> Observed:
+        meta = stateful_set["metadata"]
+        in_namespace = claims.cache.list(meta["namespace"]) if claim_templates(stateful_set) else ()
+        return Observed(
+            pods=tuple(pods.cache.by_index(OWNER, meta["uid"])),
+            orphans=tuple(pods.cache.by_index(ORPHANS, meta["namespace"])),
+            revisions=tuple(revisions.cache.by_index(OWNER, meta["uid"])),
+            claims=tuple(claim for claim in in_namespace if _made_for(stateful_set, claim)),
+        )
+
+    def sets_behind(claim: Object) -> Iterable[Key]:
+        """Claims have no owner to tell by: their names do."""
+        for stateful_set in loop.primary.cache.list(claim["metadata"]["namespace"]):
+            if _made_for(stateful_set, claim):
+                yield key_of(stateful_set)
+
+    loop = Loop(manager, STATEFULSETS, name="statefulset-controller", observe=observe, decide=decide, clock=clock)
+    pods = loop.owns(PODS)
+    revisions = loop.owns(REVISIONS, adopting=False)
+    claims = loop.follows(PERSISTENTVOLUMECLAIMS, map=sets_behind)
+
+
+def _made_for(stateful_set: Object, claim: Object) -> bool:
+    name = claim["metadata"]["name"]
+    return any(
+        ordinal_of(stateful_set, name, prefix=f"{template['metadata']['name']}-") is not None
+        for template in claim_templates(stateful_set)
+    )

@@ -1,0 +1,211 @@
+"""The StatefulSet controller's judgement: `decide(stateful_set, observed, now)` is pure and says everything to do.
+
+With the policy OrderedReady one thing happens at a time: numbers come into being upwards, each when all below are
+available, and leave downwards. Parallel drops the waiting, not the identities. An update replaces pods downwards to
+the partition, the next when the last is available. One thing is better than in Kubernetes: a pod that blocks the way
+because its outdated template never gets ready is replaced, so `kubectl rollout undo` heals a broken update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
+from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PODS, Object
+from paddlecloud.local.workloads.conditions import conditions_of
+from paddlecloud.local.workloads.ownership import claim
+from paddlecloud.local.workloads.pods import is_available, is_finished, is_leaving, is_ready, next_available
+from paddlecloud.local.workloads.statefulset import revisions
+from paddlecloud.local.workloads.statefulset.identity import (
+    claim_name,
+    claim_templates,
+    claims_for,
+    ordinal_of,
+    ordinals,
+    pod_for,
+    retention,
+    revision_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """`claims` are those of the namespace that a template of the set could have made."""
+
+    pods: tuple[Object, ...] = ()
+    orphans: tuple[Object, ...] = ()
+    revisions: tuple[Object, ...] = ()
+    claims: tuple[Object, ...] = ()
+
+
+@dataclass(slots=True)
+class _Case:
+    stateful_set: Object
+    pods: dict[int, Object]
+    claims: dict[str, Object]
+    revisions: revisions.Revisions
+    now: float
+    plan: Plan
+
+    @property
+    def min_ready(self) -> int:
+        return int(self.stateful_set["spec"].get("minReadySeconds") or 0)
+
+    @property
+    def in_order(self) -> bool:
+        return bool(self.stateful_set["spec"].get("podManagementPolicy") != "Parallel")
+
+    @property
+    def partition(self) -> int | None:
+        """Numbers from here on get the newest template; None when nobody but a user replaces pods."""
+        strategy = self.stateful_set["spec"].get("updateStrategy") or {}
+        if strategy.get("type") == "OnDelete":
+            return None
+        return ordinals(self.stateful_set).start + int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
+    def wanted_revision(self, ordinal: int) -> str:
+        behind = self.partition is not None and ordinal < self.partition
+        return self.revisions.current if behind else self.revisions.update
+
+    def is_good(self, pod: Object) -> bool:
+        return not is_leaving(pod) and is_available(pod, self.min_ready, self.now)
+
+
+def decide(stateful_set: Object, observed: Observed, now: float) -> Plan:
+    if stateful_set["metadata"].get("deletionTimestamp"):
+        return Plan()
+    plan = Plan()
+    named = [pod for pod in observed.orphans if ordinal_of(stateful_set, pod["metadata"]["name"]) is not None]
+    pods, plan.patch = claim(stateful_set, PODS, observed.pods, named)
+    numbered = {
+        ordinal: pod for pod in pods if (ordinal := ordinal_of(stateful_set, pod["metadata"]["name"])) is not None
+    }
+    claims = {claim["metadata"]["name"]: claim for claim in observed.claims}
+    found = revisions.settle(stateful_set, observed.revisions, plan)
+    case = _Case(stateful_set, numbered, claims, found, now, plan)
+    if _provide(case) and _condemn(case):
+        _update(case)
+    _drop_claims(case)
+    plan.status = _status(case)
+    live = {found.current, found.update, *map(revision_of, numbered.values())}
+    revisions.forget(stateful_set, observed.revisions, live, plan)
+    plan.after = next_available(numbered.values(), case.min_ready, now)
+    return plan
+
+
+def _provide(case: _Case) -> bool:
+    """Every number its pod, upwards; True when all are there and nothing has to be waited for."""
+    complete = True
+    for ordinal in ordinals(case.stateful_set):
+        pod = case.pods.get(ordinal)
+        if pod is None:
+            _create(case, ordinal)
+        elif is_finished(pod):
+            _delete(case, pod, "RecreatingFailedPod")
+        elif case.is_good(pod):
+            continue
+        elif case.in_order and _blocks_the_way(case, ordinal, pod):
+            _delete(case, pod, "RecreatingOutdatedPod")
+        if case.in_order:
+            return False
+        complete = complete and pod is not None and not is_finished(pod)
+    return complete
+
+
+def _blocks_the_way(case: _Case, ordinal: int, pod: Object) -> bool:
+    outdated = revision_of(pod) != case.wanted_revision(ordinal)
+    return case.partition is not None and outdated and not is_ready(pod) and not is_leaving(pod)
+
+
+def _condemn(case: _Case) -> bool:
+    """Numbers beyond the wanted ones go, downwards; True when none is left."""
+    wanted = ordinals(case.stateful_set)
+    condemned = sorted((ordinal for ordinal in case.pods if ordinal not in wanted), reverse=True)
+    for ordinal in condemned:
+        pod = case.pods[ordinal]
+        if not is_leaving(pod):
+            _delete(case, pod)
+        if case.in_order:
+            return False
+    return not condemned
+
+
+def _update(case: _Case) -> None:
+    """The highest pod that is behind is replaced, once those above it are available again."""
+    for ordinal in reversed(ordinals(case.stateful_set)):
+        if case.partition is None or ordinal < case.partition:
+            return
+        pod = case.pods[ordinal]
+        if revision_of(pod) != case.revisions.update and not is_leaving(pod):
+            _delete(case, pod)
+            return
+        if not case.is_good(pod):
+            return
+
+
+def _create(case: _Case, ordinal: int) -> None:
+    owner = case.stateful_set
+    revision = case.wanted_revision(ordinal)
+    pod = pod_for(owner, case.revisions.templates[revision], ordinal, revision)
+    name, set_name = pod["metadata"]["name"], owner["metadata"]["name"]
+    for wanted in claims_for(owner, ordinal):
+        held = case.claims.get(wanted["metadata"]["name"])
+        if held is None:
+            case.plan.create.append(wanted)
+            text = f"create Claim {wanted['metadata']['name']} Pod {name} in StatefulSet {set_name} success"
+            case.plan.events.append(PlannedEvent("SuccessfulCreate", text))
+        elif held["metadata"].get("deletionTimestamp"):
+            return  # a pod must not start on data that is about to go
+    case.plan.create.append(pod)
+    case.plan.events.append(PlannedEvent("SuccessfulCreate", f"create Pod {name} in StatefulSet {set_name} successful"))
+
+
+def _delete(case: _Case, pod: Object, reason: str = "SuccessfulDelete") -> None:
+    meta = pod["metadata"]
+    case.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
+    text = f"delete Pod {meta['name']} in StatefulSet {case.stateful_set['metadata']['name']} successful"
+    case.plan.events.append(PlannedEvent(reason, text))
+
+
+def _drop_claims(case: _Case) -> None:
+    """Where scaling down is to free the volumes too: the claims of numbers that are gone."""
+    owner = case.stateful_set
+    if retention(owner, "whenScaled") != "Delete":
+        return
+    wanted = ordinals(owner)
+    for template in claim_templates(owner):
+        for name, held in case.claims.items():
+            ordinal = ordinal_of(owner, name, prefix=f"{template['metadata']['name']}-")
+            if ordinal is None or ordinal in wanted or ordinal in case.pods:
+                continue
+            meta = held["metadata"]
+            if not meta.get("deletionTimestamp"):
+                assert name == claim_name(owner, template, ordinal)
+                case.plan.delete.append(Delete(PERSISTENTVOLUMECLAIMS, name, meta["namespace"], uid=meta["uid"]))
+
+
+def _status(case: _Case) -> Object:
+    owner, (current, update, _) = case.stateful_set, case.revisions
+    pods = [pod for pod in case.pods.values() if not is_finished(pod)]
+    staying = [pod for pod in pods if not is_leaving(pod)]
+    wanted = int(owner["spec"].get("replicas", 1))
+    ready = sum(map(is_ready, pods))
+    updated = sum(revision_of(pod) == update for pod in staying)
+    if case.partition is not None and updated == wanted == ready == len(pods):
+        current = update  # the rollout is complete
+    counts = {
+        "readyReplicas": ready,
+        "currentReplicas": sum(revision_of(pod) == current for pod in staying),
+        "updatedReplicas": updated,
+    }
+    conditions = conditions_of(owner)
+    return {
+        "observedGeneration": owner["metadata"].get("generation", 0),
+        "replicas": len(pods),
+        **{name: count for name, count in counts.items() if count},
+        "availableReplicas": sum(case.is_good(pod) for pod in pods),
+        "currentRevision": current,
+        "updateRevision": update,
+        "collisionCount": 0,
+        **({"conditions": conditions} if conditions else {}),
+    }
