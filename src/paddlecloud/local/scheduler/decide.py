@@ -1,136 +1,187 @@
-"""One scheduling round as a pure function: snapshot and waiting pods in, placements and refusals out.
+"""One scheduling round as a pure function: a snapshot and what waits in, placements and refusals out.
 
-Pods of a PodGroup go all together or not at all: they are tried on a copy of the snapshot, and only if enough of them
-fit is the copy kept.
+Queues take turns, the one with the smallest part of its share first; in a queue the highest priority goes first, then
+the oldest. A gang is placed whole or not at all. What finds no room may take it from what matters less (`preempt`).
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from paddlecloud.kube.resource import Key
 
-from .filters import Refusal, refusal
-from .snapshot import Node, Pod, Snapshot
+from .attempt import Attempt, Why
+from .preempt import Eviction, Rescue, make_room
+from .scores import DEFAULT, Policy
+from .session import Session
+from .snapshot import Pod, Snapshot
+from .units import Lane, Unit, lanes_of
 
-Score = Callable[[Pod, Node], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Gang:
-    """A PodGroup: at least `min_member` of its pods must be placed, counting those that already are."""
-
-    key: Key
-    min_member: int
+PREEMPTING = "Preempting"
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
-    """Why a pod waits. `message` is one line with numbers; `by_node` the reason of each node."""
+class Refused:
+    """The units of a lane from `first` on, all for the same reason."""
 
-    pod: Pod
-    message: str
-    by_node: Mapping[str, Refusal] = field(default_factory=dict)
+    lane: Lane
+    first: int
+    why: Why
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return self.lane.units[self.first :]
 
 
 @dataclass(slots=True)
 class Round:
     placements: list[tuple[Pod, str]] = field(default_factory=list)
-    unplaced: list[Unplaced] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    nominations: list[tuple[Pod, str]] = field(default_factory=list)
+
+    def why(self, pod: Pod) -> Why | None:
+        """The refusal of one pod, for those who ask about few."""
+        for refused in self.refused:
+            for unit in refused.units:
+                if any(other.uid == pod.uid for other in unit.pods):
+                    return refused.why
+        return None
 
 
-def pack(pod: Pod, node: Node) -> float:
-    """Prefer the node that is fullest after: leaves whole nodes free for gangs."""
-    return _load(pod, node)
+def decide(snapshot: Snapshot, waiting: Iterable[Lane | Unit], *, policy: Policy = DEFAULT) -> Round:
+    """`waiting` may be lanes, or plain units from which lanes are made."""
+    items = list(waiting)
+    lanes = [item for item in items if isinstance(item, Lane)]
+    lanes += lanes_of(item for item in items if isinstance(item, Unit))
+    return _Decision(Session(snapshot, lanes, policy)).run(lanes)
 
 
-def spread(pod: Pod, node: Node) -> float:
-    """Prefer the node that is emptiest after."""
-    return -_load(pod, node)
+_Entry = tuple[int, tuple[str, Key], int, int]
+"""Where a lane stands in its queue's line: (-priority, order of its first unit, lane, index of that unit)."""
 
 
-def _load(pod: Pod, node: Node) -> float:
-    shares = [
-        (node.used.get(name, 0) + amount) / node.allocatable[name]
-        for name, amount in pod.requests.items()
-        if node.allocatable.get(name)
-    ]
-    return sum(shares) / len(shares) if shares else 0.0
+class _Decision:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ledger = session.ledger
+        self._result = Round()
+
+    def run(self, lanes: Sequence[Lane]) -> Round:
+        lines: dict[str, list[_Entry]] = {}
+        for index, lane in enumerate(lanes):
+            head = lane.units[0]
+            lines.setdefault(head.queue, []).append((-head.priority, head.order, index, 0))
+        for line in lines.values():
+            heapq.heapify(line)
+        turns = [self._turn(name) for name in lines]
+        heapq.heapify(turns)
+        while turns:
+            *_, name = heapq.heappop(turns)
+            if self._serve(lines[name], lanes) and lines[name]:
+                heapq.heappush(turns, self._turn(name))
+        return self._result
+
+    def _turn(self, name: str) -> tuple[int, float, str]:
+        queue = self._ledger.get(name)
+        return (-queue.priority if queue else 0, self._ledger.share(name) if self._ledger.queues else 0.0, name)
+
+    def _serve(self, line: list[_Entry], lanes: Sequence[Lane]) -> bool:
+        """Try the first of a queue's line. False when a strict queue must not go on."""
+        priority, _, lane_index, index = heapq.heappop(line)
+        lane = lanes[lane_index]
+        unit = lane.units[index]
+        why = self._try(unit)
+        alone = why is None or why.code == PREEMPTING or _labels_matter(why)
+        if why is not None:
+            refused = Refused(Lane((unit,), lane.signature), 0, why) if alone else Refused(lane, index, why)
+            self._result.refused.append(refused)
+        if alone and index + 1 < len(lane.units):
+            heapq.heappush(line, (priority, lane.units[index + 1].order, lane_index, index + 1))
+        queue = self._ledger.queues.get(unit.queue)
+        return why is None or queue is None or not queue.fifo
+
+    # One unit
+
+    def _try(self, unit: Unit) -> Why | None:
+        why = _incomplete(unit) or self._unserved(unit)
+        if why is not None:
+            return why
+        attempt = Attempt(self._session)
+        why = attempt.place(unit)
+        if why is None:
+            self._keep(unit, attempt)
+            return None
+        attempt.undo()
+        rescue = make_room(self._session, unit) if self._session.policy.preempt else None
+        if rescue is None:
+            return why
+        return self._reserve(unit, rescue, why)
+
+    def _unserved(self, unit: Unit) -> Why | None:
+        queue = self._ledger.get(unit.queue)
+        if queue is None:
+            return Why("NoQueue", f"queue {unit.queue} does not exist")
+        if not queue.open:
+            return Why("QueueClosed", f"queue {unit.queue} is closed")
+        return None
+
+    def _keep(self, unit: Unit, attempt: Attempt) -> None:
+        """What a gang has beyond its least number may be left over: those pods go on waiting, and are told why."""
+        self._result.placements += attempt.placements
+        left = len(unit.pods) - len(attempt.placements)
+        if not left or unit.gang is None:
+            return
+        tasks = Counter(pod.task for pod, _ in attempt.placements)
+        placed = {task: unit.gang.placed_tasks.get(task, 0) + count for task, count in tasks.items()}
+        gang = replace(
+            unit.gang,
+            placed=unit.gang.placed + len(attempt.placements),
+            placed_tasks={**unit.gang.placed_tasks, **placed},
+        )
+        uids = {pod.uid for pod, _ in attempt.placements}
+        rest = Unit(tuple(pod for pod in unit.pods if pod.uid not in uids), gang)
+        attempt = Attempt(self._session)
+        why = attempt.place(rest)
+        if why is not None:
+            attempt.undo()
+            self._result.refused.append(Refused(Lane((rest,)), 0, why))
+
+    def _reserve(self, unit: Unit, rescue: Rescue, why: Why) -> Why:
+        """Keep the room for the unit while others leave it: nobody after it in this round may have it."""
+        for pod, node in rescue.placements:
+            self._session.place(pod, node, unit.queue)
+        self._result.evictions += rescue.evictions
+        self._result.nominations += rescue.placements
+        names = ", ".join(str(eviction.pod.key) for eviction in rescue.evictions[:3])
+        more = len(rescue.evictions) - 3
+        leaving = f"{names}{f' and {more} more' if more > 0 else ''}" if names else "pods that are leaving"
+        return replace(why, code=PREEMPTING, message=f"{why.message} Room is being made: {leaving} must go")
 
 
-def decide(
-    snapshot: Snapshot, waiting: Iterable[Pod], gangs: Mapping[Key, Gang] | None = None, *, score: Score = spread
-) -> Round:
-    """Highest priority first, then in the order given; gangs stand where their first pod stands."""
-    gangs = gangs or {}
-    order = sorted(waiting, key=lambda pod: -pod.priority)
-    seen: set[Key] = set()
-    result = Round()
-    for pod in order:
-        if pod.group is None or pod.group not in gangs:
-            if pod.group is not None:
-                result.unplaced.append(Unplaced(pod, f"waiting for PodGroup {pod.group.name}: it does not exist yet"))
-                continue
-            snapshot = _one(snapshot, pod, score, result)
-        elif pod.group not in seen:
-            seen.add(pod.group)
-            members = [other for other in order if other.group == pod.group]
-            snapshot = _gang(snapshot, gangs[pod.group], members, score, result)
-    return result
+def _incomplete(unit: Unit) -> Why | None:
+    if unit.absent is not None:
+        return Why("NoPodGroup", f"waiting for PodGroup {unit.absent.name}: it does not exist yet")
+    gang = unit.gang
+    if gang is None:
+        return None
+    there = len(unit.pods) + gang.placed
+    if there < gang.min_member:
+        text = f"gang {gang.key.name} needs {gang.min_member} pods at once, {there} exist"
+        return Why("GangIncomplete", text, fitting=gang.placed)
+    if gang.min_tasks:
+        tasks = Counter(pod.task for pod in unit.pods)
+        for task, least in gang.min_tasks.items():
+            have = tasks[task] + gang.placed_tasks.get(task, 0)
+            if have < least:
+                text = f"gang {gang.key.name} needs {least} pods of task {task} at once, {have} exist"
+                return Why("GangIncomplete", text, fitting=gang.placed)
+    return None
 
 
-def _one(snapshot: Snapshot, pod: Pod, score: Score, result: Round) -> Snapshot:
-    chosen, refusals = choose(snapshot, pod, score)
-    if chosen is None:
-        result.unplaced.append(Unplaced(pod, summary(snapshot, refusals), refusals))
-        return snapshot
-    result.placements.append((pod, chosen))
-    return snapshot.placed(pod, chosen)
-
-
-def _gang(snapshot: Snapshot, gang: Gang, members: list[Pod], score: Score, result: Round) -> Snapshot:
-    placed_before = sum(1 for node in snapshot.nodes.values() for pod in node.pods if pod.group == gang.key)
-    attempt, trial = snapshot, Round()
-    for pod in members:
-        attempt = _one(attempt, pod, score, trial)
-    fitting = placed_before + len(trial.placements)
-    if fitting >= gang.min_member:
-        result.placements += trial.placements
-        result.unplaced += trial.unplaced
-        return attempt
-    needed = f"gang {gang.key.name} needs {gang.min_member} pods at once, {fitting} fit"
-    if len(members) + placed_before < gang.min_member:
-        needed += f" ({len(members) + placed_before} of them exist)"
-    why = {item.pod.key: item for item in trial.unplaced}
-    cause = next(iter(why.values())).message if why else ""
-    for pod in members:
-        item = why.get(pod.key)
-        text = f"{needed}: {item.message if item else cause}".rstrip(": ")
-        result.unplaced.append(Unplaced(pod, text, item.by_node if item else {}))
-    return snapshot
-
-
-def choose(snapshot: Snapshot, pod: Pod, score: Score) -> tuple[str | None, dict[str, Refusal]]:
-    refusals: dict[str, Refusal] = {}
-    best: tuple[float, str] | None = None
-    for name, node in snapshot.nodes.items():
-        found = refusal(pod, node, snapshot)
-        if found is not None:
-            refusals[name] = found
-            continue
-        candidate = (score(pod, node), name)
-        if best is None or candidate[0] > best[0]:
-            best = candidate
-    return (best[1] if best else None), refusals
-
-
-def summary(snapshot: Snapshot, refusals: Mapping[str, Refusal]) -> str:
-    """`0/3 nodes are available: 2 Insufficient cpu, …`, then the numbers of one node."""
-    if not snapshot.nodes:
-        return "0/0 nodes are available: no node has joined yet"
-    counts = Counter(found.reason for found in refusals.values())
-    listed = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    details = sorted({found.detail for found in refusals.values()})
-    return f"0/{len(snapshot.nodes)} nodes are available: {listed}. {details[0] if details else ''}".strip()
+def _labels_matter(why: Why) -> bool:
+    """Whether the next unit of the lane may fare better because placed pods mind this one's labels."""
+    return any(refusal.rule == "guarded" for refusal in why.by_node.values())

@@ -1,213 +1,135 @@
-"""The scheduler's edge: caches in, bindings and explanations out. What goes where is decided in `decide`.
-
-One round looks at everything that waits. A pod just bound is *assumed* on its node until the cache shows it there, so
-that the next round neither places it twice nor forgets what it takes.
-"""
+"""The scheduler's edge: caches in, bindings and explanations out. What goes where is decided in `decide`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+import time
+from dataclasses import replace
 
-from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, SystemClock, rfc3339
-from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.resource import NODES, PODGROUPS, PODS, Object, key_of
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.informer import Handler
+from paddlecloud.kube.quantity import ONE
+from paddlecloud.kube.resource import Object
 
-from .decide import Gang, Round, decide
-from .snapshot import Pod, pod_view, snapshot_of
+from .decide import Round, decide
+from .notices import Notices
+from .reporter import Reporter
+from .scores import DEFAULT, Policy
+from .snapshot import GPU, Pod
+from .state import State
+from .units import Unit
+from .watches import Watches
+from .writer import Writer
 
 log = logging.getLogger(__name__)
 
-NAMES = frozenset(("default-scheduler", "volcano"))
-"""Scheduler names this one answers to: on one machine both are the same program."""
-
-CONCURRENCY = 64
+LONGEST_PAUSE = 0.1
+"""Seconds. After a round the scheduler rests as long as the round took, up to this: others need the processor too."""
 
 
 class Scheduler:
-    def __init__(self, client: Client, *, clock: Clock | None = None) -> None:
-        self._client = client
-        self._clock = clock or SystemClock()
-        self.pods = Informer(client, PODS, clock=clock)
-        self.nodes = Informer(client, NODES, clock=clock)
-        self.groups = Informer(client, PODGROUPS, clock=clock)
-        self._assumed: dict[str, str] = {}
-        self._told: dict[str, str] = {}  # pod uid → the refusal already written on it
-        self._wake = asyncio.Event()
-        for informer in (self.pods, self.nodes, self.groups):
-            informer.on_change(self._changed)
+    """`run` works until cancelled. With `watches` given, somebody else runs them."""
 
-    def _changed(self, old: Object | None, new: Object | None) -> None:
-        if old is not None and new is not None and _irrelevant(old, new):
-            return
-        self._wake.set()
+    def __init__(
+        self, client: Client, *, clock: Clock | None = None, watches: Watches | None = None, policy: Policy = DEFAULT
+    ) -> None:
+        clock = clock or SystemClock()
+        self.watches = watches or Watches(client, clock=clock)
+        self.state = State()
+        self._own_watches = watches is None
+        self._policy = policy
+        self._rounds = 0
+        self._writer = Writer(client, clock)
+        self._notices = Notices(client, clock)
+        self._reporter = Reporter(client, clock, self.state, self.watches)
+        self._wake = asyncio.Event()
+        for informer, handler in (
+            (self.watches.priority_classes, self.state.on_priority_class),
+            (self.watches.groups, self.state.on_group),
+            (self.watches.coscheduling_groups, self.state.on_group),
+            (self.watches.queues, self.state.on_queue),
+            (self.watches.budgets, self.state.on_budget),
+            (self.watches.nodes, self.state.on_node),
+            (self.watches.pods, self.state.on_pod),
+        ):
+            informer.on_change(self._waking(handler))
+
+    def _waking(self, handler: Handler) -> Handler:
+        def handle(old: Object | None, new: Object | None) -> None:
+            handler(old, new)
+            self._wake.set()
+
+        return handle
 
     async def run(self) -> None:
-        informers = (self.pods, self.nodes, self.groups)
-        tasks = [asyncio.ensure_future(informer.run()) for informer in informers]
+        tasks = [asyncio.ensure_future(self._notices.run()), asyncio.ensure_future(self._reporter.run())]
+        if self._own_watches:
+            tasks.append(asyncio.ensure_future(self.watches.run()))
         try:
-            for informer in informers:
-                await informer.wait_synced()
+            await self.watches.synced()
             while True:
                 await self._wake.wait()
-                self._wake.clear()
                 await asyncio.sleep(0)  # let the rest of a burst arrive: a gang is best seen whole
-                try:
-                    await self._round()
-                except errors.ApiError as error:
-                    log.warning("scheduling round failed, trying again: %s", error)
-                    await self._clock.sleep(0.2)
-                    self._wake.set()
+                self._wake.clear()
+                began = time.perf_counter()
+                self.round()
+                await asyncio.sleep(min(LONGEST_PAUSE, time.perf_counter() - began))
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._writer.close()
 
-    async def _round(self) -> None:
-        pods = [self._as_assumed(obj) for obj in self.pods.cache.list()]
-        waiting = [pod_view(obj) for obj in pods if _waits(obj)]
-        gangs = {key_of(obj): _gang(obj) for obj in self.groups.cache.list()}
-        if waiting:
-            result = decide(snapshot_of(self.nodes.cache.list(), pods), _oldest_first(waiting), gangs)
-            await self._carry_out(result)
-        await self._report_groups(pods)
+    def round(self) -> None:
+        lanes = self.state.due()
+        if lanes:
+            self._rounds += 1
+            policy = replace(self._policy, start=self._rounds * self._policy.sample)
+            self._carry_out(decide(self.state.snapshot(), lanes, policy=policy))
+        self._reporter.poke()
 
-    def _as_assumed(self, obj: Object) -> Object:
-        uid = obj["metadata"]["uid"]
-        node = self._assumed.get(uid)
-        if node is None:
-            return obj
-        if obj["spec"].get("nodeName"):
-            del self._assumed[uid]
-            return obj
-        return {**obj, "spec": {**obj["spec"], "nodeName": node}}
+    def _carry_out(self, result: Round) -> None:
+        for refused in result.refused:
+            self.state.refused(refused.lane)
+            for unit in refused.units:
+                self._tell(unit, refused.why.code, refused.why.message)
+                for pod in unit.pods:
+                    self._notices.refuse(pod, refused.why)
+        for pod, node in result.placements:
+            devices = self._devices(pod, node)
+            self.state.assume(replace(pod, devices=devices) if devices else pod, node)
+            self._notices.forget(pod.uid)
+            self._writer.bind(pod, node, devices, failed=lambda uid=pod.uid: self._unbound(uid))  # type: ignore[misc]
+        for eviction in result.evictions:
+            uid = eviction.pod.uid
+            self.state.evicted(uid)
+            self._writer.evict(eviction, failed=lambda uid=uid: self._spared(uid))  # type: ignore[misc]
+        for pod, node in result.nominations:
+            if pod.nominated != node:
+                self.state.nominate(pod.uid, node)
+                self._writer.nominate(pod, node)
 
-    async def _carry_out(self, result: Round) -> None:
-        limit = asyncio.Semaphore(CONCURRENCY)
+    def _tell(self, unit: Unit, code: str, message: str) -> None:
+        if unit.gang is None:
+            return
+        group = self.state.groups.get(unit.gang.key)
+        if group is not None and (group.why, group.code) != (message, code):
+            group.why, group.code = message, code
+            self.state.touched.add(unit.gang.key)
 
-        async def bind(pod: Pod, node: str) -> None:
-            self._assumed[pod.uid] = node
-            async with limit:
-                try:
-                    await self._client.raw(
-                        "POST",
-                        PODS.path(pod.key.namespace, pod.key.name, "binding"),
-                        body={
-                            "apiVersion": "v1",
-                            "kind": "Binding",
-                            "metadata": {"name": pod.key.name},
-                            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-                        },
-                    )
-                except (errors.NotFound, errors.Conflict):
-                    self._assumed.pop(pod.uid, None)  # deleted, or placed by somebody else, in the meantime
+    def _devices(self, pod: Pod, node: str) -> tuple[str, ...]:
+        """Which GPUs of the node the pod gets: the first that none of the pods there has."""
+        wanted = pod.requests.get(GPU, 0) // ONE
+        if not wanted:
+            return ()
+        return self.state.free_devices(node)[:wanted]
 
-        async def tell(pod: Pod, message: str) -> None:
-            if self._told.get(pod.uid) == message:
-                return
-            self._told[pod.uid] = message
-            async with limit:
-                try:
-                    await self._client.patch(
-                        PODS,
-                        pod.key.name,
-                        {"status": {"conditions": _unschedulable(pod.source, message, self._clock.now())}},
-                        namespace=pod.key.namespace,
-                        subresource="status",
-                    )
-                except (errors.NotFound, errors.Conflict):
-                    self._told.pop(pod.uid, None)
+    def _unbound(self, uid: str) -> None:
+        self.state.give_up(uid)
+        self._wake.set()
 
-        await asyncio.gather(
-            *(bind(pod, node) for pod, node in result.placements),
-            *(tell(item.pod, item.message) for item in result.unplaced),
-        )
-
-    async def _report_groups(self, pods: Iterable[Object]) -> None:
-        """Phase and counts of each PodGroup, as Volcano shows them."""
-        for group in self.groups.cache.list():
-            key = key_of(group)
-            members = [obj for obj in pods if pod_view(obj).group == key]
-            status = _group_status(group, members)
-            if status == (group.get("status") or {}):
-                continue
-            try:
-                await self._client.patch(
-                    PODGROUPS, key.name, {"status": status}, namespace=key.namespace, subresource="status"
-                )
-            except errors.NotFound:
-                continue  # deleted in the meantime
-
-
-def _irrelevant(old: Object, new: Object) -> bool:
-    """Status details of running pods and heartbeats of nodes change nothing for anybody who waits."""
-    if old.get("kind") == "Node" or "allocatable" in (new.get("status") or {}):
-        keys = ("allocatable", "capacity")
-        before, after = old.get("status") or {}, new.get("status") or {}
-        return (
-            old.get("spec") == new.get("spec")
-            and old["metadata"].get("labels") == new["metadata"].get("labels")
-            and all(before.get(key) == after.get(key) for key in keys)
-            and _ready(before) == _ready(after)
-        )
-    return old.get("spec") == new.get("spec") and _phase(old) == _phase(new) and not _deleting_changed(old, new)
-
-
-def _ready(status: Object) -> str:
-    return next((c["status"] for c in status.get("conditions") or () if c.get("type") == "Ready"), "")
-
-
-def _phase(obj: Object) -> str:
-    return str((obj.get("status") or {}).get("phase", ""))
-
-
-def _deleting_changed(old: Object, new: Object) -> bool:
-    return bool(old["metadata"].get("deletionTimestamp")) != bool(new["metadata"].get("deletionTimestamp"))
-
-
-def _waits(obj: Object) -> bool:
-    spec = obj["spec"]
-    return (
-        not spec.get("nodeName")
-        and spec.get("schedulerName", "default-scheduler") in NAMES
-        and not obj["metadata"].get("deletionTimestamp")
-        and not spec.get("schedulingGates")
-        and _phase(obj) in ("", "Pending")
-    )
-
-
-def _oldest_first(pods: Iterable[Pod]) -> list[Pod]:
-    return sorted(pods, key=lambda pod: (pod.source["metadata"].get("creationTimestamp", ""), pod.key))
-
-
-def _gang(group: Object) -> Gang:
-    return Gang(key_of(group), int((group.get("spec") or {}).get("minMember") or 1))
-
-
-def _group_status(group: Object, members: list[Object]) -> Object:
-    running = sum(1 for pod in members if _phase(pod) == "Running")
-    succeeded = sum(1 for pod in members if _phase(pod) == "Succeeded")
-    failed = sum(1 for pod in members if _phase(pod) == "Failed")
-    placed = sum(1 for pod in members if pod["spec"].get("nodeName"))
-    wanted = int((group.get("spec") or {}).get("minMember") or 1)
-    phase = "Running" if placed >= wanted else "Inqueue"
-    status: Object = {"phase": phase}
-    counts = {"running": running, "succeeded": succeeded, "failed": failed}
-    return {**status, **{name: count for name, count in counts.items() if count}}
-
-
-def _unschedulable(pod: Object, message: str, now: float) -> list[Object]:
-    conditions = [c for c in (pod.get("status") or {}).get("conditions") or () if c.get("type") != "PodScheduled"]
-    return [
-        *conditions,
-        {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": "Unschedulable",
-            "message": message,
-            "lastTransitionTime": rfc3339(now),
-        },
-    ]
+    def _spared(self, uid: str) -> None:
+        self.state.spared(uid)
+        self._wake.set()

@@ -1,41 +1,68 @@
-"""What the scheduler knows at one moment: nodes with what is left on them, and pods that wait.
+"""What the scheduler knows at one moment: nodes with what is left on them, gangs, queues and disruption budgets.
 
-A snapshot is built from caches and never changes; `placed` returns a new one with one more pod on a node. Decisions on
-it are therefore pure, can be repeated by `explain` and `simulate`, and cannot be disturbed by what happens meanwhile.
+A snapshot never changes. Decisions on it are therefore pure, can be repeated by `explain` and `simulate`, and cannot be
+disturbed by what happens meanwhile. `State` makes snapshots cheaply from what it keeps; `snapshot_of` makes one from
+plain lists of objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from paddlecloud.kube.quantity import ONE, Amount, amounts, total
+from paddlecloud.kube.quantity import Amount, amounts, total
 from paddlecloud.kube.resource import Key, Object, key_of
+from paddlecloud.kube.selectors import LabelSelector
 
-Resources = Mapping[str, Amount]
+from .shape import Resources, Shape, add, shape_of, subtract
 
-GROUP = "scheduling.k8s.io/group-name"
+VOLCANO, COSCHEDULING = "volcano", "coscheduling"
+GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+COSCHEDULING_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
+QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+TASK_ANNOTATION = "volcano.sh/task-spec"
+DEFAULT_QUEUE = "default"
+GPU = "nvidia.com/gpu"
+DEVICES = "paddlecloud.org/gpu-devices"
+"""Annotation: which GPUs of the machine a node may hand out, and later which of them a pod was given."""
+OVER = frozenset(("Succeeded", "Failed"))
 
 
-@dataclass(frozen=True, slots=True)
+class GroupKey(NamedTuple):
+    """A PodGroup, of Volcano's kind or of the coscheduling plugin's."""
+
+    namespace: str
+    name: str
+    api: str = VOLCANO
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Pod:
-    """A pod as far as placing it goes. `source` is the object, for the rules that read its spec."""
+    """A pod as far as placing it goes. `source` is the object, for those who write about it."""
 
     key: Key
     uid: str
-    requests: Resources
+    shape: Shape
     labels: Mapping[str, str]
-    priority: int
-    node: str
-    group: Key | None
-    source: Object = field(repr=False, compare=False)
+    priority: int = 0
+    node: str = ""
+    group: GroupKey | None = None
+    queue: str = ""
+    task: str = ""
+    created: str = ""
+    nominated: str = ""
+    leaving: bool = False
+    may_preempt: bool = True
+    devices: tuple[str, ...] = ()
+    source: Object = field(repr=False, default_factory=dict)
 
     @property
-    def spec(self) -> Object:
-        return self.source["spec"]  # type: ignore[no-any-return]
+    def requests(self) -> Resources:
+        return self.shape.requests
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Node:
     name: str
     labels: Mapping[str, str]
@@ -43,98 +70,241 @@ class Node:
     unschedulable: bool
     ready: bool
     allocatable: Resources
+    devices: tuple[str, ...] = ()
     pods: tuple[Pod, ...] = ()
     used: Resources = field(default_factory=dict)
 
-    def free(self, resource: str) -> int:
+    def free(self, resource: str) -> Amount:
         return self.allocatable.get(resource, 0) - self.used.get(resource, 0)
 
     def with_pod(self, pod: Pod) -> Node:
-        return replace(self, pods=(*self.pods, pod), used=add(self.used, pod.requests))
+        return self.holding((*self.pods, pod), add(self.used, pod.shape.requests))
 
-    def without(self, uids: frozenset[str]) -> Node:
-        kept = tuple(pod for pod in self.pods if pod.uid not in uids)
-        return replace(self, pods=kept, used=total(pod.requests for pod in kept))
+    def without(self, pod: Pod) -> Node:
+        kept = tuple(other for other in self.pods if other.uid != pod.uid)
+        return self.holding(kept, subtract(self.used, pod.shape.requests))
+
+    def holding(self, pods: tuple[Pod, ...], used: Resources) -> Node:
+        return Node(
+            self.name,
+            self.labels,
+            self.taints,
+            self.unschedulable,
+            self.ready,
+            self.allocatable,
+            self.devices,
+            pods,
+            used,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """A PodGroup: at least `min_member` of its pods must be placed, counting those that already are."""
+
+    key: GroupKey
+    min_member: int = 1
+    min_tasks: Mapping[str, int] = field(default_factory=dict)
+    min_resources: Resources = field(default_factory=dict)
+    queue: str = DEFAULT_QUEUE
+    priority: int | None = None
+    created: str = ""
+    placed: int = 0
+    placed_tasks: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A Queue of Volcano. `parent` makes it part of another one (a cohort)."""
+
+    name: str
+    weight: int = 1
+    capability: Resources = field(default_factory=dict)
+    deserved: Resources | None = None
+    guarantee: Resources = field(default_factory=dict)
+    reclaimable: bool = True
+    parent: str = ""
+    priority: int = 0
+    fifo: bool = False
+    open: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A PodDisruptionBudget: how many of its pods may be taken away now."""
+
+    key: Key
+    selector: LabelSelector
+    allowed: int
+
+    def covers(self, pod: Pod) -> bool:
+        return pod.key.namespace == self.key.namespace and self.selector.matches(pod.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     nodes: Mapping[str, Node]
+    gangs: Mapping[GroupKey, Gang] = field(default_factory=dict)
+    queues: Mapping[str, Queue] = field(default_factory=dict)
+    allocated: Mapping[str, Resources] = field(default_factory=dict)
+    """What the placed pods of each queue take, its sub-queues not counted. Kept only while there are queues."""
+    budgets: tuple[Budget, ...] = ()
+    guarded: bool = True
+    """Whether some placed pod may want others kept away from it; False spares a look at all of them."""
+    lowest: int | None = None
+    """The least priority among placed pods, if known: who has no more finds nobody to drive out."""
 
-    def placed(self, pod: Pod, node: str) -> Snapshot:
-        return Snapshot({**self.nodes, node: self.nodes[node].with_pod(pod)})
+    def queue_of(self, pod: Pod) -> str:
+        gang = self.gangs.get(pod.group) if pod.group else None
+        return gang.queue if gang else pod.queue or DEFAULT_QUEUE
+
+
+# From objects of the API
 
 
 def pod_view(obj: Object) -> Pod:
-    spec, meta = obj["spec"], obj["metadata"]
+    spec, meta, status = obj["spec"], obj["metadata"], obj.get("status") or {}
+    annotations = meta.get("annotations") or {}
+    labels = meta.get("labels") or {}
     key = key_of(obj)
-    group = (meta.get("annotations") or {}).get(GROUP)
     return Pod(
         key=key,
-        uid=meta.get("uid", ""),
-        requests=requests_of(spec),
-        labels=meta.get("labels") or {},
+        uid=meta.get("uid") or str(key),
+        shape=shape_of(spec),
+        labels=labels,
         priority=int(spec.get("priority") or 0),
-        node=spec.get("nodeName", ""),
-        group=Key(key.namespace, group) if group else None,
+        node=spec.get("nodeName") or "",
+        group=_group_of(key.namespace, annotations, labels),
+        queue=_first(QUEUE_ANNOTATIONS, annotations),
+        task=annotations.get(TASK_ANNOTATION) or "",
+        created=meta.get("creationTimestamp") or "",
+        nominated=status.get("nominatedNodeName") or "",
+        leaving=bool(meta.get("deletionTimestamp")),
+        may_preempt=spec.get("preemptionPolicy") != "Never",
+        devices=_listed(annotations.get(DEVICES)),
         source=obj,
     )
 
 
+def _group_of(namespace: str, annotations: Mapping[str, str], labels: Mapping[str, str]) -> GroupKey | None:
+    if name := _first(GROUP_ANNOTATIONS, annotations):
+        return GroupKey(namespace, name)
+    if name := _first(COSCHEDULING_LABELS, labels):
+        return GroupKey(namespace, name, COSCHEDULING)
+    return None
+
+
+def _first(names: Iterable[str], values: Mapping[str, str]) -> str:
+    return next((values[name] for name in names if values.get(name)), "")
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
+
+
 def node_view(obj: Object) -> Node:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    spec, status, meta = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
     ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ())
     return Node(
-        name=obj["metadata"]["name"],
-        labels=obj["metadata"].get("labels") or {},
+        name=meta["name"],
+        labels=meta.get("labels") or {},
         taints=tuple(spec.get("taints") or ()),
         unschedulable=bool(spec.get("unschedulable")),
-        ready=ready,
+        ready=ready and not meta.get("deletionTimestamp"),
         allocatable=amounts(status.get("allocatable") or status.get("capacity") or {}),
+        devices=_listed((meta.get("annotations") or {}).get(DEVICES)),
     )
 
 
-def snapshot_of(nodes: Iterable[Object], pods: Iterable[Object]) -> Snapshot:
-    """Pods that have ended no longer take anything; those on unknown nodes are not ours to count."""
+def gang_view(obj: Object, *, priority: int | None = None) -> Gang:
+    spec, meta = obj.get("spec") or {}, obj["metadata"]
+    api = COSCHEDULING if str(obj.get("apiVersion", "")).startswith("scheduling.x-k8s.io/") else VOLCANO
+    return Gang(
+        key=GroupKey(meta.get("namespace", ""), meta["name"], api),
+        min_member=max(1, int(spec.get("minMember") or 1)),
+        min_tasks=spec.get("minTaskMember") or {},
+        min_resources=amounts(spec.get("minResources")),
+        queue=spec.get("queue") or DEFAULT_QUEUE,
+        priority=priority,
+        created=meta.get("creationTimestamp") or "",
+    )
+
+
+def queue_view(obj: Object) -> Queue:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    deserved = spec.get("deserved")
+    return Queue(
+        name=obj["metadata"]["name"],
+        weight=max(1, int(spec.get("weight") or 1)),
+        capability=amounts(spec.get("capability")),
+        deserved=amounts(deserved) if deserved else None,
+        guarantee=amounts((spec.get("guarantee") or {}).get("resource")),
+        reclaimable=spec.get("reclaimable") is not False,
+        parent=spec.get("parent") or "",
+        priority=int(spec.get("priority") or 0),
+        fifo=spec.get("dequeueStrategy") == "fifo",
+        open=status.get("state") not in ("Closed", "Closing"),
+    )
+
+
+def budget_view(obj: Object) -> Budget:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    allowed = int(status.get("disruptionsAllowed") or 0)
+    return Budget(key_of(obj), LabelSelector.from_dict(spec.get("selector")), allowed)
+
+
+def takes_room(obj: Object) -> bool:
+    """Pods that have ended no longer take anything."""
+    return bool(obj["spec"].get("nodeName")) and (obj.get("status") or {}).get("phase") not in OVER
+
+
+def snapshot_of(
+    nodes: Iterable[Object],
+    pods: Iterable[Object],
+    *,
+    groups: Iterable[Object] = (),
+    queues: Iterable[Object] = (),
+    budgets: Iterable[Object] = (),
+    priorities: Mapping[str, int] | None = None,
+) -> Snapshot:
+    """One moment from lists of objects. `priorities` are the values of PriorityClasses, which PodGroups may name."""
     views = {view.name: view for view in map(node_view, nodes)}
-    placed: dict[str, list[Pod]] = {}
-    for obj in pods:
-        name = obj["spec"].get("nodeName")
-        if name in views and (obj.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
-            placed.setdefault(name, []).append(pod_view(obj))
-    return Snapshot(
-        {
-            name: replace(node, pods=tuple(placed.get(name, ())), used=total(p.requests for p in placed.get(name, ())))
+    gangs = {gang.key: gang for gang in (_ranked(obj, priorities or {}) for obj in groups)}
+    placed = [pod_view(obj) for obj in pods if takes_room(obj)]
+    on: dict[str, list[Pod]] = {}
+    for pod in placed:
+        on.setdefault(pod.node, []).append(pod)
+    snapshot = Snapshot(
+        nodes={
+            name: node.holding(tuple(on.get(name, ())), total(p.requests for p in on.get(name, ())))
             for name, node in views.items()
-        }
+        },
+        gangs=count_members(gangs, placed),
+        queues={queue.name: queue for queue in map(queue_view, queues)},
+        budgets=tuple(map(budget_view, budgets)),
+        guarded=any(pod.shape.social is not None and pod.shape.social.apart for pod in placed),
     )
+    if not snapshot.queues:
+        return snapshot
+    allocated: dict[str, Resources] = {}
+    for pod in placed:
+        queue = snapshot.queue_of(pod)
+        allocated[queue] = add(allocated.get(queue, {}), pod.requests)
+    return replace(snapshot, allocated=allocated)
 
 
-def requests_of(spec: Object) -> Resources:
-    """What a pod needs at its hungriest moment: all containers together, or the largest init container before them."""
-    running = total(_container(c) for c in spec.get("containers") or ())
-    sidecars: Resources = {}
-    peak: dict[str, int] = {}
-    for container in spec.get("initContainers") or ():
-        own = _container(container)
-        if container.get("restartPolicy") == "Always":
-            sidecars = add(sidecars, own)
-            own = {}
-        for name, amount in add(sidecars, own).items():
-            peak[name] = max(peak.get(name, 0), amount)
-    steady = add(running, sidecars)
-    needed = {name: max(steady.get(name, 0), peak.get(name, 0)) for name in {*steady, *peak}}
-    needed = dict(add(needed, amounts(spec.get("overhead") or {})))
-    needed["pods"] = ONE
-    return needed
+def count_members(gangs: Mapping[GroupKey, Gang], placed: Iterable[Pod]) -> dict[GroupKey, Gang]:
+    counts: dict[GroupKey, dict[str, int]] = {}
+    for pod in placed:
+        if pod.group in gangs and pod.group is not None:
+            tasks = counts.setdefault(pod.group, {})
+            tasks[pod.task] = tasks.get(pod.task, 0) + 1
+    return {
+        key: replace(gang, placed=sum(counts[key].values()), placed_tasks=counts[key]) if key in counts else gang
+        for key, gang in gangs.items()
+    }
 
 
-def _container(container: Object) -> Resources:
-    resources = container.get("resources") or {}
-    return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
-
-
-def add(left: Resources, right: Resources) -> Resources:
-    if not left or not right:
-        return left or right
-    return {name: left.get(name, 0) + right.get(name, 0) for name in {*left, *right}}
+def _ranked(obj: Object, priorities: Mapping[str, int]) -> Gang:
+    name = (obj.get("spec") or {}).get("priorityClassName")
+    return gang_view(obj, priority=priorities.get(name) if name else None)

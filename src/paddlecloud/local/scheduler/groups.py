@@ -1,0 +1,109 @@
+"""The status of PodGroups and Queues, from their members. Pure; phases, conditions and counts are Volcano's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.quantity import written
+from paddlecloud.kube.resource import Object
+
+from .filters import shown
+from .shape import Resources
+from .snapshot import COSCHEDULING, OVER, Gang
+
+REASONS = {"GangIncomplete": "NotEnoughPods"}
+"""Volcano's words for why a group waits, by ours; everything else is a lack of resources."""
+
+
+def phase_of(
+    gang: Gang, phases: Mapping[str, str], *, waiting: int, now: str, shortage: Mapping[str, str] | None = None
+) -> str:
+    """Where the group stands. `now` is the phase it has; `shortage` what its least resources lack."""
+    if gang.placed >= gang.min_member:
+        return "Running"
+    over = sum(1 for phase in phases.values() if phase in OVER)
+    if over >= gang.min_member and over == len(phases):
+        return "Completed"
+    if gang.placed and waiting:
+        return "Unknown"
+    if now == "Inqueue" or waiting or phases:
+        return "Inqueue"
+    return "Pending" if shortage else "Inqueue"
+
+
+def status_of(
+    gang: Gang,
+    phases: Mapping[str, str],
+    *,
+    old: Object,
+    waiting: int,
+    why: str,
+    code: str,
+    shortage: Mapping[str, str],
+    now: float,
+) -> Object:
+    """The whole status. What did not change keeps its time, so that equal means unchanged."""
+    phase = phase_of(gang, phases, waiting=waiting, now=str(old.get("phase") or ""), shortage=shortage)
+    counts = Counter(phases.values())
+    status: Object = {"phase": phase}
+    for field, name in (("running", "Running"), ("succeeded", "Succeeded"), ("failed", "Failed")):
+        if counts[name]:
+            status[field] = counts[name]
+    condition = _condition(phase, why, code, shortage)
+    if condition is not None:
+        status["conditions"] = [_timed(condition, old.get("conditions") or (), now)]
+    elif old.get("conditions"):
+        status["conditions"] = list(old["conditions"])
+    if gang.key.api == COSCHEDULING:
+        return _coscheduling(status, gang)
+    return status
+
+
+def _condition(phase: str, why: str, code: str, shortage: Mapping[str, str]) -> Object | None:
+    if phase == "Running":
+        return {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready to be scheduled"}
+    if phase == "Pending" and shortage:
+        text = "; ".join(shortage.values())
+        return {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": text}
+    if why and phase in ("Inqueue", "Unknown"):
+        reason = REASONS.get(code, "NotEnoughResources")
+        return {"type": "Unschedulable", "status": "True", "reason": reason, "message": why}
+    return None
+
+
+def _timed(condition: Object, old: Iterable[Object], now: float) -> Object:
+    for known in old:
+        if {**known, "lastTransitionTime": None} == {**condition, "lastTransitionTime": None}:
+            return known
+    return {**condition, "lastTransitionTime": rfc3339(now)}
+
+
+_COSCHEDULING_PHASES = {"Inqueue": "Scheduling", "Completed": "Finished"}
+
+
+def _coscheduling(status: Object, gang: Gang) -> Object:
+    """The form of the coscheduling plugin's kind, which has no conditions."""
+    counts: Object = {name: status[name] for name in ("running", "succeeded", "failed") if name in status}
+    phase = _COSCHEDULING_PHASES.get(status["phase"], status["phase"])
+    return {"phase": phase, **counts, **({"scheduled": gang.placed} if gang.placed else {})}
+
+
+def shortage_of(gang: Gang, free: Resources, have: Resources) -> dict[str, str]:
+    """What the group's least resources lack of those that are `free` to it, by resource, as text."""
+    return {
+        name: f"{name}: needs {shown(name, amount)} in all, {shown(name, max(0, free.get(name, 0)))} free of "
+        f"{shown(name, have.get(name, 0))}"
+        for name, amount in sorted(gang.min_resources.items())
+        if amount > free.get(name, 0)
+    }
+
+
+def queue_status(phases: Iterable[str], allocated: Resources, *, old: Object) -> Object:
+    counts = Counter(phase.lower() for phase in phases)
+    status: Object = {"state": old.get("state") or "Open"}
+    for name in ("pending", "inqueue", "running", "unknown", "completed"):
+        status[name] = counts[name]
+    status["allocated"] = written({name: amount for name, amount in allocated.items() if amount > 0})
+    return status

@@ -1,0 +1,182 @@
+"""Tells pods why they wait: the PodScheduled condition, and an Event whose annotation has the same for programs.
+
+Numbers change with every round, and ten thousand pods may wait: what is worth a write is limited. A pod's first notice
+and a new kind of reason go out as soon as the allowance permits; new numbers at most every `REFRESH` seconds. `pdc
+explain` decides on the present state and does not depend on any of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import NamedTuple
+
+import msgspec
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.resource import EVENTS, PODS, Object
+
+from .attempt import Why
+from .snapshot import Pod
+
+log = logging.getLogger(__name__)
+
+REFRESH = 10.0
+BURST, RATE = 100.0, 40.0  # notices at once, then per second
+PATIENCE = 1.0
+"""Seconds for which an incomplete gang is not worth a notice: its other pods are on their way."""
+VERDICT = "paddlecloud.org/verdict"
+MESSAGE_LIMIT = 1024
+
+
+class _Told(NamedTuple):
+    code: str
+    message: str
+    at: float
+
+
+class _Pending(NamedTuple):
+    pod: Pod
+    why: Why
+    since: float
+
+
+class Notices:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._told: dict[str, _Told] = {}
+        self._pending: dict[str, _Pending] = {}
+        self._wake = asyncio.Event()
+        self._allowance = BURST
+        self._refilled = clock.monotonic()
+
+    def refuse(self, pod: Pod, why: Why) -> None:
+        told = self._told.get(pod.uid)
+        if told is not None and told.message == why.message:
+            self._pending.pop(pod.uid, None)
+            return
+        waiting = self._pending.get(pod.uid)
+        self._pending[pod.uid] = _Pending(pod, why, waiting.since if waiting else self._clock.monotonic())
+        self._wake.set()
+
+    def forget(self, uid: str) -> None:
+        """The pod waits no longer."""
+        self._pending.pop(uid, None)
+        self._told.pop(uid, None)
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._pending:
+                wait = await self._send_ready()
+                if wait is not None:
+                    await self._clock.sleep(wait)
+
+    async def _send_ready(self) -> float | None:
+        """Send what may go out; seconds until the next may, None when nothing is left."""
+        now = self._clock.monotonic()
+        self._allowance = min(BURST, self._allowance + (now - self._refilled) * RATE)
+        self._refilled = now
+        soonest: float | None = None
+        for uid, item in list(self._pending.items()):
+            wait = self._ready_at(uid, item) - now
+            if wait > 0:
+                soonest = wait if soonest is None else min(soonest, wait)
+                continue
+            if self._allowance < 1:
+                return 1.0 / RATE
+            self._allowance -= 1
+            if self._pending.get(uid) is item:
+                del self._pending[uid]
+                await self._send(item)
+        return soonest if self._pending else None
+
+    def _ready_at(self, uid: str, item: _Pending) -> float:
+        told = self._told.get(uid)
+        if told is None or told.code != item.why.code:
+            return item.since + (PATIENCE if item.why.code == "GangIncomplete" else 0.0)
+        return told.at + REFRESH
+
+    async def _send(self, item: _Pending) -> None:
+        pod, why = item.pod, item.why
+        now = self._clock.now()
+        self._told[pod.uid] = _Told(why.code, why.message, self._clock.monotonic())
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": why.message,
+            "lastTransitionTime": rfc3339(now),
+        }
+        try:
+            await self._client.patch(
+                PODS,
+                pod.key.name,
+                {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}},
+                namespace=pod.key.namespace,
+                kind="strategic",
+                subresource="status",
+            )
+            await self._event(pod, why, now)
+        except (errors.NotFound, errors.Conflict):
+            self.forget(pod.uid)
+        except errors.ApiError as error:
+            log.warning("pod %s could not be told why it waits: %s", pod.key, error)
+            self._told.pop(pod.uid, None)
+
+    async def _event(self, pod: Pod, why: Why, now: float) -> None:
+        """One Event per pod, kept up to date; its annotation is the refusal for programs."""
+        name = f"{pod.key.name[:200]}.{pod.uid[:13]}.unscheduled"
+        verdict = msgspec.json.encode(machine_readable(why)).decode()
+        changing = {
+            "message": why.message[:MESSAGE_LIMIT],
+            "metadata": {"annotations": {VERDICT: verdict}},
+            "lastTimestamp": rfc3339(now),
+        }
+        try:
+            await self._client.patch(EVENTS, name, changing, namespace=pod.key.namespace)
+        except errors.NotFound:
+            await self._client.create(EVENTS, _new_event(pod, name, changing), namespace=pod.key.namespace)
+
+
+def machine_readable(why: Why) -> Object:
+    """The refusal as data: nodes counted by reason, the numbers of the first few."""
+    reasons: dict[str, int] = {}
+    for refusal in why.by_node.values():
+        reasons[refusal.reason] = reasons.get(refusal.reason, 0) + 1
+    body: Object = {"code": why.code, "fitting": why.fitting, "reasons": reasons}
+    body["nodes"] = [
+        {"node": name, "rule": refusal.rule, "detail": refusal.detail}
+        for name, refusal in list(why.by_node.items())[:10]
+    ]
+    if why.lack is not None:
+        body["queue"] = why.lack._asdict()
+    return body
+
+
+def _new_event(pod: Pod, name: str, changing: Object) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": pod.key.namespace, **changing["metadata"]},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": pod.key.name,
+            "namespace": pod.key.namespace,
+            "uid": pod.uid,
+        },
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "message": changing["message"],
+        "source": {"component": "default-scheduler"},
+        "reportingComponent": "default-scheduler",
+        "reportingInstance": "default-scheduler",
+        "firstTimestamp": changing["lastTimestamp"],
+        "lastTimestamp": changing["lastTimestamp"],
+        "count": 1,
+    }

@@ -1,0 +1,161 @@
+"""Writes the status of PodGroups and Queues: at once when a phase changes, counts once they have settled."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.resource import PODGROUPS, QUEUES, Key, Object
+
+from .groups import queue_status, shortage_of, status_of
+from .snapshot import COSCHEDULING, Gang, GroupKey
+from .state import Group, State
+from .watches import COSCHEDULING_GROUPS, Watches
+
+log = logging.getLogger(__name__)
+
+SETTLE = 1.0
+"""Seconds after which a change of mere numbers is written."""
+CONCURRENCY = 32
+
+
+class Reporter:
+    """`poke` after every round; `run` writes until cancelled."""
+
+    def __init__(self, client: Client, clock: Clock, state: State, watches: Watches) -> None:
+        self._client = client
+        self._clock = clock
+        self._state = state
+        self._watches = watches
+        self._wake = asyncio.Event()
+        self._since: dict[GroupKey, float] = {}  # numbers waiting to settle
+        self._written: dict[GroupKey, Object] = {}  # our last words, until the cache has them
+        self._undecided: set[GroupKey] = set()
+        self._queues_at = 0.0
+
+    def poke(self) -> None:
+        self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            wait = await self._pass()
+            if wait is not None:
+                await self._pause(wait)
+                self._wake.set()
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, or until poked: a new phase does not wait for numbers to settle."""
+        tasks = [asyncio.ensure_future(self._wake.wait()), asyncio.ensure_future(self._clock.sleep(seconds))]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _pass(self) -> float | None:
+        """Write what is due; seconds until something else is."""
+        now = self._clock.monotonic()
+        due: list[tuple[GroupKey, Object]] = []
+        soonest: float | None = None
+        for key in self._state.touched | self._undecided:
+            group = self._state.groups.get(key)
+            if group is None or group.source is None or group.gang is None:
+                self._settle(key)
+                continue
+            status, old = self._status(group, group.gang), self._known(key, group)
+            if status == old:
+                self._settle(key, undecided=status["phase"] == "Pending")
+                continue
+            wait = self._since.setdefault(key, now) + SETTLE - now
+            if status["phase"] == old.get("phase") and wait > 0:
+                soonest = wait if soonest is None else min(soonest, wait)
+                continue
+            self._settle(key, undecided=status["phase"] == "Pending")
+            due.append((key, status))
+        limit = asyncio.Semaphore(CONCURRENCY)
+        await asyncio.gather(*(self._write(limit, key, status) for key, status in due))
+        wait = self._queues_at - now
+        if wait <= 0:
+            self._queues_at = now + SETTLE
+            await self._report_queues()
+        elif due and self._state.queues():
+            soonest = min(wait, soonest or wait)
+        return soonest
+
+    def _settle(self, key: GroupKey, *, undecided: bool = False) -> None:
+        """Nothing is left to write; a group that waits to be queued is asked again whenever there is news."""
+        self._state.touched.discard(key)
+        self._since.pop(key, None)
+        (self._undecided.add if undecided else self._undecided.discard)(key)
+
+    def _known(self, key: GroupKey, group: Group) -> Object:
+        shown: Object = (group.source or {}).get("status") or {}
+        written = self._written.get(key)
+        if written is not None and written == shown:
+            del self._written[key]
+        return self._written.get(key, shown)
+
+    def _status(self, group: Group, gang: Gang) -> Object:
+        old: Object = (group.source or {}).get("status") or {}
+        undecided = bool(gang.min_resources) and not group.phases and old.get("phase") in (None, "", "Pending")
+        free = self._state.free_for(gang.priority or 0) if undecided else {}
+        return status_of(
+            gang,
+            group.phases,
+            old=old,
+            waiting=len(group.waiting),
+            why=group.why if group.waiting else "",
+            code=group.code,
+            shortage=shortage_of(gang, free, self._state.capacity()) if undecided else {},
+            now=self._clock.now(),
+        )
+
+    async def _write(self, limit: asyncio.Semaphore, key: GroupKey, status: Object) -> None:
+        resource = COSCHEDULING_GROUPS if key.api == COSCHEDULING else PODGROUPS
+        self._written[key] = status
+        group = self._state.groups.get(key)
+        old: Object = ((group.source if group else None) or {}).get("status") or {}
+        gone = {name: None for name in old if name not in status}
+        async with limit:
+            try:
+                await self._client.patch(
+                    resource, key.name, {"status": {**gone, **status}}, namespace=key.namespace, subresource="status"
+                )
+            except errors.NotFound:
+                self._written.pop(key, None)  # deleted in the meantime
+            except errors.ApiError as error:
+                log.warning("the status of PodGroup %s could not be written: %s", key.name, error)
+                self._written.pop(key, None)
+                self._state.touched.add(key)
+
+    async def _report_queues(self) -> None:
+        if not self._state.queues():
+            return
+        phases: dict[str, list[str]] = {}
+        for group in self._state.groups.values():
+            if group.gang is not None and group.source is not None:
+                phase = str((group.source.get("status") or {}).get("phase") or "Pending")
+                phases.setdefault(group.gang.queue, []).append(phase)
+        for name in self._state.queues():
+            obj = self._watches.queues.cache.get(Key("", name))
+            if obj is None:
+                continue
+            old: Object = obj.get("status") or {}
+            status = queue_status(phases.get(name, ()), self._state.allocated(name), old=old)
+            if status == old:
+                continue
+            change = {"status": {**status, "allocated": _replacing(old.get("allocated"), status["allocated"])}}
+            try:
+                await self._client.patch(QUEUES, name, change, subresource="status")
+            except errors.ApiError as error:
+                log.debug("the status of queue %s was not written: %s", name, error)
+
+
+def _replacing(old: Object | None, new: Object) -> Object:
+    """A merge patch that leaves nothing of `old` behind."""
+    return {**dict.fromkeys(old or {}), **new}
