@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.scheduler.attempt import Why
 from paddlecloud.local.scheduler.decide import Round, decide
 from paddlecloud.local.scheduler.scores import DEFAULT, Policy
-from paddlecloud.local.scheduler.snapshot import Snapshot, pod_view, snapshot_of
+from paddlecloud.local.scheduler.snapshot import Pod, Snapshot, pod_view, snapshot_of
 from paddlecloud.local.scheduler.units import units_of
 
 _numbers = itertools.count()
@@ -75,7 +76,7 @@ def group(name: str, min_member: int = 1, **spec: Any) -> Object:
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "metadata": {"name": name, "namespace": "default", "creationTimestamp": "2025-12-31T00:00:00Z"},
         "spec": {"minMember": min_member, **spec},
     }
 
@@ -108,13 +109,15 @@ def placed(result: Round) -> dict[str, str]:
 
 def reasons(result: Round) -> dict[str, str]:
     """Pod name → message, of everything that was refused."""
-    return {
-        pod.key.name: refused.why.message for refused in result.refused for unit in refused.units for pod in unit.pods
-    }
+    return {pod.key.name: why.message for pod, why in _refusals(result)}
 
 
 def codes(result: Round) -> dict[str, str]:
-    return {pod.key.name: refused.why.code for refused in result.refused for unit in refused.units for pod in unit.pods}
+    return {pod.key.name: why.code for pod, why in _refusals(result)}
+
+
+def _refusals(result: Round) -> list[tuple[Pod, Why]]:
+    return [(pod, refused.why) for refused in result.refused for unit in refused.units for pod in unit.pods]
 
 
 def evicted(result: Round) -> dict[str, str]:

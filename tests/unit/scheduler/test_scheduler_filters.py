@@ -125,10 +125,7 @@ def test_limits_stand_in_for_requests_that_are_not_given() -> None:
 
 
 def test_init_containers_count_at_their_peak() -> None:
-    init = [
-        {"name": "a", "resources": {"requests": {"cpu": "3"}}},
-        {"name": "b", "resources": {"requests": {"cpu": "5"}}},
-    ]
+    init = [{"name": cpu, "resources": {"requests": {"cpu": cpu}}} for cpu in ("3", "5")]
     assert judge(pod("p", "1", initContainers=init[:1]), node("n", "4")) == ""
     assert judge(pod("p", "1", initContainers=init), node("n", "4")) == "resources"
 
