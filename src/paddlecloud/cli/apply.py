@@ -82,8 +82,8 @@ def _follow(session: Session, done: list[Applied]) -> int:
     """Until the job ends; its end is the exit code."""
     from paddlecloud.cli.follow import Follower
     from paddlecloud.cli.logs import Writer
-    from paddlecloud.cli.logstream import Options
     from paddlecloud.cli.outcome import FINISHING
+    from paddlecloud.sdk.logs import Options
 
     jobs = [applied for applied in done if applied.after["kind"] in (*FINISHING, "Pod")]
     if len(jobs) != 1:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from paddlecloud.cli import members, output, targets
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
-from paddlecloud.cli.logstream import Line, Options, merged
 from paddlecloud.cli.members import Member
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.placing import Place
@@ -20,6 +19,7 @@ from paddlecloud.cli.session import SCHEMA, Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.sdk.logs import Line, Options, merged
 
 USAGE = "pdc logs JOB, POD or KIND/NAME"
 PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
@@ -55,7 +55,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         if not chosen:
             raise _no_pods(session, place, owner)
         writer.introduce(chosen)
-        for line in merged(session.api, chosen, options):
+        for line in session.api.each(merged(session.api.client, chosen, options)):
             writer.write(line)
     return OK
 

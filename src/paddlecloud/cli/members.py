@@ -1,94 +1,26 @@
-"""The pods of an object, and which role and rank each of them has."""
+"""The pods of an object in the words of the command line; `sdk.members` finds them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import PODS, Object
-
-JOB_LABEL = "paddlepaddle.org/job-name"
-ROLE_LABELS = ("paddlepaddle.org/role", "paddle-res-type")
-"""Ours, and the one that pods of the original operators carry."""
-INDEX_LABELS = (
-    "paddlepaddle.org/index",
-    "batch.kubernetes.io/job-completion-index",
-    "apps.kubernetes.io/pod-index",
-)
-_ORDINAL = re.compile(r"^(?P<rest>.+?)(?:-(?P<role>ps|worker|heter))?-(?P<index>\d+)$")
-
-
-class Member(NamedTuple):
-    """`rank` counts within the role; None for pods that have no number, such as a Deployment's."""
-
-    pod: Object
-    role: str
-    rank: int | None
-
-    @property
-    def name(self) -> str:
-        return str(self.pod["metadata"]["name"])
-
-    @property
-    def uid(self) -> str:
-        return str(self.pod["metadata"].get("uid") or "")
-
-    @property
-    def tag(self) -> str:
-        """`worker-0`, or the pod's name where there is neither role nor rank."""
-        return f"{self.role}-{self.rank}" if self.role and self.rank is not None else self.name
-
-
-def member(pod: Object) -> Member:
-    meta = pod["metadata"]
-    labels = meta.get("labels") or {}
-    found = _ORDINAL.match(str(meta["name"]))
-    given_role = next((labels[name] for name in ROLE_LABELS if labels.get(name)), None)
-    role = str(given_role or (found["role"] if found else "") or "")
-    given = next((labels[name] for name in INDEX_LABELS if str(labels.get(name, "")).isdigit()), None)
-    numbered = given if given is not None else (found["index"] if found and role else None)
-    return Member(pod, role, int(numbered) if numbered is not None else None)
-
-
-def pods_of(session: Session, obj: Object) -> list[Object]:
-    """The pods an object selects or owns; itself when it is one, none for kinds without pods."""
-    if obj.get("kind") == "Pod":
-        return [obj]
-    spec, meta = obj.get("spec") or {}, obj["metadata"]
-    namespace = meta.get("namespace")
-    if not namespace or not isinstance(spec, dict):
-        return []
-    selector = _label_selector(obj.get("kind"), spec)
-    if selector is not None:
-        return _list(session, namespace, selector)
-    uid = str(meta.get("uid"))
-    if obj.get("kind") == "PaddleJob":
-        labelled = [pod for pod in _list(session, namespace, f"{JOB_LABEL}={meta['name']}") if _owned_by(pod, uid)]
-        if labelled:
-            return labelled
-    if not _may_own_pods(spec):
-        return []
-    return [pod for pod in _list(session, namespace, None) if _owned_by(pod, uid)]
+from paddlecloud.kube.resource import Object
+from paddlecloud.sdk import members
+from paddlecloud.sdk.members import Member as Member
+from paddlecloud.sdk.members import member as member
 
 
 def members_of(session: Session, obj: Object) -> list[Member]:
     """Ordered as people count: workers first, then the other roles, each by rank."""
-    return sorted(map(member, pods_of(session, obj)), key=_order)
+    return session.api.do(members.members_of(session.api.client, obj))
 
 
-def choose(members: Iterable[Member], *, ranks: str | None, everything: bool) -> list[Member]:
+def choose(found: Iterable[Member], *, ranks: str | None, everything: bool) -> list[Member]:
     """Rank 0 unless asked otherwise. Ranks are those of the workers; `everything` includes all roles."""
-    members = list(members)
-    if everything:
-        return members
-    workers = [one for one in members if one.role in ("worker", "")] or members
-    if ranks is None:
-        return workers[:1]
-    wanted = parse_ranks(ranks)
-    return [one for one in workers if one.rank in wanted]
+    return members.choose(found, ranks=None if ranks is None else parse_ranks(ranks), everything=everything)
 
 
 def parse_ranks(text: str) -> frozenset[int]:
@@ -100,31 +32,3 @@ def parse_ranks(text: str) -> frozenset[int]:
             raise UsageError(f'"{text}" is not a list of ranks', why="write 0, 0,3 or 0,3-5", next="--rank 0,3-5")
         ranks.update(range(int(found[1]), int(found[2] or found[1]) + 1))
     return frozenset(ranks)
-
-
-def _list(session: Session, namespace: str, selector: str | None) -> list[Object]:
-    return session.api.do(session.api.client.list(PODS, namespace, label_selector=selector, limit=500)).items
-
-
-def _order(one: Member) -> tuple[bool, str, int, str]:
-    return (one.role not in ("worker", ""), one.role, one.rank if one.rank is not None else -1, one.name)
-
-
-def _label_selector(kind: object, spec: Object) -> str | None:
-    selector = spec.get("selector")
-    if not isinstance(selector, dict) or not selector:
-        return None
-    labels = selector if kind in ("Service", "ReplicationController") else selector.get("matchLabels")
-    if not isinstance(labels, dict) or not labels:
-        return None
-    return ",".join(f"{key}={value}" for key, value in labels.items())
-
-
-def _may_own_pods(spec: Object) -> bool:
-    """A kind makes pods of templates; to look through all pods for any other kind would be a waste."""
-    blocks = [spec, *(block for block in spec.values() if isinstance(block, dict))]
-    return any("template" in block or "templates" in block for block in blocks)
-
-
-def _owned_by(pod: Object, uid: str) -> bool:
-    return any(ref.get("uid") == uid for ref in pod["metadata"].get("ownerReferences") or ())

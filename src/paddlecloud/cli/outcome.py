@@ -11,6 +11,11 @@ from typing import Any, NamedTuple
 
 from paddlecloud.cli.failures import CANCELLED, JOB_FAILED, OK
 from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.outcome import FINISHING as FINISHING
+from paddlecloud.sdk.outcome import condition as condition
+from paddlecloud.sdk.outcome import ending
+from paddlecloud.sdk.outcome import is_true as is_true
+from paddlecloud.sdk.outcome import message_of as message_of
 
 
 class Outcome(NamedTuple):
@@ -23,45 +28,13 @@ class Outcome(NamedTuple):
 
 GONE = Outcome("cancelled", CANCELLED, "it was deleted before it finished")
 
-SUCCEEDED = frozenset(("Completed", "Succeed", "Succeeded", "Complete"))
-FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Aborted"))
-
-FINISHING = frozenset(("Job", "PaddleJob", "SampleJob", "Workflow"))
-"""Kinds whose purpose is to end."""
-
-
-def condition(obj: Object, kind: str) -> Object | None:
-    for entry in (obj.get("status") or {}).get("conditions") or ():
-        if isinstance(entry, dict) and str(entry.get("type", "")).lower() == kind.lower():
-            return entry
-    return None
-
-
-def is_true(obj: Object, kind: str) -> bool:
-    found = condition(obj, kind)
-    return found is not None and found.get("status") == "True"
-
-
-def message_of(obj: Object) -> str:
-    """The best one-line explanation an object carries in its status."""
-    status = obj.get("status") or {}
-    text = status.get("message") or status.get("reason") or ""
-    for kind in ("Failed", "Ready", "Available", "Progressing"):
-        entry = condition(obj, kind)
-        if not text and entry is not None:
-            text = entry.get("message") or entry.get("reason") or ""
-    return str(text)
-
 
 def finished(obj: Object) -> Outcome | None:
     """The end of an object that ends by itself, or None while it goes on."""
-    phase = str((obj.get("status") or {}).get("phase") or "")
-    message = message_of(obj)
-    if phase in SUCCEEDED or is_true(obj, "Complete") or is_true(obj, "Succeeded"):
-        return Outcome("succeeded", OK, message)
-    if phase in FAILED or is_true(obj, "Failed"):
-        return Outcome("failed", JOB_FAILED, message)
-    return None
+    state = ending(obj)
+    if state is None:
+        return None
+    return Outcome(state, OK if state == "succeeded" else JOB_FAILED, message_of(obj))
 
 
 def settled(obj: Object) -> Outcome | None:

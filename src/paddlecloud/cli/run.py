@@ -142,7 +142,7 @@ def _show(session: Session, obj: Object, fmt: output.Format) -> int:
 def _follow(session: Session, created: Object, fmt: output.Format) -> int:
     from paddlecloud.cli.follow import Follower
     from paddlecloud.cli.logs import Writer
-    from paddlecloud.cli.logstream import Options
+    from paddlecloud.sdk.logs import Options
 
     session.note(f"{output.name_of(created)} created")
     sys.stderr.flush()

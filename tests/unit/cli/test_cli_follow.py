@@ -10,7 +10,7 @@ import pytest
 
 from paddlecloud.cli import follow, waiting
 from unit.cli.conftest import Pdc
-from unit.cli.samples import READY, make_job, pod_with
+from unit.cli.samples import PENDING, READY, make_job, pod_with
 from unit.cli.stub import Stub
 
 
@@ -149,3 +149,40 @@ def test_apply_logs_wants_one_job(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
     assert pdc("apply", "-f", str(path), "--logs").code == 2
+
+
+def test_until_something_runs_the_reason_is_told(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(follow, "NEXT_NEWS", 0.0)
+    job = make_job(stub, phase="Pending", workers=1, servers=0)
+    stub.objects[("pods", "default", "wide-worker-0")]["status"] = PENDING
+    looks = 0
+
+    def go_on(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        if looks == 4:
+            job["status"]["phase"] = "Failed"
+
+    stub.before = go_on
+    result = pdc("logs", "-f", "wide")
+    assert "no GPU" in result.err
+    assert result.err.count("no GPU") == 1, "the same news are told once"
+
+
+def test_a_change_is_noticed_at_once_where_it_can_be_watched(
+    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "LOOK_SECONDS", 20.0)
+    job = make_job(stub, workers=1, servers=0)
+    done = {**job, "status": {"phase": "Completed"}}
+
+    def end(method: str, path: str) -> None:
+        if path.endswith("/paddlejobs"):  # the watch begins
+            job["status"] = done["status"]
+            stub.watch_events = [{"type": "MODIFIED", "object": done}]
+
+    stub.before = end
+    began = time.monotonic()
+    assert pdc("logs", "-f", "wide").code == 0
+    assert time.monotonic() - began < 10

@@ -1,0 +1,143 @@
+"""The pods of an object, and which role and rank each of them has.
+
+Coroutines here await nothing but the client, so the command line drives them without an event loop (`stdlib.drive`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.resource import PODS, Object
+
+JOB_LABEL = "paddlepaddle.org/job-name"
+ROLE_LABELS = ("paddlepaddle.org/role", "paddle-res-type")
+"""Ours, and the one that pods of the original operators carry."""
+INDEX_LABELS = (
+    "paddlepaddle.org/index",
+    "batch.kubernetes.io/job-completion-index",
+    "apps.kubernetes.io/pod-index",
+)
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+_ORDINAL = re.compile(r"^(?P<rest>.+?)(?:-(?P<role>ps|worker|heter))?-(?P<index>\d+)$")
+
+
+class Member(NamedTuple):
+    """`rank` counts within the role; None for pods that have no number, such as a Deployment's."""
+
+    pod: Object
+    role: str
+    rank: int | None
+
+    @property
+    def name(self) -> str:
+        return str(self.pod["metadata"]["name"])
+
+    @property
+    def uid(self) -> str:
+        return str(self.pod["metadata"].get("uid") or "")
+
+    @property
+    def tag(self) -> str:
+        """`worker-0`, or the pod's name where there is neither role nor rank."""
+        return f"{self.role}-{self.rank}" if self.role and self.rank is not None else self.name
+
+    @property
+    def ended(self) -> bool:
+        return (self.pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+    def container(self, asked: str | None = None) -> str:
+        """The container meant: asked for, marked as default, or the first."""
+        if asked:
+            return asked
+        annotations = self.pod["metadata"].get("annotations") or {}
+        containers = (self.pod.get("spec") or {}).get("containers") or [{}]
+        return str(annotations.get(DEFAULT_CONTAINER) or containers[0].get("name") or "")
+
+    def started(self, container: str | None = None) -> bool:
+        """Whether there can be a log at all; asking earlier is answered with an error."""
+        name = self.container(container)
+        for entry in (self.pod.get("status") or {}).get("containerStatuses") or ():
+            if entry.get("name") == name:
+                state = entry.get("state") or {}
+                return "running" in state or "terminated" in state or bool(entry.get("lastState"))
+        return self.ended
+
+
+def member(pod: Object) -> Member:
+    meta = pod["metadata"]
+    labels = meta.get("labels") or {}
+    found = _ORDINAL.match(str(meta["name"]))
+    given_role = next((labels[name] for name in ROLE_LABELS if labels.get(name)), None)
+    role = str(given_role or (found["role"] if found else "") or "")
+    given = next((labels[name] for name in INDEX_LABELS if str(labels.get(name, "")).isdigit()), None)
+    numbered = given if given is not None else (found["index"] if found and role else None)
+    return Member(pod, role, int(numbered) if numbered is not None else None)
+
+
+async def pods_of(client: Client, obj: Object) -> list[Object]:
+    """The pods an object selects or owns; itself when it is one, none for kinds without pods."""
+    if obj.get("kind") == "Pod":
+        return [obj]
+    spec, meta = obj.get("spec") or {}, obj["metadata"]
+    namespace = meta.get("namespace")
+    if not namespace or not isinstance(spec, dict):
+        return []
+    selector = _label_selector(obj.get("kind"), spec)
+    if selector is not None:
+        return await _list(client, namespace, selector)
+    uid = str(meta.get("uid"))
+    if obj.get("kind") == "PaddleJob":
+        labelled = await _list(client, namespace, f"{JOB_LABEL}={meta['name']}")
+        if owned := [pod for pod in labelled if _owned_by(pod, uid)]:
+            return owned
+    if not _may_own_pods(spec):
+        return []
+    return [pod for pod in await _list(client, namespace, None) if _owned_by(pod, uid)]
+
+
+async def members_of(client: Client, obj: Object) -> list[Member]:
+    """Ordered as people count: workers first, then the other roles, each by rank."""
+    return sorted(map(member, await pods_of(client, obj)), key=_order)
+
+
+def choose(members: Iterable[Member], *, ranks: Iterable[int] | None, everything: bool) -> list[Member]:
+    """Rank 0 unless asked otherwise. Ranks are those of the workers; `everything` includes all roles."""
+    members = list(members)
+    if everything:
+        return members
+    workers = [one for one in members if one.role in ("worker", "")] or members
+    if ranks is None:
+        return workers[:1]
+    wanted = frozenset(ranks)
+    return [one for one in workers if one.rank in wanted]
+
+
+async def _list(client: Client, namespace: str, selector: str | None) -> list[Object]:
+    return (await client.list(PODS, namespace, label_selector=selector, limit=500)).items
+
+
+def _order(one: Member) -> tuple[bool, str, int, str]:
+    return (one.role not in ("worker", ""), one.role, one.rank if one.rank is not None else -1, one.name)
+
+
+def _label_selector(kind: object, spec: Object) -> str | None:
+    selector = spec.get("selector")
+    if not isinstance(selector, dict) or not selector:
+        return None
+    labels = selector if kind in ("Service", "ReplicationController") else selector.get("matchLabels")
+    if not isinstance(labels, dict) or not labels:
+        return None
+    return ",".join(f"{key}={value}" for key, value in labels.items())
+
+
+def _may_own_pods(spec: Object) -> bool:
+    """A kind makes pods of templates; to look through all pods for any other kind would be a waste."""
+    blocks = [spec, *(block for block in spec.values() if isinstance(block, dict))]
+    return any("template" in block or "templates" in block for block in blocks)
+
+
+def _owned_by(pod: Object, uid: str) -> bool:
+    return any(ref.get("uid") == uid for ref in pod["metadata"].get("ownerReferences") or ())

@@ -1,0 +1,46 @@
+"""How far an object that ends by itself is, whoever made it: PaddleJob, Job, Workflow, Pod. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from paddlecloud.kube.resource import Object
+
+SUCCEEDED = frozenset(("Completed", "Succeed", "Succeeded", "Complete"))
+FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Aborted"))
+
+FINISHING = frozenset(("Job", "PaddleJob", "SampleJob", "Workflow"))
+"""Kinds whose purpose is to end."""
+
+
+def condition(obj: Object, kind: str) -> Object | None:
+    for entry in (obj.get("status") or {}).get("conditions") or ():
+        if isinstance(entry, dict) and str(entry.get("type", "")).lower() == kind.lower():
+            return entry
+    return None
+
+
+def is_true(obj: Object, kind: str) -> bool:
+    found = condition(obj, kind)
+    return found is not None and found.get("status") == "True"
+
+
+def message_of(obj: Object) -> str:
+    """The best one-line explanation an object carries in its status."""
+    status = obj.get("status") or {}
+    text = status.get("message") or status.get("reason") or ""
+    for kind in ("Failed", "Ready", "Available", "Progressing"):
+        entry = condition(obj, kind)
+        if not text and entry is not None:
+            text = entry.get("message") or entry.get("reason") or ""
+    return str(text)
+
+
+def ending(obj: Object) -> Literal["succeeded", "failed"] | None:
+    """How it ended, or None while it goes on."""
+    phase = str((obj.get("status") or {}).get("phase") or "")
+    if phase in SUCCEEDED or is_true(obj, "Complete") or is_true(obj, "Succeeded"):
+        return "succeeded"
+    if phase in FAILED or is_true(obj, "Failed"):
+        return "failed"
+    return None
