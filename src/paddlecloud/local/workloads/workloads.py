@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.local.platform import Platform
+from paddlecloud.local.volumes.binder import VolumeBinder
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.endpoints import endpoint_controller
 from paddlecloud.local.workloads.job.controller import job_controller
+from paddlecloud.local.workloads.protection import default_class, protect, protection_controllers
 from paddlecloud.local.workloads.replicaset import replica_set_controller
 from paddlecloud.local.workloads.statefulset.controller import stateful_set_controller
 
-CONTROLLERS = (replica_set_controller, deployment_controller, job_controller, stateful_set_controller)
+CONTROLLERS = (
+    replica_set_controller,
+    deployment_controller,
+    job_controller,
+    stateful_set_controller,
+    protection_controllers,
+)
 
 
 class Workloads:
@@ -19,9 +27,12 @@ class Workloads:
     def __init__(self, platform: Platform) -> None:
         clock = platform.clock
         self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
+        self._binder = VolumeBinder(self.manager, folder=platform.data / "volumes")
+        platform.admission.mutators += [protect, default_class(platform.store)]
         endpoint_controller(self.manager)
         for declare in CONTROLLERS:
             declare(self.manager, clock)
 
     async def run(self) -> None:
+        await self._binder.install()
         await self.manager.run()
