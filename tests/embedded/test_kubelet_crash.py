@@ -19,7 +19,8 @@ import unit.kubelet.control_plane
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet import processes, wire
 from paddlecloud.local.kubelet.launcher import Launcher
-from unit.kubelet.machine import DEADLINE, is_ready, running_machine, shell_pod, state_of
+from paddlecloud.local.kubelet.node import NodeConfig
+from unit.kubelet.machine import DEADLINE, NODE, is_ready, running_machine, shell_pod, state_of
 
 
 class Doomed:
@@ -153,6 +154,20 @@ async def test_a_pod_deleted_by_force_while_nobody_looked_is_cleared_away(tmp_pa
         await machine.start_kubelet()
         await eventually(lambda: not machine.pod_dir(pod).exists())
         assert not Path(f"/proc/{shim}").exists() or processes.is_zombie(shim)
+
+
+async def test_pods_of_a_lost_node_run_on_and_are_found_when_it_comes_back(tmp_path: Path) -> None:
+    async with running_machine(tmp_path) as machine:
+        pod = await machine.run("echo up; sleep 600")
+        await machine.printed("pod", "up")
+        shim = wire.lock_holder(str(machine.pod_dir(pod)))
+        await machine.kubelet.remove_node(NODE)
+        assert machine.kubelet.worker("default", "pod") is None
+        assert wire.lock_holder(str(machine.pod_dir(pod))) == shim
+        await machine.kubelet.add_node(NodeConfig(NODE))
+        await eventually(lambda: machine.kubelet.worker("default", "pod"))
+        assert await machine.exec("pod", "echo", "here") == (0, "here\n")
+        assert wire.lock_holder(str(machine.pod_dir(pod))) == shim
 
 
 async def test_deletion_asked_for_while_nobody_looked_is_carried_out(tmp_path: Path) -> None:

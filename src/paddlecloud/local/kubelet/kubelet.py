@@ -16,6 +16,7 @@ from typing import Any
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import PODS, SERVICES, Object
@@ -44,7 +45,7 @@ NAMES_DELAY = 0.02
 
 
 CARE_PERIOD = 10.0
-TOKEN_ROUNDS = 6
+LONG_ROUNDS = 6
 
 
 class Kubelet:
@@ -112,10 +113,7 @@ class Kubelet:
             asyncio.create_task(self._slices.run(), name="endpoints for names"),
         ]
         await asyncio.gather(self.machine.launcher.start(), *(self.add_node(config) for config in self._configs))
-        self._background += [
-            asyncio.create_task(self._end_forgotten(), name="pods without an object"),
-            asyncio.create_task(self._look_after(), name="tokens and volumes of pods"),
-        ]
+        self._background.append(asyncio.create_task(self._look_after(), name="care for pods"))
 
     def _reserve_addresses(self) -> None:
         for _, spec in _pod_specs(self.machine.data):
@@ -137,10 +135,17 @@ class Kubelet:
         await informer.wait_synced()
 
     async def remove_node(self, name: str) -> None:
-        """Stop serving a node. Its pods run on, unseen, until they are deleted or the node comes back."""
+        """Stop serving a node, as if it were lost: no heartbeat, no news of its pods, which run on unseen.
+
+        They are taken up again when the node comes back, and ended when their objects are gone.
+        """
         self._informers.pop(name, None)
-        for task in self._node_tasks.pop(name, ()):
+        leaving = {uid: worker for uid, worker in self._workers.items() if worker.pod["spec"].get("nodeName") == name}
+        tasks = [*self._node_tasks.pop(name, ()), *(self._worker_tasks[uid] for uid in leaving)]
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(worker.leave() for worker in leaving.values()))
 
     async def stop(self, *, pods: bool = False) -> None:
         """End the kubelet. Pods and their shims live on, unless `pods` asks to switch the machine off.
@@ -207,31 +212,41 @@ class Kubelet:
         return {**service_env(services, links=links), **self._api_env}
 
     async def _look_after(self) -> None:
-        """What changes by time alone: tokens grow old, volumes grow over their limit."""
-        for round_ in itertools.count(1):
-            await self.machine.clock.sleep(CARE_PERIOD)
-            for worker in list(self._workers.values()):
-                if round_ % TOKEN_ROUNDS == 0:
+        """What changes by time alone: pods are forgotten, tokens grow old, volumes grow over their limit."""
+        for round_ in itertools.count():
+            if round_ % LONG_ROUNDS == 0:
+                await self._end_forgotten()
+                for worker in self._workers.values():
                     worker.objects_changed()
-                if not has_limits(worker.pod):
-                    continue
+            for worker in [worker for worker in self._workers.values() if has_limits(worker.pod)]:
                 if excess := await asyncio.to_thread(over_limit, worker.pod, worker.paths.volumes):
                     worker.evict(excess)
+            await self.machine.clock.sleep(CARE_PERIOD)
 
     # What was left behind
 
     async def _end_forgotten(self) -> None:
-        """Pods deleted by force while no kubelet was there: their processes and directories go."""
-        for folder in list((self.machine.data / "pods").iterdir()):
-            if folder.name in self._workers:
+        """Pods whose objects went while nobody looked: their processes and directories go."""
+        for uid, spec in list(_pod_specs(self.machine.data)):
+            if uid in self._workers or await self._has_object(uid, spec):
                 continue
-            pod = SupervisedPod(PodPaths(folder), self.machine.clock, on_change=lambda: None)
+            pod = SupervisedPod(PodPaths(self.machine.pod_dir(uid)), self.machine.clock, on_change=lambda: None)
             await pod.recover()
             await pod.shutdown()
-            await asyncio.to_thread(remove_tree, folder)
+            await asyncio.to_thread(remove_tree, self.machine.pod_dir(uid))
+
+    async def _has_object(self, uid: str, spec: Mapping[str, Any]) -> bool:
+        try:
+            pod = await self.machine.client.get(PODS, spec["name"], spec["namespace"])
+        except NotFound:
+            return False
+        except ApiError:
+            return True  # while the API cannot be asked, nobody is ended
+        return bool(pod["metadata"]["uid"] == uid)
 
     def worker(self, namespace: str, name: str) -> PodWorker | None:
-        for worker in self._workers.values():
+        """The newest pod of that name: its predecessor may still be on its way out."""
+        for worker in reversed(self._workers.values()):
             meta = worker.pod["metadata"]
             if meta["name"] == name and meta.get("namespace", "") == namespace:
                 return worker

@@ -31,11 +31,6 @@ class Obstacles:
     def clear(self, name: str) -> None:
         self._by_name.pop(name, None)
 
-    def clear_timed(self) -> None:
-        """Something fundamental changed (a recipe was added): all may try at once."""
-        for name, obstacle in self._by_name.items():
-            self._by_name[name] = obstacle._replace(retry_at=None)
-
     def blocking(self, now: float) -> dict[str, Waiting]:
         """Containers that need not be tried now."""
         return {
