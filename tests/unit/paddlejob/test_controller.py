@@ -12,6 +12,8 @@ import pytest
 from paddlecloud.api import crd
 from paddlecloud.controllers.paddlejob import PaddleJobController
 from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, KubeflowPaddleJobController
+from paddlecloud.controllers.paddlejob.observe import PodView
+from paddlecloud.controllers.paddlejob.silence import newest_line
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
@@ -276,3 +278,34 @@ async def test_a_kubeflow_job_trains_and_is_then_left_in_peace(cluster: Cluster)
     await cluster.until(succeeded)
     await asyncio.sleep(0.2)
     assert len(writes) <= 8, writes
+
+
+class Logs:
+    """A transport that only knows logs."""
+
+    def __init__(self, lines: dict[str, bytes]) -> None:
+        self._lines = lines
+
+    async def request(self, method: str, path: str, **options: Any) -> Response:
+        assert options["query"]["sinceSeconds"] == "60"
+        line = self._lines[path.split("/")[-2]]
+        return Response(404, b"") if line == b"gone" else Response(200, line)
+
+
+@pytest.mark.parametrize(
+    ("lines", "newest"),
+    [
+        ({"a": b"", "b": b""}, None),
+        ({"a": b"2023-11-14T22:13:20.123456789Z step 7\n", "b": b""}, 1_700_000_000.123456),
+        ({"a": b"2023-11-14T22:13:20Z step 7\n", "b": b"2023-11-14T22:13:30Z step 8\n"}, 1_700_000_010),
+        ({"a": b"", "b": b"gone"}, float("inf")),
+    ],
+)
+async def test_the_newest_line_of_all_pods(lines: dict[str, bytes], newest: float | None) -> None:
+    def running(name: str) -> PodView:
+        raw = {"metadata": {"name": name}, "spec": {"containers": [{"name": "paddle"}]}}
+        return PodView(raw, name, name, "worker", 0, 0, "running", "", "", deleting=False)
+
+    pods = [running(name) for name in lines]
+    client = Client(Logs(lines))  # type: ignore[arg-type]
+    assert await newest_line(client, NAMESPACE, pods, since=60) == newest

@@ -256,3 +256,16 @@ def test_restart_scope_pod_leaves_restarting_to_the_kubelet_within_the_budget() 
     world.settle()
     assert (world.phase, world.status["reason"]) == ("Failed", "BackoffLimitExceeded")
     assert "ValueError: no" in world.status["message"]
+
+
+def test_a_job_that_may_be_silent_for_so_long_is_restarted_when_it_is() -> None:
+    world = World(paddlejob(worker=2, hangDetection={"logSilenceSeconds": 60})).start()
+    world.heard = world.now
+    assert world.plan().after == pytest.approx(60)
+    world.now += 61
+    world.heard = world.now - 5
+    world.settle()
+    assert world.phase == "Running", "somebody wrote a line five seconds ago"
+    world.now += 60
+    world.step()
+    assert (world.phase, world.status["reason"], world.status["restarts"]) == ("Restarting", "Hung", 1)

@@ -59,6 +59,7 @@ class World:
         self.cache_nodes: dict[int, tuple[str, str]] = {}
         self.ports_in_use: frozenset[int] = frozenset()
         self.leftovers = 0
+        self.heard: float | None = None
         self.blockers: tuple[str, ...] = ()
         self.trouble = ""
         self._uids = 0
@@ -95,6 +96,7 @@ class World:
             leftovers=self.leftovers,
             blockers=self.blockers,
             ports_in_use=self.ports_in_use,
+            heard=self.heard,
             trouble=self.trouble,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import phase_of
@@ -16,6 +16,7 @@ from paddlecloud.controllers.paddlejob import data, names
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.decide import decide
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
+from paddlecloud.controllers.paddlejob.silence import newest_line
 from paddlecloud.controllers.paddlejob.status import FINISHED, essence, hold_back
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
@@ -58,6 +59,7 @@ class _Memory:
     trouble: str = ""
     port: int | None = None
     rests_until: float = 0.0
+    heard: float | None = None
 
 
 async def served_kinds(client: Client) -> list[Resource]:
@@ -160,6 +162,7 @@ class PaddleJobController:
             return rest
         observed = self.observe(job)
         memory.rests_until = self._clock.monotonic() + _rest(len(observed.pods))
+        observed = await self._listen(job, observed, memory, now)
         plan = decide(job, observed, now, self.options)
         self._pace(job, plan, memory, now)
         if plan.status is not None and plan.status.get("port"):
@@ -171,6 +174,20 @@ class PaddleJobController:
             raise
         memory.trouble = ""
         return plan.after
+
+    async def _listen(self, job: Object, observed: Observed, memory: _Memory, now: float) -> Observed:
+        """Ask for the last line of a running job that may be silent for so long only, and has been."""
+        limit = _block(job, "hangDetection").get("logSilenceSeconds")
+        if not isinstance(limit, int) or (job.get("status") or {}).get("phase") != "Running":
+            memory.heard = None
+            return observed
+        if memory.heard is None:
+            memory.heard = now  # it began to run, or we did
+        elif now - memory.heard >= limit:
+            namespace = job["metadata"]["namespace"]
+            newest = await newest_line(self._client, namespace, observed.pods, since=limit)
+            memory.heard = min(now, newest) if newest is not None else memory.heard
+        return replace(observed, heard=memory.heard)
 
     def _remember(self, key: Key, uid: str) -> _Memory:
         known = self._memory.get(key)

@@ -48,7 +48,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
         case = replace(case, old=status.with_condition(case.old, "Valid", "True", reason="Repaired", now=now))
     if settings.suspend:
         return _suspend(case)
-    for rule in (_success, _deadline, _failure, _resize):
+    for rule in (_success, _deadline, _failure, _hang, _resize):
         if (plan := rule(case)) is not None:
             return plan
     return _form(case, warnings)
@@ -144,7 +144,21 @@ def _failure(case: Case) -> Plan | None:
     found = [*failure.failures(pods), *failure.lost(case.settings, missing)]
     if not found:
         return None
-    first = found[0]
+    return _answer(case, found[0])
+
+
+def _hang(case: Case) -> Plan | None:
+    """Nobody said anything for longer than the job may be silent."""
+    limit, heard = case.settings.log_silence_seconds, case.observed.heard
+    if limit is None or heard is None or case.phase != "Running" or case.now - heard < limit:
+        return None
+    text = f"no pod wrote a line for {case.now - heard:.0f} seconds"
+    first = min(case.current.values(), key=lambda pod: (pod.role != "worker", pod.index))
+    return _answer(case, failure.Failure(first.name, first.role, first.node, "Hung", "Hung", None, text, ""))
+
+
+def _answer(case: Case, first: failure.Failure) -> Plan:
+    """What is done about a failure: the whole gang is restarted, or the job ends."""
     verdict = failure.judge(
         case.settings, first, restarts=case.old.restarts or 0, disruptions=case.old.disruptions or 0
     )
@@ -227,6 +241,9 @@ def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[Pa
 
 def _watch_the_clock(case: Case, plan: Plan) -> None:
     """Come back when a deadline is due."""
+    if case.settings.log_silence_seconds is not None and case.phase == "Running":
+        heard = case.observed.heard or case.now
+        form.look_again(plan, max(1.0, heard + case.settings.log_silence_seconds - case.now))
     limits = (case.settings.active_deadline_seconds, case.settings.scheduling.timeout_seconds)
     created = status.condition(case.old, "Created")
     since = parse_rfc3339(created.last_transition_time) if created and created.last_transition_time else case.now

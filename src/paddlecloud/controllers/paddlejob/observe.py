@@ -68,6 +68,8 @@ class Observed:
     """Objects of the names we need that belong to somebody else, as `kind/name`."""
     ports_in_use: frozenset[int] = frozenset()
     """Port blocks of other jobs that have not ended."""
+    heard: float | None = None
+    """When a running pod is last known to have written a line; None where nobody listens."""
     trouble: str = ""
     """Why the last pass could not do what it wanted, such as a quota."""
 
