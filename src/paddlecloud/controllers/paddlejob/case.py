@@ -27,6 +27,8 @@ class Options:
     """Seconds after which a pod that still waits for its ConfigMap is touched, so that its kubelet looks again."""
     controller_name: str = "paddlecloud.org/paddlejob-controller"
     """The value of `managedBy` that means us, besides none at all."""
+    etcd: str = ""
+    """`host:port` of an etcd that elastic jobs use, for clusters that rely on Paddle's own elastic launcher."""
 
 
 Member = tuple[str, int]
@@ -48,6 +50,11 @@ class Case:
     @property
     def generation(self) -> int:
         return self.old.generation or 0
+
+    @cached_property
+    def etcd(self) -> str:
+        """With an etcd the workers form the job among themselves: pods come and go singly, and are told nothing."""
+        return env.etcd_of(self.settings, self.options.etcd)
 
     @cached_property
     def members(self) -> tuple[Member, ...]:

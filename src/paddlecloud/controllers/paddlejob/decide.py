@@ -14,7 +14,7 @@ import msgspec
 from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, validate
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.api.problems import DecodeError
-from paddlecloud.controllers.paddlejob import data, failure, finish, form, status
+from paddlecloud.controllers.paddlejob import data, failure, finish, form, objects, status
 from paddlecloud.controllers.paddlejob.case import Case, Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
@@ -32,6 +32,8 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
     except DecodeError as error:
         return _reject(job, PaddleJobStatus(), [str(error)], now, begun=bool(observed.pods))
     settings, warnings = normalise(parsed)
+    if settings.heartbeat_seconds is not None:
+        warnings.append("hangDetection.heartbeatSeconds is not watched here: use logSilenceSeconds")
     case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options)
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
@@ -139,7 +141,8 @@ def _failure(case: Case) -> Plan | None:
     """Restart the gang or fail the job, once per generation however many ranks fall over each other."""
     missing = case.missing if case.formed and not case.resized else ()
     pods = tuple(case.current.values())
-    if (worn := failure.worn_out(case.settings, pods)) is not None:
+    in_place = objects.restarts_in_place(case.settings, case.etcd)
+    if in_place and (worn := failure.worn_out(case.settings, pods)) is not None:
         return _fail(replace(case, old=_with_record(case, worn, "Fail")), "BackoffLimitExceeded", worn.describe())
     found = [*failure.failures(pods), *failure.lost(case.settings, missing)]
     if not found:
@@ -165,6 +168,8 @@ def _answer(case: Case, first: failure.Failure) -> Plan:
     old = _with_record(case, first, verdict.action)
     if verdict.action == "Fail":
         return _fail(replace(case, old=old), verdict.reason, first.describe())
+    if case.etcd:
+        return _replace(case, old, first)
     counted = verdict.action == "Restart"
     restarts = (old.restarts or 0) + (1 if counted and not first.is_disruption else 0)
     disruptions = (old.disruptions or 0) + (1 if counted and first.is_disruption else 0)
@@ -177,6 +182,16 @@ def _answer(case: Case, first: failure.Failure) -> Plan:
     form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
     new = status.with_counts(new, case.settings, ())
     return _conclude(case, plan, new, "Restarting", reason=verdict.reason, message=text)
+
+
+def _replace(case: Case, old: PaddleJobStatus, first: failure.Failure) -> Plan:
+    """Put new pods in the place of those that failed for good, and leave the others to it."""
+    text = f"{first.describe()}; replacing it"
+    plan = Plan(status_first=True, events=[PlannedEvent("Replacing", text, type="Warning")])
+    form.replace_pods(case, plan)
+    new = msgspec.structs.replace(old, disruptions=(old.disruptions or 0) + 1)
+    new = status.with_counts(new, case.settings, tuple(case.current.values()))
+    return _conclude(case, plan, new, case.phase, reason=first.kind, message=text)
 
 
 def _resize(case: Case) -> Plan | None:
@@ -212,7 +227,7 @@ def _form(case: Case, warnings: list[str]) -> Plan:
         plan.events.append(PlannedEvent("Guessed", "; ".join(warnings), type="Warning"))
     pods = tuple(case.current.values())
     new = msgspec.structs.replace(new, generation=case.generation, port=case.port)
-    if case.settings.restart_scope == "Pod":
+    if objects.restarts_in_place(case.settings, case.etcd):
         new = msgspec.structs.replace(new, restarts=failure.restarts_in_place(pods) or None)
     reforming = case.generation > 0 and case.phase in ("Restarting", "Scaling")
     phase = status.phase_while_forming(case.settings, pods, case.phase, reforming=reforming)

@@ -23,6 +23,7 @@ Env = list[dict[str, Any]]
 
 ROLE_NAMES = {"ps": "PSERVER", "worker": "TRAINER"}
 ELASTIC_TIMEOUT = "60"
+ETCD = "etcd://"
 _ACCELERATORS = ("gpu", "xpu", "npu", "dcu", "mlu")
 
 
@@ -85,7 +86,27 @@ def _heter(workers: Sequence[str], heters: Sequence[str]) -> dict[str, str]:
     }
 
 
-def own(settings: JobSettings, role: str, index: int, *, port: int, container: Mapping[str, Any]) -> Env:
+def etcd_of(settings: JobSettings, default: str = "") -> str:
+    """The etcd through which the workers of an elastic job find each other, as `host:port`; empty when we form the job.
+
+    A template names it the way Paddle's launchers read it, or whoever runs the controller has one for all.
+    """
+    worker = settings.role("worker")
+    if settings.elastic is None or worker is None:
+        return ""
+    for container in (worker.template.get("spec") or {}).get("containers") or ():
+        for entry in container.get("env") or ():
+            value = str(entry.get("value") or "")
+            if entry.get("name") == "PADDLE_MASTER" and value.startswith(ETCD):
+                return value.removeprefix(ETCD)
+            if entry.get("name") == "PADDLE_ELASTIC_SERVER" and value:
+                return value.removeprefix(ETCD)
+    return default
+
+
+def own(
+    settings: JobSettings, role: str, index: int, *, port: int, container: Mapping[str, Any], etcd: str = ""
+) -> Env:
     """The training container's environment: the user's entries, then ours.
 
     Ours come last and so win over entries of the same name, except for the additions, which fill gaps only.
@@ -94,6 +115,8 @@ def own(settings: JobSettings, role: str, index: int, *, port: int, container: M
     given = {entry.get("name") for entry in user}
     identity = _identity(settings, role, index)
     additions = _additions(settings, role, index, port=port, container=container)
+    if etcd:
+        additions += _through_etcd(settings, port=port, etcd=etcd)
     return [*user, *identity, *(entry for entry in additions if entry["name"] not in given)]
 
 
@@ -134,6 +157,22 @@ def _additions(settings: JobSettings, role: str, index: int, *, port: int, conta
             "PADDLE_ELASTIC_NP": str(_count(settings, "worker")),
             "PADDLE_ELASTIC_TIMEOUT": ELASTIC_TIMEOUT,
         }
+    return [{"name": name, "value": value} for name, value in plain.items()]
+
+
+def _through_etcd(settings: JobSettings, *, port: int, etcd: str) -> Env:
+    """What Paddle's own elastic launcher needs: current releases read the first four, earlier ones the fifth."""
+    worker = settings.role("worker")
+    low, high = (worker.minimum, worker.maximum) if worker else (1, 1)
+    plain = {
+        "PADDLE_MASTER": f"{ETCD}{etcd}",
+        "PADDLE_NNODES": str(low) if low == high else f"{low}:{high}",
+        "PADDLE_JOB_ID": job_id(settings),
+        "PADDLE_ELASTIC_LEVEL": "1",
+        "PADDLE_ELASTIC_SERVER": etcd,
+        "PADDLE_PORT": str(port),
+        "TRAINER_PORTS_NUM": str(ports.BLOCK),
+    }
     return [{"name": name, "value": value} for name, value in plain.items()]
 
 

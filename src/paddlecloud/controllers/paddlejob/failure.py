@@ -139,8 +139,8 @@ def restarts_in_place(pods: Iterable[PodView]) -> int:
 
 
 def worn_out(settings: JobSettings, pods: Sequence[PodView]) -> Failure | None:
-    """With `restartScope: Pod`, the pod that used up the budget; None while there is some left."""
-    if settings.restart_scope != "Pod" or restarts_in_place(pods) <= settings.backoff_limit:
+    """Where kubelets restart, the pod that used up most of a budget that is gone; None while there is some left."""
+    if restarts_in_place(pods) <= settings.backoff_limit:
         return None
     worst = max(pods, key=lambda pod: restarts_in_place([pod]))
     return _of_ended(worst)

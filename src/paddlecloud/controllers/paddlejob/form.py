@@ -25,10 +25,13 @@ BACKOFF_BASE, BACKOFF_CAP = 2.0, 60.0
 
 
 def clear_stale(case: Case, plan: Plan) -> bool:
-    """Delete pods that no longer belong; True while some are still there, because their names are needed again."""
+    """Delete pods that no longer belong; True while some are still there, because their names are needed again.
+
+    Pods that leave a gang have nothing to finish. Those that leave an elastic job alone get the time they asked for.
+    """
     for pod in case.stale:
         if not pod.deleting:
-            plan.delete.append(_delete(case, pod, grace=GANG_GRACE))
+            plan.delete.append(_delete(case, pod, grace=None if case.etcd else GANG_GRACE))
             continue
         due = (pod.deletion_due or case.now) + FORCE_AFTER
         if case.now >= due:
@@ -38,7 +41,7 @@ def clear_stale(case: Case, plan: Plan) -> bool:
     return bool(case.stale)
 
 
-def _delete(case: Case, pod: PodView, *, grace: int) -> Delete:
+def _delete(case: Case, pod: PodView, *, grace: int | None) -> Delete:
     return Delete(PODS, pod.name, case.settings.namespace, uid=pod.uid, grace_period=grace)
 
 
@@ -46,6 +49,13 @@ def patch(resource: Resource, seen: Object, change: Object) -> Patch:
     """A patch of an object as it was seen; the next decision waits until the cache shows it."""
     meta = seen["metadata"]
     return Patch(resource, meta["name"], meta["namespace"], change, seen=meta.get("resourceVersion"))
+
+
+def replace_pods(case: Case, plan: Plan) -> None:
+    """Remove the pods that failed; the next pass makes them anew."""
+    for pod in case.current.values():
+        if pod.state == "failed" and not pod.deleting:
+            plan.delete.append(_delete(case, pod, grace=0))
 
 
 def look_again(plan: Plan, seconds: float) -> None:
@@ -113,6 +123,7 @@ def ensure_pods(case: Case, plan: Plan, port: int) -> None:
                     generation=case.generation,
                     port=port,
                     observed=case.observed,
+                    etcd=case.etcd,
                 )
                 plan.create.append(pod)
                 made[role.name] = made.get(role.name, 0) + 1
@@ -126,6 +137,8 @@ def ensure_config(case: Case, plan: Plan, port: int) -> str:
 
     Returns what stands in the way, if anything but time does.
     """
+    if case.etcd:
+        return ""
     hosts = {role.name: [""] * role.replicas for role in case.settings.roles}
     for (role, index), pod in case.current.items():
         hosts[role][index] = case.host(pod)

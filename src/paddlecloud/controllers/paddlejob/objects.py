@@ -50,6 +50,7 @@ def build_pod(
     generation: int,
     port: int,
     observed: Observed,
+    etcd: str = "",
 ) -> Object:
     """One pod: the template, and what makes it a rank of this job. The first container is the training program."""
     template = copy.deepcopy(role.template)
@@ -70,12 +71,17 @@ def build_pod(
     spec["hostname"] = name
     if settings.intranet == "Service":
         spec["subdomain"] = settings.name
-    spec["restartPolicy"] = _restart_policy(settings, role)
+    in_place = restarts_in_place(settings, etcd) and role.restart_policy != "Never"
+    spec["restartPolicy"] = "OnFailure" if in_place else "Never"
     if not spec.get("hostPID"):
         # Paddle as process 1 survives its own abort when a peer is lost, and the pod would run on for ever.
         spec.setdefault("shareProcessNamespace", True)
     _tolerate_node_loss(spec)
-    _prepare_container(spec["containers"][0], settings, role, index, generation=generation, port=port)
+    container = spec["containers"][0]
+    container["env"] = env.own(settings, role.name, index, port=port, container=container, etcd=etcd)
+    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status
+    if not etcd:
+        _bind_to_gang(container, settings, role.name, generation=generation, port=port)
     if settings.intranet == "Host":
         _use_host_network(spec, port)
     data.mount(spec, settings, role.name, index, observed)
@@ -120,28 +126,16 @@ def _labels(settings: JobSettings, role: str, index: int, generation: int) -> di
     return labels | {alias: labels[key] for alias, key in names.KUBEFLOW_LABELS.items()}
 
 
-def _restart_policy(settings: JobSettings, role: RoleSettings) -> str:
-    """Who restarts: the controller, all ranks together; or, when only the failed pod shall return, its kubelet."""
-    return "OnFailure" if settings.restart_scope == "Pod" and role.restart_policy != "Never" else "Never"
+def restarts_in_place(settings: JobSettings, etcd: str) -> bool:
+    """Who restarts: the controller, all ranks together; or, where a pod may return alone, its kubelet."""
+    return settings.restart_scope == "Pod" or bool(etcd)
 
 
-def _prepare_container(
-    container: dict[str, Any],
-    settings: JobSettings,
-    role: RoleSettings,
-    index: int,
-    *,
-    generation: int,
-    port: int,
-) -> None:
-    container["env"] = [
-        *env.own(settings, role.name, index, port=port, container=container),
-        *env.neighbours(settings, role.name),
-        *env.gates(settings, role.name, generation),
-    ]
-    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status
+def _bind_to_gang(container: dict[str, Any], settings: JobSettings, role: str, *, generation: int, port: int) -> None:
+    """Start with the others, and with what the ConfigMap says about them."""
+    container["env"] += [*env.neighbours(settings, role), *env.gates(settings, role, generation)]
     container["envFrom"] = [*(container.get("envFrom") or ()), {"configMapRef": {"name": settings.name}}]
-    if role.name == "ps" and env.holds_workers(settings):
+    if role == "ps" and env.holds_workers(settings):
         # A server is ready when its port accepts; that is what lets the workers go.
         container.setdefault("readinessProbe", {"tcpSocket": {"port": port}, "periodSeconds": 1})
 
