@@ -14,8 +14,8 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import NAMESPACES, PODS, SERVICEACCOUNTS, SERVICES, Resource
+from paddlecloud.local.kubelet.accounts import api_tokens
 from paddlecloud.local.platform import Platform
-from paddlecloud.local.pod_access import token_source
 
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -140,7 +140,7 @@ async def test_the_token_of_a_pod_is_its_accounts_and_ends_with_it(
 ) -> None:
     await existing(client, SERVICEACCOUNTS, "default", "default")
     made = await client.create(PODS, pod(), namespace="default")
-    token = await token_source(client)(made, "", 3607)
+    token = await api_tokens(client)(made, "", 3607)
 
     async def whoami() -> tuple[int, Any]:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -184,6 +184,5 @@ def test_a_program_in_a_pod_reaches_the_api_as_itself(kubectl: Callable[..., Any
     }
     kubectl("apply", "-f", "-", input=json.dumps(body))
     kubectl("wait", "pod/caller", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
-    logs = kubectl("logs", "caller", check=False)
-    if logs.returncode == 0:
-        assert json.loads(logs.stdout) == [namespace, f"system:serviceaccount:{namespace}:default"]
+    logs = kubectl("logs", "caller")
+    assert json.loads(logs.stdout) == [namespace, f"system:serviceaccount:{namespace}:default"]

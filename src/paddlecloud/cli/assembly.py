@@ -12,29 +12,30 @@ from paddlecloud.controllers.paddlejob.controller import PaddleJobController
 from paddlecloud.local.images.store import ImageStore
 from paddlecloud.local.kubelet.kubelet import Kubelet
 from paddlecloud.local.kubelet.node import NodeConfig
+from paddlecloud.local.kubelet.streams import PodStreams
 from paddlecloud.local.platform import Platform
-from paddlecloud.local.pod_access import api_environment, token_source
 from paddlecloud.local.scheduler.scheduler import Scheduler
 from paddlecloud.local.workloads.workloads import Workloads
 
 
 class Machine:
+    """Made once the platform listens: pods are told where."""
+
     def __init__(self, platform: Platform, *, nodes: int = 1) -> None:
         clock = platform.clock
         self._platform = platform
         self._workloads = Workloads(platform)
         self._scheduler = Scheduler(platform.client(user_agent="scheduler"), clock=clock)
         self._jobs = PaddleJobController(platform.client(user_agent="paddlejob-controller"), clock=clock)
-        kubelet = platform.client(user_agent="kubelet")
         self._kubelet = Kubelet(
-            kubelet,
+            platform.client(user_agent="kubelet"),
             data=platform.data,
             nodes=[NodeConfig(name) for name in node_names(nodes)],
             images=ImageStore(folders=[platform.data / "images"]),
             clock=clock,
-            token=token_source(kubelet),
+            api_address=("127.0.0.1", platform.port),
         )
-        self._kubelet.machine.service_env = lambda _: api_environment("127.0.0.1", platform.port)
+        platform.serve_streams(PodStreams(self._kubelet, clock))
 
     async def start(self) -> None:
         for part in (self._workloads, self._scheduler, self._jobs):

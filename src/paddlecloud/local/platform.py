@@ -52,6 +52,8 @@ from .apiserver.own_service import OwnService
 from .apiserver.quota_keeper import QuotaKeeper
 from .apiserver.rbac_aggregation import RoleAggregator
 from .apiserver.registry import Registry
+from .apiserver.streaming import handlers as streaming
+from .apiserver.streaming.handlers import PodStreams
 from .apiserver.tokens import TokenIssuer, ensure_token
 from .apiserver.verbs import Verbs
 from .store.record import Address
@@ -161,6 +163,10 @@ class Platform:
     async def listen(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
         await self._https.start(host, port)
         self._own_service.serve(host, self.port)
+
+    def serve_streams(self, streams: PodStreams) -> None:
+        """Offer logs, exec, attach and port-forward of the pods that a kubelet runs."""
+        self.extensions.handlers.update(streaming.handlers(self.verbs, streams))
 
     @property
     def port(self) -> int:

@@ -13,11 +13,11 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.images.store import ImageStore
+from paddlecloud.local.kubelet.accounts import api_tokens
 from paddlecloud.local.kubelet.kubelet import Kubelet
 from paddlecloud.local.kubelet.node import NodeConfig
 from paddlecloud.local.kubelet.streams import PodStreams
 from paddlecloud.local.platform import Platform
-from paddlecloud.local.pod_access import token_source
 
 DEADLINE = 30.0
 NODE = "node-1"
@@ -51,7 +51,7 @@ class TestMachine:
             nodes=self._options.get("nodes") or [NodeConfig(NODE)],
             images=images,
             **{
-                "token": token_source(client),
+                "token": api_tokens(client),
                 **{key: value for key, value in self._options.items() if key not in ("images", "nodes")},
             },
         )

@@ -6,6 +6,7 @@ transport come through here, so nobody gets round authorisation or the audit log
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import operator
@@ -37,6 +38,7 @@ from .verbs import Verbs
 
 log = logging.getLogger(__name__)
 
+CLIENT_LEFT = 499  # in the audit log: nobody was there to answer
 KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
 
 Handler = Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]]
@@ -91,6 +93,9 @@ class Api:
             answer = failure(error)
         except RecursionError:
             answer = failure(errors.BadRequest("the object is nested too deeply"))
+        except asyncio.CancelledError:  # the client left; what it asked for may have happened all the same
+            self._note(request, info, CLIENT_LEFT, time.perf_counter() - started)
+            raise
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
             answer = failure(errors.InternalError("the server failed; its log says why"))

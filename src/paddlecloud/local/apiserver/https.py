@@ -6,7 +6,6 @@ by every request.
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator
 
@@ -19,6 +18,9 @@ from .authentication import ANONYMOUS, Authenticator
 from .negotiation import MAX_BODY
 from .request import Answer, Request
 
+REPEATED = ("command", "ports")
+"""Query options that may be given more than once."""
+
 
 class HttpsServer:
     def __init__(self, api: Api, authenticator: Authenticator, *, tls: ssl.SSLContext | None) -> None:
@@ -30,7 +32,11 @@ class HttpsServer:
 
     async def start(self, host: str, port: int) -> None:
         """Listen. Port 0 takes any free one; a port in use is an error that names the way out."""
-        server = web.Server(self._serve, access_log=None, max_line_size=16384, max_field_size=32768)
+        # A client that leaves cancels its request: a watch or a followed log must not outlive its reader. Writes that
+        # are on their way to the store stand all the same.
+        server = web.Server(
+            self._serve, access_log=None, max_line_size=16384, max_field_size=32768, handler_cancellation=True
+        )
         self._runner = web.ServerRunner(server, shutdown_timeout=2)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=self._tls, backlog=1024)
@@ -55,7 +61,7 @@ class HttpsServer:
             headers=incoming.headers,
             body=b"",
             user=ANONYMOUS,
-            query_list={name: query.getall(name) for name in query} if "command" in query else {},
+            query_list={name: query.getall(name) for name in REPEATED if name in query},
         )
         try:
             certificate = incoming.transport.get_extra_info("peercert") if incoming.transport else None
@@ -98,9 +104,8 @@ async def _stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterat
         async for frame in frames:
             await response.write(frame)
         await response.write_eof()
-    except (ConnectionError, asyncio.CancelledError):
-        # The client went away; that is how watches end.
-        pass
+    except ConnectionError:
+        pass  # the client went away; that is how watches end
     finally:
         close = getattr(frames, "aclose", None)
         if close is not None:

@@ -62,16 +62,22 @@ class Watch:
 
     async def next_batch(self, timeout: float | None = None) -> list[Change] | None:
         """Everything queued, at least one change. None when `timeout` passed; empty when the watch has ended."""
-        while not self._queue:
-            if self.closed:
-                return []
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await asyncio.wait_for(self._waiter, timeout)
-            except asyncio.TimeoutError:
-                return None
-            finally:
-                self._waiter = None
-        batch = list(self._queue)
-        self._queue.clear()
-        return batch
+        if not self._queue and not self.closed:
+            await self._change_or(timeout)
+        if self._queue:
+            batch = list(self._queue)
+            self._queue.clear()
+            return batch
+        return [] if self.closed else None
+
+    async def _change_or(self, timeout: float | None) -> None:
+        """Not `asyncio.wait_for`: up to Python 3.11 that loses a cancellation which comes together with a change."""
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later(timeout, self._wake) if timeout is not None else None
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()

@@ -1,0 +1,1 @@
+"""Subresources that are conversations: logs, exec, attach and port-forward of pods, in the protocols kubectl speaks."""

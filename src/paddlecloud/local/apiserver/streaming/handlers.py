@@ -1,0 +1,242 @@
+"""The streaming subresources of pods as handlers of the API server.
+
+Everything that can be refused is refused before the connection is upgraded, as a Status like any other: clients show
+it, and those that tried a WebSocket fall back to SPDY on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from aiohttp import web
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.api import Handler
+from paddlecloud.local.apiserver.authentication import Headers
+from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.verbs import Verbs
+
+from . import channels, port_forward
+from .attach import AttachedLog
+from .links import Taken, WebSocketLink, take_over, websocket
+from .logs import begun, log_options
+from .remote_command import Session, converse
+from .spdy_streams import SpdyStreams
+
+SPDY = "SPDY/3.1"
+NEGOTIATED, WEBSOCKET_PROTOCOLS = "X-Stream-Protocol-Version", "Sec-WebSocket-Protocol"
+
+
+class PodStreams(Protocol):
+    """What the kubelet offers. Refusals are raised as errors of the API."""
+
+    def read_log(
+        self,
+        namespace: str,
+        name: str,
+        container: str | None = None,
+        *,
+        follow: bool = False,
+        tail: int | None = None,
+        since_seconds: float | None = None,
+        since_time: str | None = None,
+        timestamps: bool = False,
+        previous: bool = False,
+        limit_bytes: int | None = None,
+        stream: str = "All",
+    ) -> AsyncIterator[bytes]: ...
+
+    async def exec(
+        self,
+        namespace: str,
+        name: str,
+        container: str | None = None,
+        command: Sequence[str] = (),
+        *,
+        stdin: bool = False,
+        tty: bool = False,
+    ) -> Session: ...
+
+    async def port_forward(
+        self, namespace: str, name: str, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]: ...
+
+
+def handlers(verbs: Verbs, streams: PodStreams) -> dict[tuple[str, str, str], Handler]:
+    """By (group, resource, subresource), as `Extensions` wants them."""
+    served = _Streaming(verbs, streams)
+    return {
+        ("", "pods", "log"): served.log,
+        ("", "pods", "exec"): served.exec,
+        ("", "pods", "attach"): served.attach,
+        ("", "pods", "portforward"): served.port_forward,
+    }
+
+
+class _Streaming:
+    def __init__(self, verbs: Verbs, streams: PodStreams) -> None:
+        self._verbs = verbs
+        self._streams = streams
+
+    def _pod(self, info: RequestInfo, kind: KindInfo) -> Object:
+        pod = self._verbs.get(kind, info.namespace, info.name).object
+        if not pod["spec"].get("nodeName"):
+            raise errors.BadRequest(f"pod {info.name} does not have a host assigned")
+        return pod
+
+    def _living_pod(self, info: RequestInfo, kind: KindInfo, what: str) -> None:
+        phase = (self._pod(info, kind).get("status") or {}).get("phase")
+        if phase in ("Succeeded", "Failed"):
+            raise errors.BadRequest(f"cannot {what} a container in a completed pod; current phase is {phase}")
+
+    # Logs
+
+    async def log(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        if info.verb != "get":
+            raise errors.MethodNotAllowed(f"{info.verb} is not supported on pods/log")
+        self._pod(info, kind)
+        options = log_options(request, info.name)
+        chunks = self._streams.read_log(info.namespace, info.name, request.query.get("container") or None, **options)
+        return Answer(stream=await begun(chunks), content_type="text/plain")
+
+    # Programs
+
+    async def exec(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        self._living_pod(info, kind, "exec into")
+        talk = _Conversation(request)
+        container = request.query.get("container") or None
+        command = request.query_list.get("command", [])
+        session = await self._streams.exec(
+            info.namespace, info.name, container, command, stdin=talk.stdin, tty=talk.tty
+        )
+        return talk.answer(session)
+
+    async def attach(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        self._living_pod(info, kind, "attach to")
+        talk = _Conversation(request)
+        container = request.query.get("container") or None
+        outputs = {}
+        for name in ("stdout", "stderr"):
+            if request.flag(name):
+                chunks = self._streams.read_log(
+                    info.namespace, info.name, container, follow=True, tail=0, stream=name.capitalize()
+                )
+                outputs[name] = await begun(chunks)
+        return talk.answer(AttachedLog(outputs))
+
+    # Ports
+
+    async def port_forward(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        pod = self._pod(info, kind)
+        if pod.get("status", {}).get("phase") != "Running":
+            phase = pod.get("status", {}).get("phase", "Pending")
+            raise errors.BadRequest(f"unable to forward port because pod is not running. Current status={phase}")
+        _need_upgrade(request)
+
+        async def dial(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            return await self._streams.port_forward(info.namespace, info.name, port)
+
+        if _wants(request, SPDY):
+            _choose(_offered(request.headers, NEGOTIATED), (port_forward.SPDY_PROTOCOL,))
+
+            async def over_spdy(incoming: web.BaseRequest) -> web.StreamResponse:
+                link = await take_over(incoming, protocol=SPDY, headers={NEGOTIATED: port_forward.SPDY_PROTOCOL})
+                await port_forward.Forwarder(link, dial).run()
+                return Taken()
+
+            return Answer(status=101, upgrade=over_spdy)
+        offered = _offered(request.headers, WEBSOCKET_PROTOCOLS)
+        chosen = _choose(offered, (port_forward.TUNNEL_PROTOCOL, *port_forward.CHANNEL_PROTOCOLS))
+        ports = [port_forward.port_number(p) for text in request.query_list.get("ports", []) for p in text.split(",")]
+        if chosen != port_forward.TUNNEL_PROTOCOL and not ports:
+            raise errors.BadRequest("at least one port must be named in the query: ports=8080")
+
+        async def over_websocket(incoming: web.BaseRequest) -> web.StreamResponse:
+            socket = await websocket(incoming, chosen)
+            if chosen == port_forward.TUNNEL_PROTOCOL:
+                await port_forward.Forwarder(WebSocketLink(socket), dial).run()
+            else:
+                await port_forward.forward_channels(socket, ports, dial)
+            await socket.close()
+            return socket
+
+        return Answer(status=101, upgrade=over_websocket)
+
+
+# --- upgrades ---
+
+
+class _Conversation:
+    """How the client wants to talk to a program, agreed on before there is one."""
+
+    def __init__(self, request: Request) -> None:
+        self.stdin, self.tty = request.flag("stdin"), request.flag("tty")
+        self._outputs = [name for name in ("stdout", "stderr") if request.flag(name)]
+        if not self.stdin and not self._outputs:
+            raise errors.BadRequest("you must specify at least 1 of stdin, stdout, stderr")
+        if self.tty and "stderr" in self._outputs:
+            self._outputs.remove("stderr")  # a terminal shows both in one
+        _need_upgrade(request)
+        self._over_spdy = _wants(request, SPDY)
+        if self._over_spdy:
+            self._protocol = _choose(_offered(request.headers, NEGOTIATED), (channels.V4,))
+        else:
+            offered = _offered(request.headers, WEBSOCKET_PROTOCOLS) or [channels.V1]
+            self._protocol = _choose(offered, channels.PROTOCOLS)
+
+    def answer(self, session: Session) -> Answer:
+        async def upgrade(incoming: web.BaseRequest) -> web.StreamResponse:
+            try:
+                return await (self._spdy if self._over_spdy else self._websocket)(incoming, session)
+            finally:
+                await session.close()
+
+        return Answer(status=101, upgrade=upgrade)
+
+    async def _spdy(self, incoming: web.BaseRequest, session: Session) -> web.StreamResponse:
+        optional = (("stdin", self.stdin), ("resize", self.tty))
+        wanted = ["error", *self._outputs, *(name for name, asked in optional if asked)]
+        link = await take_over(incoming, protocol=SPDY, headers={NEGOTIATED: self._protocol})
+        remote = SpdyStreams(link, wanted)
+        try:
+            if await remote.opened():
+                await converse(session, remote, stdin=self.stdin, tty=self.tty)
+        finally:
+            await remote.close()
+        return Taken()
+
+    async def _websocket(self, incoming: web.BaseRequest, session: Session) -> web.StreamResponse:
+        socket = await websocket(incoming, self._protocol)
+        remote = channels.Channels(socket, protocol=self._protocol)
+        await remote.greet(channels.STDOUT if self._outputs else channels.ERROR)
+        await converse(session, remote, stdin=self.stdin, tty=self.tty)
+        await socket.close()
+        return socket
+
+
+def _need_upgrade(request: Request) -> None:
+    if not (_wants(request, SPDY) or _wants(request, "websocket")):
+        raise errors.BadRequest("Upgrade request required")
+
+
+def _wants(request: Request, protocol: str) -> bool:
+    return request.header("upgrade").lower() == protocol.lower()
+
+
+def _offered(headers: Headers, name: str) -> list[str]:
+    """All values of a header, whether repeated or listed."""
+    lowered = name.lower()
+    return [part.strip() for key, value in headers.items() if key.lower() == lowered for part in value.split(",")]
+
+
+def _choose(offered: Sequence[str], spoken: Sequence[str]) -> str:
+    for protocol in spoken:
+        if protocol in offered:
+            return protocol
+    raise errors.Forbidden(
+        f"unable to negotiate protocol: the client offers {list(offered)}, served are {list(spoken)}"
+    )

@@ -1,0 +1,78 @@
+"""pods/log: the options of `kubectl logs`, and a stream of text that could still be refused when it began."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid
+from paddlecloud.local.apiserver.request import Request
+
+AT_ONCE = 0.05  # seconds in which a log that cannot be read says so
+
+
+def log_options(request: Request, pod: str) -> dict[str, Any]:
+    """The options of `kubectl logs`, judged as Kubernetes does."""
+    found: list[Cause] = []
+    numbers = {}
+    for name, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
+        value = request.query.get(name, "")
+        if value and not value.lstrip("-").isdigit():
+            raise errors.BadRequest(f'query parameter {name}: expected a whole number, got "{value}"')
+        numbers[name] = int(value) if value else None
+        if value and int(value) < least:
+            found.append(invalid(name, int(value), f"must be greater than or equal to {least}"))
+    since = request.query.get("sinceTime") or None
+    if since and numbers["sinceSeconds"] is not None:
+        found.append(forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    if since:
+        try:
+            parse_rfc3339(since)
+        except ValueError:
+            raise errors.BadRequest(f'query parameter sinceTime: "{since}" is not a time of RFC 3339') from None
+    stream = request.query.get("stream") or "All"
+    if stream not in ("All", "Stdout", "Stderr"):
+        found.append(invalid("stream", stream, "must be one of All, Stdout, Stderr"))
+    if found:
+        raise errors.invalid("PodLogOptions", pod, found)
+    return {
+        "follow": request.flag("follow"),
+        "previous": request.flag("previous"),
+        "timestamps": request.flag("timestamps"),
+        "tail": numbers["tailLines"],
+        "limit_bytes": numbers["limitBytes"],
+        "since_seconds": numbers["sinceSeconds"],
+        "since_time": since,
+        "stream": stream,
+    }
+
+
+async def begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same stream, after it had the chance to refuse: later there is no way left to tell an error."""
+    first = asyncio.ensure_future(anext(chunks, None))
+    try:
+        await asyncio.wait((first,), timeout=AT_ONCE)
+        if first.done():
+            first.result()
+    except BaseException:
+        first.cancel()
+        raise
+    return _rest(first, chunks)
+
+
+async def _rest(first: asyncio.Future[bytes | None], chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    try:
+        yield b""  # the headers go out now
+        data = await first
+        while data is not None:
+            yield data
+            data = await anext(chunks, None)
+    finally:
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,168 @@
+"""port-forward: connections to ports of a pod, carried over the client's one connection to the API server.
+
+Over SPDY (and SPDY inside a WebSocket) every forwarded connection is a pair of streams, data and error, that share a
+`requestid`. The older WebSocket form names its ports in the query and gives each a pair of channels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from paddlecloud.kube.errors import ApiError
+
+from .remote_command import settle
+from .spdy import ProtocolError
+from .spdy_connection import Connection, Link, Stream
+
+SPDY_PROTOCOL = "portforward.k8s.io"
+TUNNEL_PROTOCOL = "SPDY/3.1+portforward.k8s.io"
+CHANNEL_PROTOCOLS = ("v4.channel.k8s.io", "portforward.k8s.io", "channel.k8s.io")
+READ = 64 * 1024
+PAIRING = 30.0  # seconds between the two streams of a pair
+
+Dial = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""Connects to a port of the pod; raises ApiError when nothing listens there."""
+
+
+class Forwarder:
+    """All forwarded connections of one SPDY connection."""
+
+    def __init__(self, link: Link, dial: Dial) -> None:
+        self._dial = dial
+        self._connection = Connection(link, self._opened)
+        self._waiting: dict[str, dict[str, Stream]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until the client leaves; what is still open then is cut."""
+        try:
+            await self._connection.run()
+        except (ConnectionError, ProtocolError):
+            pass  # a client that breaks off or breaks the rules is served no further: closing is the answer
+        finally:
+            await settle(list(self._tasks))
+            await self._connection.close()
+
+    def _opened(self, stream: Stream) -> None:
+        pair = self._waiting.setdefault(stream.headers.get("requestid", ""), {})
+        pair[stream.headers.get("streamtype", "").lower()] = stream
+        if {"data", "error"} <= pair.keys():
+            del self._waiting[stream.headers.get("requestid", "")]
+            self._spawn(self._forward(pair["data"], pair["error"]))
+        elif len(self._waiting) == 1:
+            self._spawn(self._forget_unpaired())
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _forget_unpaired(self) -> None:
+        known = dict(self._waiting)
+        await asyncio.sleep(PAIRING)
+        for request, pair in known.items():
+            if self._waiting.get(request) is pair:
+                del self._waiting[request]
+                for stream in pair.values():
+                    await stream.finish()
+
+    async def _forward(self, data: Stream, error: Stream) -> None:
+        try:
+            port = port_number(data.headers.get("port", ""))
+            reader, writer = await self._dial(port)
+        except ApiError as refusal:
+            await error.write(refusal.message.encode())
+            await error.finish()
+            await data.finish()
+            return
+        await join(reader, writer, data.read, data.write, data.finish)
+        await error.finish()
+
+
+def port_number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 16:
+        raise ApiError(f'"{text}" is no port', code=400, reason="BadRequest")
+    return int(text)
+
+
+async def join(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    receive: Callable[[], Awaitable[bytes]],
+    send: Callable[[bytes], Awaitable[None]],
+    finish: Callable[[], Awaitable[None]],
+) -> None:
+    """Carry bytes both ways until the pod's side has ended, or either broke off."""
+
+    async def inward() -> bool:
+        """Whether the client ended in order: then the pod may still have something to say."""
+        try:
+            while data := await receive():
+                writer.write(data)
+                await writer.drain()
+            if writer.can_write_eof():
+                writer.write_eof()
+        except ConnectionError:
+            return False
+        return True
+
+    async def outward() -> None:
+        try:
+            while data := await reader.read(READ):
+                await send(data)
+            await finish()
+        except ConnectionError:
+            pass  # broken off: nobody is left to tell
+
+    feeding, telling = asyncio.ensure_future(inward()), asyncio.ensure_future(outward())
+    try:
+        await asyncio.wait((feeding, telling), return_when=asyncio.FIRST_COMPLETED)
+        if not telling.done() and feeding.result():
+            await asyncio.wait((telling,))
+    finally:
+        await settle([feeding, telling])
+        writer.close()
+
+
+async def forward_channels(socket: web.WebSocketResponse, ports: Sequence[int], dial: Dial) -> None:
+    """The WebSocket form: channels 2n (data) and 2n+1 (error) of the n-th port, each begun with the port's number."""
+    queues: dict[int, asyncio.Queue[bytes]] = {}
+    tasks: list[asyncio.Future[Any]] = []
+    for index, port in enumerate(ports):
+        for channel in (2 * index, 2 * index + 1):
+            await socket.send_bytes(bytes([channel]) + struct.pack("<H", port))
+        queues[2 * index] = asyncio.Queue(64)
+        tasks.append(asyncio.ensure_future(_one_channel(socket, 2 * index, port, dial, queues[2 * index])))
+    try:
+        while True:
+            message = await socket.receive()
+            if message.type is not WSMsgType.BINARY:
+                return
+            queue = queues.get(message.data[0]) if message.data else None
+            if queue is not None and len(message.data) > 1:
+                await queue.put(bytes(message.data[1:]))
+    finally:
+        await settle(tasks)
+
+
+async def _one_channel(
+    socket: web.WebSocketResponse, channel: int, port: int, dial: Dial, queue: asyncio.Queue[bytes]
+) -> None:
+    try:
+        reader, writer = await dial(port)
+    except ApiError as refusal:
+        await socket.send_bytes(bytes([channel + 1]) + refusal.message.encode())
+        return
+
+    async def send(data: bytes) -> None:
+        await socket.send_bytes(bytes([channel]) + data)
+
+    async def finish() -> None:
+        await socket.close()
+
+    await join(reader, writer, queue.get, send, finish)
