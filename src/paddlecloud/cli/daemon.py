@@ -82,7 +82,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     platform = Platform(args.data, durable=args.durable)
-    body = Machine(platform, nodes=args.nodes)
+    body: Machine | None = None
     try:
         try:
             await platform.start(port=args.port, objects=crd.generate())
@@ -90,6 +90,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
             if not (args.any_port_if_taken and args.port):
                 raise
             await platform.listen(port=0)
+        body = Machine(platform, nodes=args.nodes)
         await body.start()
         machine.announce(args.data, port=platform.port)
         log.info("ready on port %d", platform.port)
@@ -98,7 +99,8 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         await _first(stop, platform.failed)
         log.info("stopping")
     finally:
-        await body.stop(pods=stop.is_set())
+        if body is not None:
+            await body.stop(pods=stop.is_set())
         await platform.stop()
     if stop.is_set():
         machine.withdraw(args.data)
