@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.local.platform import Platform
+from paddlecloud.local.proxy.node_ports import NodePorts
+from paddlecloud.local.proxy.proxy import ServiceProxy
 from paddlecloud.local.volumes.binder import VolumeBinder
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.endpoints import endpoint_controller
@@ -28,11 +30,19 @@ class Workloads:
         clock = platform.clock
         self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
         self._binder = VolumeBinder(self.manager, folder=platform.data / "volumes")
-        platform.admission.mutators += [protect, default_class(platform.store)]
+        self._proxy = ServiceProxy(self.manager, clock)
+        platform.admission.mutators += [
+            protect,
+            default_class(platform.store),
+            NodePorts(platform.store, str(platform.data)).assign,
+        ]
         endpoint_controller(self.manager)
         for declare in CONTROLLERS:
             declare(self.manager, clock)
 
     async def run(self) -> None:
         await self._binder.install()
-        await self.manager.run()
+        try:
+            await self.manager.run()
+        finally:
+            await self._proxy.close()

@@ -1,0 +1,74 @@
+"""Ports of NodePort services: given out from the range of Kubernetes, kept while the service has them."""
+
+from __future__ import annotations
+
+import hashlib
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.store.store import Store
+
+SERVICES = "/services"
+FIRST, LAST = 30000, 32767
+TYPES = ("NodePort", "LoadBalancer")
+
+
+class NodePorts:
+    """A mutator. Two platforms on one machine start to search at different places, by the name of their directory."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        digest = hashlib.sha256(name.encode()).digest()
+        self._next = FIRST + int.from_bytes(digest[:4], "big") % (LAST - FIRST + 1)
+
+    def assign(self, info: KindInfo, obj: Object, old: Object | None) -> None:
+        if info.kind != "Service" or info.resource.group:
+            return
+        spec = obj.get("spec")
+        if not isinstance(spec, dict):
+            return
+        ports = [port for port in spec.get("ports") or () if isinstance(port, dict)]
+        if spec.get("type") not in TYPES:
+            for port in ports:
+                port.pop("nodePort", None)
+            return
+        had = {_identity(port): port.get("nodePort") for port in ((old or {}).get("spec") or {}).get("ports") or ()}
+        taken = self._taken(but=obj["metadata"])
+        for index, port in enumerate(ports):
+            wanted = port.get("nodePort") or had.get(_identity(port))
+            port["nodePort"] = self._check(wanted, taken, obj, index) if wanted else self._free(taken)
+            taken.add(port["nodePort"])
+
+    def _check(self, wanted: int, taken: set[int], obj: Object, index: int) -> int:
+        if FIRST <= wanted <= LAST and wanted not in taken:
+            return wanted
+        why = (
+            "provided port is already allocated"
+            if wanted in taken
+            else f"provided port is not in the valid range. The range of valid ports is {FIRST}-{LAST}"
+        )
+        cause = (f"spec.ports[{index}].nodePort", "FieldValueInvalid", f"Invalid value: {wanted}: {why}")
+        raise errors.invalid("Service", str(obj["metadata"].get("name", "")), [cause])
+
+    def _taken(self, *, but: Object) -> set[int]:
+        mine = (but.get("namespace", ""), but.get("name", ""))
+        return {
+            port["nodePort"]
+            for record in self._store.list(SERVICES)
+            if (record.address.namespace, record.address.name) != mine
+            for port in (record.object.get("spec") or {}).get("ports") or ()
+            if port.get("nodePort")
+        }
+
+    def _free(self, taken: set[int]) -> int:
+        for _ in range(FIRST, LAST + 1):
+            port = self._next
+            self._next = FIRST if port == LAST else port + 1
+            if port not in taken:
+                return port
+        raise errors.ServiceUnavailable("every node port is in use: delete services that are no longer needed")
+
+
+def _identity(port: Object) -> tuple[str, object, str]:
+    return str(port.get("name", "")), port.get("port"), str(port.get("protocol", "TCP"))

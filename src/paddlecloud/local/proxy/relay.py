@@ -1,0 +1,50 @@
+"""Carries bytes between two connections until both sides have said all they had to.
+
+A side that ends its half is told on to the other as just that, so protocols that answer after the end of the question
+work; a side that breaks breaks both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+
+CHUNK = 256 * 1024
+_AT_ONCE = struct.pack("ii", 1, 0)  # linger for no time: what is left is dropped and the peer told by a reset
+
+
+async def relay(
+    client: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    server: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+) -> None:
+    """Returns when both halves are done; never raises for what the network does."""
+    halves = [
+        asyncio.ensure_future(_carry(client[0], server[1])),
+        asyncio.ensure_future(_carry(server[0], client[1])),
+    ]
+    try:
+        await asyncio.wait(halves, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for half in halves:
+            half.cancel()
+        results = await asyncio.gather(*halves, return_exceptions=True)
+        broken = any(isinstance(result, BaseException) for result in results)
+        for _, writer in (client, server):
+            reset(writer) if broken else writer.close()
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End a connection so that its peer sees an error: half an answer must not look like a whole one."""
+    connection = writer.get_extra_info("socket")
+    if connection is not None and not writer.transport.is_closing():
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    writer.transport.abort()
+
+
+async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    while data := await source.read(CHUNK):
+        target.write(data)
+        await target.drain()
+    if target.can_write_eof():
+        target.write_eof()

@@ -1,0 +1,94 @@
+"""Which addresses the proxy listens on for a Service, and where each leads. Pure.
+
+Only endpoints that are ready are used; when none is, those that still serve on their way out, as in Kubernetes. A port
+without any is not listened on, so that clients are refused at once instead of being let in and hung up on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from paddlecloud.kube.resource import Object
+
+NODE_ADDRESS = "127.0.0.1"
+DEFAULT_AFFINITY = 10800
+
+
+class Address(NamedTuple):
+    ip: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.ip}:{self.port}"
+
+
+class Route(NamedTuple):
+    """`affinity` is for how many seconds a client keeps its backend; 0 for not at all."""
+
+    backends: tuple[Address, ...]
+    affinity: int = 0
+
+
+def routes_of(service: Object, slices: Sequence[Object]) -> dict[Address, Route]:
+    spec = service.get("spec") or {}
+    cluster_ip = spec.get("clusterIP")
+    if service["metadata"].get("deletionTimestamp") or spec.get("type") == "ExternalName":
+        return {}
+    affinity = _affinity(spec)
+    routes: dict[Address, Route] = {}
+    for port in spec.get("ports") or ():
+        if port.get("protocol", "TCP") != "TCP":
+            continue
+        backends = tuple(_backends(port.get("name", ""), slices))
+        if not backends:
+            continue
+        if cluster_ip and cluster_ip != "None":
+            routes[Address(cluster_ip, port["port"])] = Route(backends, affinity)
+        if port.get("nodePort") and spec.get("type") in ("NodePort", "LoadBalancer"):
+            routes[Address(NODE_ADDRESS, port["nodePort"])] = Route(backends, affinity)
+    return routes
+
+
+def unsupported(service: Object) -> list[str]:
+    """Ports of a Service that this proxy cannot serve, in words."""
+    spec = service.get("spec") or {}
+    if spec.get("clusterIP") in (None, "", "None"):
+        return []
+    return [
+        f"port {port['port']}/{port['protocol']} is not proxied: only TCP is; give the Service `clusterIP: None` "
+        "and let clients connect to the pods"
+        for port in spec.get("ports") or ()
+        if port.get("protocol", "TCP") != "TCP"
+    ]
+
+
+def _affinity(spec: Object) -> int:
+    if spec.get("sessionAffinity") != "ClientIP":
+        return 0
+    config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+    return int(config.get("timeoutSeconds") or DEFAULT_AFFINITY)
+
+
+def _backends(name: str, slices: Iterable[Object]) -> Iterable[Address]:
+    ready: dict[Address, None] = {}
+    leaving: dict[Address, None] = {}
+    for piece in slices:
+        for port in piece.get("ports") or ():
+            if (port.get("name") or "") != name or not port.get("port"):
+                continue
+            for endpoint in piece.get("endpoints") or ():
+                chosen = _chosen(endpoint.get("conditions") or {}, ready, leaving)
+                for ip in endpoint.get("addresses") or ():
+                    if chosen is not None:
+                        chosen[Address(ip, port["port"])] = None
+    return ready or leaving
+
+
+def _chosen(conditions: Object, ready: dict[Address, None], leaving: dict[Address, None]) -> dict[Address, None] | None:
+    """A condition that is not given counts as ready, by the API's own words."""
+    if conditions.get("ready") is not False:
+        return ready
+    if conditions.get("serving") and conditions.get("terminating"):
+        return leaving
+    return None
