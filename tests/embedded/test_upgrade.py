@@ -34,3 +34,18 @@ async def test_the_state_of_an_earlier_release_opens_and_goes_on(release: Path, 
         assert int(changed["metadata"]["resourceVersion"]) > int(kept["metadata"]["resourceVersion"])
     finally:
         await platform.stop()
+
+
+async def test_definitions_of_kinds_follow_the_release(tmp_path: Path) -> None:
+    """A kind gains a column in a new release; a platform that ran before shows it, its objects untouched."""
+    older, newer = crd.generate(), crd.generate()
+    job = next(d for d in older if d["metadata"]["name"] == "paddlejobs.batch.paddlepaddle.org")
+    job["spec"]["versions"][0]["additionalPrinterColumns"] = []
+    for definitions, columns in ((older, 0), (newer, 5)):
+        platform = Platform(tmp_path / "data")
+        await platform.start(objects=definitions)
+        kind = platform.registry.find("batch.paddlepaddle.org", "v1", "paddlejobs")
+        assert kind is not None
+        assert len([c for c in kind.columns if not c.priority]) >= columns
+        await platform.stop()
+    assert [c.name for c in kind.columns if not c.priority][:2] == ["Status", "Mode"]

@@ -16,7 +16,7 @@ import functools
 import logging
 import os
 import random
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -202,7 +202,9 @@ class Platform:
             try:
                 await self.verbs.create(info, obj, namespace=meta.get("namespace", ""), options=options)
             except AlreadyExists:
-                pass  # made by an earlier start; what users changed since stays
+                # Made by an earlier start. What users changed since stays; definitions of kinds follow the release.
+                if obj["kind"] == "CustomResourceDefinition":
+                    await self.verbs.update(info, "", meta["name"], _with_spec(obj["spec"]), options=options)
 
     async def stop(self) -> None:
         """Stop serving, then stop working, then close the store: nobody is told of a write that was not kept."""
@@ -213,6 +215,10 @@ class Platform:
         await self.store.close()
         self.audit.close()
         os.close(self._lock)
+
+
+def _with_spec(spec: Object) -> Callable[[Object], Object]:
+    return lambda current: {**current, "spec": spec}
 
 
 def _namespace_objects() -> list[Object]:
