@@ -7,44 +7,82 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Mapping
 
 from paddlecloud.controllers.paddlejob.controller import PaddleJobController
 from paddlecloud.local.images.store import ImageStore
+from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.kubelet import Kubelet
-from paddlecloud.local.kubelet.node import NodeConfig
+from paddlecloud.local.kubelet.node import NodeConfig, machine_capacity
 from paddlecloud.local.kubelet.streams import PodStreams
+from paddlecloud.local.nodes.nodes import Nodes
+from paddlecloud.local.nodes.objects import share_of
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.scheduler.scheduler import Scheduler
+from paddlecloud.local.scheduler.watches import Watches
 from paddlecloud.local.workloads.workloads import Workloads
 
 
 class Machine:
     """Made once the platform listens: pods are told where."""
 
-    def __init__(self, platform: Platform, *, nodes: int = 1) -> None:
+    def __init__(
+        self,
+        platform: Platform,
+        *,
+        nodes: int = 1,
+        simulated: int | None = None,
+        simulated_capacity: Mapping[str, str] | None = None,
+    ) -> None:
+        """`simulated` None keeps the simulated nodes there are; a number makes there be so many."""
         clock = platform.clock
         self._platform = platform
         self._workloads = Workloads(platform)
-        self._scheduler = Scheduler(platform.client(user_agent="scheduler"), clock=clock)
+        scheduler = platform.client(user_agent="scheduler")
+        self._watches = Watches(scheduler, clock=clock)
+        self._scheduler = Scheduler(scheduler, clock=clock, watches=self._watches)
         self._jobs = PaddleJobController(platform.client(user_agent="paddlejob-controller"), clock=clock)
+        own = node_configs(nodes)
         self._kubelet = Kubelet(
             platform.client(user_agent="kubelet"),
             data=platform.data,
-            nodes=[NodeConfig(name) for name in node_names(nodes)],
+            nodes=own,
             images=ImageStore(folders=[platform.data / "images"]),
             clock=clock,
             api_address=("127.0.0.1", platform.port),
         )
         platform.serve_streams(PodStreams(self._kubelet, clock))
+        self._nodes = Nodes(
+            platform.client(user_agent="node-controller"),
+            platform.client(user_agent="simulated-kubelet"),
+            self._watches,
+            self._kubelet,
+            own=own,
+            clock=clock,
+        )
+        self._simulated = simulated
+        self._simulated_capacity = simulated_capacity or {}
 
     async def start(self) -> None:
-        for part in (self._workloads, self._scheduler, self._jobs):
+        for part in (self._watches, self._workloads, self._scheduler, self._jobs):
             self._platform.spawn(part.run())
         await self._kubelet.start()
+        if self._simulated is not None:
+            await self._nodes.simulate(self._simulated, self._simulated_capacity)
+        self._platform.spawn(self._nodes.run())
 
     async def stop(self, *, pods: bool) -> None:
         """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
         await self._kubelet.stop(pods=pods)
+
+
+def node_configs(count: int) -> list[NodeConfig]:
+    """The machine as one node, or divided among several."""
+    names = node_names(count)
+    if count == 1:
+        return [NodeConfig(names[0])]
+    whole = {**machine_capacity(), **Devices(find_gpus()).capacity}
+    return [NodeConfig(name, capacity=share_of(whole, count, index)) for index, name in enumerate(names)]
 
 
 def node_names(count: int) -> list[str]:

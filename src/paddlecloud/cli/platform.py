@@ -13,6 +13,7 @@ from typing import Any
 
 from paddlecloud.cli import machine
 from paddlecloud.cli.failures import CONFLICT, UNREACHABLE, CliError, UsageError
+from paddlecloud.cli.node_values import quantities
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.session import Session
 
@@ -25,6 +26,13 @@ def add_commands(parsers: Parsers) -> None:
     _add_data(up)
     up.add_argument("--port", type=number(0, 65535), help="port of the API (default: the last one, else any free one)")
     up.add_argument("--nodes", type=number(1, 64), default=1, help="split the machine into N virtual nodes")
+    up.add_argument("--simulated", type=number(0, 20_000), metavar="N", help="have N nodes whose pods start no process")
+    up.add_argument(
+        "--simulated-capacity",
+        type=quantities,
+        metavar="cpu=…,…",
+        help="what each of them has (default: cpu=32,memory=256Gi,pods=250)",
+    )
     up.add_argument("--durable", action="store_true", help="fsync every commit: survives a power cut, writes slower")
     up.set_defaults(run=run_up)
     down = parsers.add_parser("down", help="stop the embedded platform and its pods; the data stays")
@@ -74,6 +82,9 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "paddlecloud.cli.daemon", "--data", str(data), "--port", str(wanted)]
     command += ["--nodes", str(args.nodes), "--ready-fd", str(writing)]
+    if args.simulated is not None:
+        command += ["--simulated", str(args.simulated)]
+        command += ["--simulated-capacity", json.dumps(args.simulated_capacity or {})]
     command += ["--any-port-if-taken"] if args.port is None else []
     command += ["--durable"] if args.durable else []
     began = time.monotonic()

@@ -10,14 +10,12 @@ from dataclasses import replace
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.informer import Handler
-from paddlecloud.kube.quantity import ONE
 from paddlecloud.kube.resource import Object
 
 from .decide import Round, decide
 from .notices import Notices
 from .reporter import Reporter
 from .scores import DEFAULT, Policy
-from .snapshot import GPU, Pod
 from .state import State
 from .units import Unit
 from .watches import Watches
@@ -98,10 +96,9 @@ class Scheduler:
                 for pod in unit.pods:
                     self._notices.refuse(pod, refused.why)
         for pod, node in result.placements:
-            devices = self._devices(pod, node)
-            self.state.assume(replace(pod, devices=devices) if devices else pod, node)
+            self.state.assume(pod, node)
             self._notices.forget(pod.uid)
-            self._writer.bind(pod, node, devices, failed=lambda uid=pod.uid: self._unbound(uid))  # type: ignore[misc]
+            self._writer.bind(pod, node, failed=lambda uid=pod.uid: self._unbound(uid))  # type: ignore[misc]
         for eviction in result.evictions:
             uid = eviction.pod.uid
             self.state.evicted(uid)
@@ -118,13 +115,6 @@ class Scheduler:
         if group is not None and (group.why, group.code) != (message, code):
             group.why, group.code = message, code
             self.state.touched.add(unit.gang.key)
-
-    def _devices(self, pod: Pod, node: str) -> tuple[str, ...]:
-        """Which GPUs of the node the pod gets: the first that none of the pods there has."""
-        wanted = pod.requests.get(GPU, 0) // ONE
-        if not wanted:
-            return ()
-        return self.state.free_devices(node)[:wanted]
 
     def _unbound(self, uid: str) -> None:
         self.state.give_up(uid)

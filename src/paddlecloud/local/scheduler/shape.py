@@ -14,6 +14,7 @@ import msgspec
 from paddlecloud.kube.quantity import ONE, Amount, amounts, total
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector, Requirement
+from paddlecloud.local.nodes.marks import NODE_KIND, SIMULATED, SIMULATED_TAINT
 
 Resources = Mapping[str, Amount]
 
@@ -118,9 +119,9 @@ _RELEVANT = ("nodeSelector", "affinity", "tolerations", "overhead", "topologySpr
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def shape_of(spec: Object) -> Shape:
-    """The shared shape of a pod's spec."""
-    parts: list[object] = [spec.get(name) for name in _RELEVANT]
+def shape_of(spec: Object, *, simulated: bool = False) -> Shape:
+    """The shared shape of a pod's spec. A pod that is to be simulated goes to simulated nodes, and only there."""
+    parts: list[object] = [simulated, *(spec.get(name) for name in _RELEVANT)]
     for kind in ("containers", "initContainers"):
         parts += [(c.get("resources"), c.get("restartPolicy"), c.get("ports")) for c in spec.get(kind) or ()]
         parts.append(kind)
@@ -130,26 +131,23 @@ def shape_of(spec: Object) -> Shape:
     if shape is None:
         if len(_shapes) >= MOST_SHAPES:
             _shapes.clear()  # shapes are compared by identity within a round at most: a second copy is only slower
-        shape = _shapes[key] = _compile(spec)
+        shape = _shapes[key] = _compile(spec, simulated=simulated)
     return shape
 
 
-def _compile(spec: Object) -> Shape:
+def _compile(spec: Object, *, simulated: bool) -> Shape:
     affinity = spec.get("affinity") or {}
     nodes = affinity.get("nodeAffinity") or {}
     required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution")
     return Shape(
         requests=requests_of(spec),
-        selector=spec.get("nodeSelector") or {},
+        selector={**(spec.get("nodeSelector") or {}), **({NODE_KIND: SIMULATED} if simulated else {})},
         required=tuple(map(_node_term, required.get("nodeSelectorTerms") or ())) if required else None,
         preferred=tuple(
             (int(entry.get("weight") or 0), _node_term(entry.get("preference") or {}))
             for entry in nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         ),
-        tolerations=tuple(
-            Toleration(t.get("key") or "", t.get("operator") == "Exists", t.get("value") or "", t.get("effect") or "")
-            for t in spec.get("tolerations") or ()
-        ),
+        tolerations=(*map(_toleration, spec.get("tolerations") or ()), *((_SIMULATION,) if simulated else ())),
         ports=frozenset(_ports(spec)),
         claims=frozenset(
             volume["persistentVolumeClaim"].get("claimName", "")
@@ -158,6 +156,14 @@ def _compile(spec: Object) -> Shape:
         ),
         social=_social(affinity, spec.get("topologySpreadConstraints") or ()),
     )
+
+
+_SIMULATION = Toleration(SIMULATED_TAINT, True, "", "")
+
+
+def _toleration(written: Object) -> Toleration:
+    exists = written.get("operator") == "Exists"
+    return Toleration(written.get("key") or "", exists, written.get("value") or "", written.get("effect") or "")
 
 
 def _node_term(term: Object) -> NodeTerm:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from paddlecloud.kube.quantity import Amount, amounts, total
 from paddlecloud.kube.resource import Key, Object, key_of
 from paddlecloud.kube.selectors import LabelSelector
+from paddlecloud.local.nodes.marks import SIMULATE
 
 from .shape import Resources, Shape, add, shape_of, subtract
 
@@ -23,9 +24,6 @@ COSCHEDULING_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.si
 QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 TASK_ANNOTATION = "volcano.sh/task-spec"
 DEFAULT_QUEUE = "default"
-GPU = "nvidia.com/gpu"
-DEVICES = "paddlecloud.org/gpu-devices"
-"""Annotation: which GPUs of the machine a node may hand out, and later which of them a pod was given."""
 OVER = frozenset(("Succeeded", "Failed"))
 
 
@@ -54,7 +52,6 @@ class Pod:
     nominated: str = ""
     leaving: bool = False
     may_preempt: bool = True
-    devices: tuple[str, ...] = ()
     source: Object = field(repr=False, default_factory=dict)
 
     @property
@@ -70,7 +67,6 @@ class Node:
     unschedulable: bool
     ready: bool
     allocatable: Resources
-    devices: tuple[str, ...] = ()
     pods: tuple[Pod, ...] = ()
     used: Resources = field(default_factory=dict)
 
@@ -92,7 +88,6 @@ class Node:
             self.unschedulable,
             self.ready,
             self.allocatable,
-            self.devices,
             pods,
             used,
         )
@@ -170,7 +165,7 @@ def pod_view(obj: Object) -> Pod:
     return Pod(
         key=key,
         uid=meta.get("uid") or str(key),
-        shape=shape_of(spec),
+        shape=shape_of(spec, simulated=SIMULATE in annotations),
         labels=labels,
         priority=int(spec.get("priority") or 0),
         node=spec.get("nodeName") or "",
@@ -181,7 +176,6 @@ def pod_view(obj: Object) -> Pod:
         nominated=status.get("nominatedNodeName") or "",
         leaving=bool(meta.get("deletionTimestamp")),
         may_preempt=spec.get("preemptionPolicy") != "Never",
-        devices=_listed(annotations.get(DEVICES)),
         source=obj,
     )
 
@@ -198,10 +192,6 @@ def _first(names: Iterable[str], values: Mapping[str, str]) -> str:
     return next((values[name] for name in names if values.get(name)), "")
 
 
-def _listed(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
-
-
 def node_view(obj: Object) -> Node:
     spec, status, meta = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
     ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ())
@@ -212,7 +202,6 @@ def node_view(obj: Object) -> Node:
         unschedulable=bool(spec.get("unschedulable")),
         ready=ready and not meta.get("deletionTimestamp"),
         allocatable=amounts(status.get("allocatable") or status.get("capacity") or {}),
-        devices=_listed((meta.get("annotations") or {}).get(DEVICES)),
     )
 
 

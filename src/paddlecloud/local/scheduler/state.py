@@ -306,12 +306,6 @@ class State:
     def source(self, uid: str) -> Object | None:
         return self._seen.get(uid)
 
-    def free_devices(self, node: str) -> tuple[str, ...]:
-        """GPUs of a node that no pod there was given."""
-        bare = self._bare.get(node)
-        taken = {device for pod in self._on.get(node, {}).values() for device in pod.devices}
-        return tuple(device for device in bare.devices if device not in taken) if bare else ()
-
     # News of everything else
 
     def on_node(self, old: Object | None, new: Object | None) -> None:
@@ -473,5 +467,4 @@ def _same_node(a: Node, b: Node) -> bool:
         and a.unschedulable == b.unschedulable
         and a.ready == b.ready
         and a.allocatable == b.allocatable
-        and a.devices == b.devices
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from paddlecloud.kube.cache import by_field
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.informer import Informer
@@ -14,6 +15,10 @@ BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
 COSCHEDULING_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 
 
+ON_NODE = "node"
+"""Index of pods by the node they are bound to."""
+
+
 class Watches:
     """`run` keeps the caches until cancelled; `synced` returns when all of them are filled."""
 
@@ -21,7 +26,7 @@ class Watches:
         def informer(resource: Resource, *, optional: bool = False) -> Informer:
             return Informer(client, resource, clock=clock, optional=optional)
 
-        self.pods = informer(PODS)
+        self.pods = Informer(client, PODS, clock=clock, indexers={ON_NODE: by_field("spec.nodeName")})
         self.nodes = informer(NODES)
         self.groups = informer(PODGROUPS, optional=True)
         self.queues = informer(QUEUES, optional=True)

@@ -14,7 +14,7 @@ from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.resource import PODS, Object
 
 from .preempt import Eviction
-from .snapshot import DEVICES, Pod
+from .snapshot import Pod
 
 log = logging.getLogger(__name__)
 
@@ -31,14 +31,11 @@ class Writer:
         self._limit = asyncio.Semaphore(CONCURRENCY)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def bind(self, pod: Pod, node: str, devices: tuple[str, ...], *, failed: Callable[[], None]) -> None:
-        meta: Object = {"name": pod.key.name, "uid": pod.uid}
-        if devices:
-            meta["annotations"] = {DEVICES: ",".join(devices)}
+    def bind(self, pod: Pod, node: str, *, failed: Callable[[], None]) -> None:
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": meta,
+            "metadata": {"name": pod.key.name, "uid": pod.uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
 

@@ -1,0 +1,155 @@
+"""Keeps the machine's kubelet and the Node objects that `pdc` made in step, in both directions.
+
+A virtual node is an object first: whoever creates one with the label `paddlecloud.org/node: virtual` gets a kubelet
+for it, a restart of the platform finds it again, and `pdc node fail` takes the kubelet from it and its processes away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.resource import NODES, Object
+from paddlecloud.local.kubelet.kubelet import Kubelet
+from paddlecloud.local.kubelet.node import NodeConfig
+from paddlecloud.local.kubelet.paths import PodPaths
+from paddlecloud.local.kubelet.supervised import SupervisedPod
+from paddlecloud.local.scheduler.watches import ON_NODE, Watches
+
+from .lifecycle import failed
+from .marks import NODE_KIND, SIMULATED, VIRTUAL
+from .objects import new_node, simulated_name
+
+log = logging.getLogger(__name__)
+
+CONCURRENCY = 32
+
+
+class NodeKeeper:
+    """`own` are the nodes the kubelet was started with: those of the machine itself. `run` works until cancelled."""
+
+    def __init__(
+        self, client: Client, watches: Watches, kubelet: Kubelet, *, own: Sequence[NodeConfig], clock: Clock
+    ) -> None:
+        self._client = client
+        self._watches = watches
+        self._kubelet = kubelet
+        self._clock = clock
+        self._configs = {config.name: config for config in own}
+        self._serving = set(self._configs)
+        self._dirty: set[str] = set()
+        self._wake = asyncio.Event()
+        watches.nodes.on_change(self._on_node)
+
+    def _on_node(self, old: Object | None, new: Object | None) -> None:
+        node = new or old
+        assert node is not None
+        name = node["metadata"]["name"]
+        if name in self._configs or _kind(node) == VIRTUAL:
+            self._dirty.add(name)
+            self._wake.set()
+
+    async def run(self) -> None:
+        await self._watches.synced()
+        await self._forget_former()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._dirty:
+                await self._follow(self._dirty.pop())
+
+    async def _forget_former(self) -> None:
+        """Nodes of an earlier start that this one does not have: nobody serves them any more."""
+        for node in self._watches.nodes.cache.list():
+            name = node["metadata"]["name"]
+            runtime = ((node.get("status") or {}).get("nodeInfo") or {}).get("containerRuntimeVersion", "")
+            if runtime.startswith("process://") and not _kind(node) and name not in self._configs:
+                await self._delete(name)
+
+    async def _follow(self, name: str) -> None:
+        node = next((n for n in self._watches.nodes.cache.list() if n["metadata"]["name"] == name), None)
+        wanted = node is not None and not failed(node)
+        try:
+            if wanted and name not in self._serving:
+                self._serving.add(name)
+                await self._kubelet.add_node(self._configs.get(name) or _config(node or {}))
+            elif not wanted and name in self._serving:
+                self._serving.discard(name)
+                await self._kubelet.remove_node(name)
+                await self._switch_off(name)
+        except (errors.ApiError, OSError) as error:
+            log.warning("node %s: %s", name, error)
+            self._serving ^= {name}
+
+    async def _switch_off(self, name: str) -> None:
+        """End the processes of a lost node's pods, as its loss would have."""
+        for pod in self._watches.pods.cache.by_index(ON_NODE, name):
+            folder = self._kubelet.machine.pod_dir(pod["metadata"]["uid"])
+            if folder.exists():
+                supervised = SupervisedPod(PodPaths(folder), self._clock, on_change=lambda: None)
+                await supervised.recover()
+                await supervised.shutdown()
+
+    # Simulated nodes
+
+    async def simulate(self, count: int, capacity: Mapping[str, str]) -> None:
+        """Have exactly the simulated nodes 1 to `count` of those that are numbered."""
+        listed = await self._client.list(NODES, label_selector=f"{NODE_KIND}={SIMULATED}")
+        known = {node["metadata"]["name"]: node for node in listed.items}
+        wanted = {simulated_name(number) for number in range(1, count + 1)}
+        numbered = {name for name in known if name.removeprefix("simulated-").isdigit()}
+        limit = asyncio.Semaphore(CONCURRENCY)
+
+        async def make(name: str) -> None:
+            async with limit:
+                await self._make(name, capacity, exists=name in known)
+
+        async def drop(name: str) -> None:
+            async with limit:
+                await self._delete(name)
+
+        changed = {name for name in wanted & numbered if not _has(known[name], capacity)}
+        await asyncio.gather(
+            *(make(name) for name in sorted((wanted - numbered) | changed, key=_number)),
+            *(drop(name) for name in numbered - wanted),
+        )
+
+    async def _make(self, name: str, capacity: Mapping[str, str], *, exists: bool) -> None:
+        node = new_node(name, SIMULATED, capacity=capacity, now=self._clock.now())
+        if not exists:
+            await self._client.create(NODES, node)
+        await self._client.patch(NODES, name, {"status": node["status"]}, subresource="status")
+
+    async def _delete(self, name: str) -> None:
+        try:
+            await self._client.delete(NODES, name)
+        except errors.NotFound:
+            pass  # somebody else was faster
+
+
+def _kind(node: Object) -> str:
+    return str((node["metadata"].get("labels") or {}).get(NODE_KIND) or "")
+
+
+def _config(node: Object) -> NodeConfig:
+    """What the object declares, for the kubelet to repeat."""
+    meta, status = node["metadata"], node.get("status") or {}
+    return NodeConfig(
+        meta["name"],
+        capacity=dict(status.get("capacity") or {}),
+        labels=dict(meta.get("labels") or {}),
+        taints=tuple((node.get("spec") or {}).get("taints") or ()),
+    )
+
+
+def _has(node: Object, capacity: Mapping[str, str]) -> bool:
+    declared = (node.get("status") or {}).get("capacity") or {}
+    return all(declared.get(name) == amount for name, amount in capacity.items())
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])
