@@ -74,14 +74,20 @@ def changes(old: dict[str, Any], new: dict[str, Any], node: Node | None) -> tupl
         elif value is before or value == before or key in _UNOWNED_ROOT:
             continue
         elif before is _ABSENT:
-            # A kind has its spec and status whether they are written or not: only what is inside comes to be owned.
-            added = _whole(value, top_level(node, key))
-            changed["f:" + key] = {k: v for k, v in added.items() if k != "."} if len(added) > 1 else added
+            changed["f:" + key] = _added_at_top(key, value, node)
         else:
             _value_changes("f:" + key, before, value, top_level(node, key), changed, removed)
     for key in old.keys() - new.keys() - _UNOWNED_ROOT:
         removed["f:" + key] = _whole(old[key], top_level(node, key))
     return changed, removed
+
+
+def _added_at_top(key: str, value: Any, node: Node | None) -> Fields:
+    """A kind has its spec and status whether they are written or not: only what is inside comes to be owned."""
+    added = _whole(value, top_level(node, key))
+    if key in ("spec", "status") and len(added) > 1:
+        del added["."]
+    return added
 
 
 def _metadata_changes(old: Any, new: Any, node: Node | None, changed: Fields, removed: Fields) -> None:
