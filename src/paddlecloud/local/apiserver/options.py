@@ -14,17 +14,15 @@ from .patch import json_patch, merge_patch
 from .registry import KindInfo
 from .request import Request
 from .strategic import strategic_merge
-from .verbs import DeleteOptions
+from .verbs import DeleteOptions, check_dry_run
 
 
 def write_options(request: Request) -> WriteOptions:
     query = request.query
     dry_run = query.get("dryRun", "")
-    if dry_run not in ("", "All"):
-        raise errors.invalid(
-            "CreateOptions", "", [("dryRun", "FieldValueNotSupported",
-            f'Unsupported value: "{dry_run}": supported values: "All"')], group="meta.k8s.io",
-        )  # fmt: skip
+    check_dry_run([dry_run] if dry_run else [])
+    if request.method == "PATCH" and "force" in query:
+        _check_force(request)
     validation = query.get("fieldValidation") or "Warn"
     if validation not in FIELD_VALIDATION:
         raise errors.invalid(
@@ -39,6 +37,12 @@ def write_options(request: Request) -> WriteOptions:
             "Invalid value: must be printable and no longer than 128 characters")], group="meta.k8s.io",
         )  # fmt: skip
     return WriteOptions(manager, request.user, dry_run=bool(dry_run), field_validation=validation)
+
+
+def _check_force(request: Request) -> None:
+    if negotiation.media_type(request.header("content-type")) != negotiation.APPLY_PATCH:
+        why = "Forbidden: may not be specified for non-apply patch"
+        raise errors.invalid("PatchOptions", "", [("force", "FieldValueForbidden", why)], group="meta.k8s.io")
 
 
 def patcher(media: str, patch: Any, kind: KindInfo) -> Callable[[Object], Object]:

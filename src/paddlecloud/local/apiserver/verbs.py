@@ -28,6 +28,16 @@ ORPHAN = "orphan"
 PROPAGATION = ("Background", "Foreground", "Orphan")
 
 
+def check_dry_run(stages: Any) -> None:
+    """A dry run goes through every stage of a request, or there is none: a client that wants less must not be misread."""
+    if not isinstance(stages, list):
+        raise errors.BadRequest("dryRun must be a list")
+    for stage in stages:
+        if stage != "All":
+            why = f'Unsupported value: "{stage}": supported values: "All"'
+            raise errors.invalid("Options", "", [("dryRun", "FieldValueNotSupported", why)], group="meta.k8s.io")
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
     grace_period: int | None = None
@@ -65,6 +75,8 @@ class DeleteOptions:
                 ],
                 group="meta.k8s.io",
             )
+        dry_run = given.get("dryRun") or []
+        check_dry_run([dry_run] if isinstance(dry_run, str) else dry_run)
         preconditions = given.get("preconditions") or {}
         if not isinstance(preconditions, dict):
             raise errors.BadRequest("preconditions must be an object")
@@ -73,7 +85,7 @@ class DeleteOptions:
             propagation,
             str(preconditions.get("uid") or ""),
             str(preconditions.get("resourceVersion") or ""),
-            bool(given.get("dryRun")),
+            bool(dry_run),
         )
 
 
