@@ -166,12 +166,12 @@ class ConfigError(Exception):
 def not_found(resource: str, name: str, *, group: str = "") -> NotFound:
     """`pods "x" not found`, in the words kubectl's users know."""
     full = f"{resource}.{group}" if group else resource
-    return NotFound(f'{full} "{name}" not found', details={"name": name, "group": group, "kind": resource})
+    return NotFound(f'{full} "{name}" not found', details=_details(name, group, resource))
 
 
 def already_exists(resource: str, name: str, *, group: str = "") -> AlreadyExists:
     full = f"{resource}.{group}" if group else resource
-    return AlreadyExists(f'{full} "{name}" already exists', details={"name": name, "group": group, "kind": resource})
+    return AlreadyExists(f'{full} "{name}" already exists', details=_details(name, group, resource))
 
 
 def conflict(resource: str, name: str, *, group: str = "") -> Conflict:
@@ -179,7 +179,7 @@ def conflict(resource: str, name: str, *, group: str = "") -> Conflict:
     return Conflict(
         f'Operation cannot be fulfilled on {full} "{name}": the object has been modified; '
         "please apply your changes to the latest version and try again",
-        details={"name": name, "group": group, "kind": resource},
+        details=_details(name, group, resource),
     )
 
 
@@ -191,10 +191,11 @@ def invalid(kind: str, name: str, causes: list[tuple[str, str, str]], *, group: 
         text = f"[{text}]"
     return Invalid(
         f'{full} "{name}" is invalid: {text}',
-        details={
-            "name": name,
-            "group": group,
-            "kind": kind,
-            "causes": [{"reason": r, "message": m, "field": f} for f, r, m in causes],
-        },
+        details=_details(name, group, kind)
+        | {"causes": [{"reason": r, "message": m, "field": f} for f, r, m in causes]},
     )
+
+
+def _details(name: str, group: str, kind: str) -> dict[str, Any]:
+    """What a refusal is about; what is empty is left out, as Kubernetes does."""
+    return {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
