@@ -49,3 +49,27 @@ soak: setup
 
 clean:
 	rm -rf $(VENV) .cache dist build
+
+# A real Kubernetes on this machine (docs/design/cluster-fixture.md): needs root; built once, then ready in seconds.
+CLUSTER := PYTHONPATH=tests $(BIN)/python -m cluster.harness
+NODES   ?= 1
+
+.PHONY: cluster cluster-down test-cluster
+
+cluster: setup
+	@$(CLUSTER) up --nodes $(NODES)
+
+cluster-down: setup
+	@$(CLUSTER) down
+
+# `make test-cluster ON=~/.kube/config` takes the cluster that file names instead of starting one.
+test-cluster: setup
+ifdef ON
+	PDC_CLUSTER=1 PDC_KUBECONFIG=$(ON) $(BIN)/python -m pytest tests/cluster tests/conformance -m "not lifecycle"
+else
+	@$(CLUSTER) down
+	PDC_CLUSTER=1 $(BIN)/python -m pytest tests/cluster -m lifecycle
+	@$(CLUSTER) up
+	PDC_CLUSTER=1 PDC_KUBECONFIG=$$($(CLUSTER) kubeconfig) $(BIN)/python -m pytest tests/cluster tests/conformance \
+	  -m "not lifecycle"; status=$$?; $(CLUSTER) down; exit $$status
+endif

@@ -1,0 +1,1 @@
+"""Tests on a real Kubernetes, and the harness that makes one from nothing."""

@@ -1,0 +1,83 @@
+"""The images of the cluster's own pods, and a small one for tests: each a static program and little else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from .errors import HarnessError
+from .oci import BlobStore, Descriptor, Entry, Settings
+from .registry import Catalogue
+
+_ACCOUNTS = (
+    Entry("etc/passwd", data=b"root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532::/:/bin/sh\n", mode=0o644),
+    Entry("etc/group", data=b"root:x:0:\nnonroot:x:65532:\n", mode=0o644),
+    Entry("tmp", mode=0o1777),
+)
+
+
+class ImageCache:
+    """Images by the hash of their recipe: what was made once is not made again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = BlobStore(folder)
+        self._made = folder / "made"
+
+    def ensure(self, recipe: object, make: Callable[[BlobStore], Descriptor]) -> Descriptor:
+        """`recipe` is anything whose repr says all that decides the image."""
+        record = self._made / hashlib.sha256(repr(recipe).encode()).hexdigest()
+        try:
+            return Descriptor(**json.loads(record.read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            made = make(self.store)
+        self._made.mkdir(parents=True, exist_ok=True)
+        unfinished = record.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps({"media_type": made.media_type, "digest": made.digest, "size": made.size}))
+        unfinished.rename(record)
+        return made
+
+
+def program_image(cache: ImageCache, program: Path, *, path: str = "", user: str = "") -> Descriptor:
+    """An image of one static binary. The binary's path holds the hash of what it was built from."""
+    inside = path or f"/{program.name}"
+
+    def make(store: BlobStore) -> Descriptor:
+        layer = store.add_layer([*_ACCOUNTS, Entry(inside, source=program)])
+        return store.add_image([layer], Settings(entrypoint=[inside], user=user))
+
+    return cache.ensure(("program", 1, str(program), inside, user), make)
+
+
+def busybox_image(cache: ImageCache) -> Descriptor:
+    program = busybox_program()
+    applets = subprocess.run([program, "--list"], capture_output=True, text=True, check=True, timeout=10).stdout.split()
+
+    def make(store: BlobStore) -> Descriptor:
+        links = [Entry(f"bin/{name}", link="/bin/busybox") for name in applets if name != "busybox"]
+        layer = store.add_layer([*_ACCOUNTS, Entry("bin/busybox", source=program), *links])
+        return store.add_image([layer], Settings(cmd=["sh"]))
+
+    return cache.ensure(("busybox", 1, hashlib.sha256(program.read_bytes()).hexdigest()), make)
+
+
+def busybox_program() -> Path:
+    """A busybox that needs no libraries, which Debian calls busybox-static."""
+    found = shutil.which("busybox")
+    if found is None:
+        raise HarnessError("there is no busybox: install busybox-static", reason="NoBusybox")
+    return Path(found).resolve()
+
+
+def offer_base_images(cache: ImageCache, binaries: Mapping[str, Path]) -> None:
+    """Put the base cluster's images into the registry's catalogue."""
+    images: Mapping[Sequence[str], Descriptor] = {
+        ("dev.local/pause:1",): program_image(cache, binaries["pause"]),
+        ("dev.local/coredns:1",): program_image(cache, binaries["coredns"]),
+        ("dev.local/busybox:1", "busybox"): busybox_image(cache),
+    }
+    Catalogue(cache.store.folder).add({name: image.digest for names, image in images.items() for name in names})

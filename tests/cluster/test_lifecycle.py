@@ -1,0 +1,135 @@
+"""Clusters come and go: nothing is left of them, and every way of dying in between is recovered from."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import need, until
+
+from .harness.layout import CGROUP, Layout
+from .harness.machine import Machine, running_machines
+from .harness.node import KERNEL_SETTINGS, PRIVATE_FOLDERS
+
+pytestmark = [pytest.mark.core, pytest.mark.lifecycle, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "cluster.harness"]
+ENV = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+
+
+def harness(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*COMMAND, *arguments], env=ENV, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{' '.join(arguments)} exited {done.returncode}:\n{done.stderr}")
+    return done
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_cluster_before_or_after() -> Iterator[None]:
+    need("cluster", have=os.geteuid() == 0, hint="starting one needs root")
+    if running_machines(Layout.default()):
+        pytest.skip("a cluster is running: `make cluster-down` first")
+    harness("build")
+    yield
+    harness("down")
+
+
+def lines(*command: str) -> set[str]:
+    return set(subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.splitlines())
+
+
+def traces() -> dict[str, set[str]]:
+    """Everything that a cluster makes outside its cache."""
+    ours = (str(Layout.default().cache), "containerd", "nsenter", "paddlecloud-machine")
+    folders = {folder for folder in PRIVATE_FOLDERS if Path(folder).exists()}
+    groups = {str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{CGROUP}")}
+    kernel = {f"{name}={Path('/proc/sys', name).read_text()}" for name in KERNEL_SETTINGS}
+    return {
+        "processes": {command for command in lines("ps", "-eo", "args") if any(word in command for word in ours)},
+        "mounts": set(Path("/proc/self/mounts").read_text().splitlines()),
+        "links": {line.split(":")[1] for line in lines("ip", "-o", "link")},
+        "routes": lines("ip", "route"),
+        "rules": {line for line in lines("iptables-save") if not line.startswith("#")},
+        "network namespaces": lines("ip", "netns", "list"),
+        "cgroups": groups,
+        "folders": folders,
+        "kernel": kernel,
+    }
+
+
+def assert_only(before: dict[str, set[str]]) -> None:
+    """Nothing is there that was not; the host's init may take a moment to collect the dead."""
+    try:
+        until(lambda: traces() == before, timeout=10)
+    except AssertionError:
+        assert traces() == before
+
+
+def test_nothing_is_left_of_a_cluster() -> None:
+    before = traces()
+    began = time.monotonic()
+    kubeconfig = Path(harness("up").stdout.strip())
+    took = time.monotonic() - began
+    assert kubeconfig.exists()
+    assert traces() != before
+    harness("down")
+    assert_only(before)
+    assert not kubeconfig.exists()
+    assert took < 60, "a warm start takes seconds; this one points to a stuck step"
+
+
+def test_a_start_that_was_killed_is_recovered_from() -> None:
+    before = traces()
+    layout = Layout.default()
+    first = subprocess.Popen([*COMMAND, "up"], env=ENV, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: layout.log("node1", "containerd").exists(), timeout=60, every=0.01)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    assert running_machines(layout), "the test killed too late or too early to mean anything"
+    harness("up")
+    assert harness("status").stdout.splitlines()[0].startswith("control:")
+    harness("down")
+    assert_only(before)
+
+
+def test_a_second_run_at_the_same_time_is_told_to_wait() -> None:
+    first = subprocess.Popen([*COMMAND, "up"], env=ENV, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        until(lambda: bool(running_machines(Layout.default())), timeout=60, every=0.01)
+        second = harness("up", check=False)
+    finally:
+        first.communicate(timeout=120)
+    assert second.returncode == 1
+    assert f"process {first.pid}" in second.stderr
+    harness("down")
+
+
+def test_addresses_that_the_host_uses_are_named() -> None:
+    subprocess.run(["ip", "route", "add", "blackhole", "10.244.77.0/24"], check=True, timeout=10)
+    try:
+        refused = harness("up", check=False)
+    finally:
+        subprocess.run(["ip", "route", "del", "blackhole", "10.244.77.0/24"], check=True, timeout=10)
+    assert refused.returncode == 1
+    assert "10.244.77.0/24" in refused.stderr
+
+
+def test_a_component_that_dies_is_seen() -> None:
+    harness("up")
+    machine = Machine(Layout.default(), "node1")
+    machine.kill("kubelet")
+    until(lambda: "kubelet" not in harness("status").stdout.split(), timeout=10)
+    harness("down")
+
+
+def test_down_without_a_cluster_is_no_error() -> None:
+    harness("down")
+    assert harness("status", check=False).returncode == 3
