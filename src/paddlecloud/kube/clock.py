@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import functools
 import heapq
 import itertools
 import time
@@ -79,7 +80,12 @@ class FakeClock:
 
 def rfc3339(seconds: float) -> str:
     """`2026-11-15T09:46:56Z`: the form of metav1.Time."""
-    return datetime.datetime.fromtimestamp(int(seconds), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _rfc3339(int(seconds))
+
+
+@functools.lru_cache(maxsize=256)  # the same second is written thousands of times under load
+def _rfc3339(seconds: int) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def rfc3339_micro(seconds: float) -> str:

@@ -86,8 +86,8 @@ class Platform:
         self.store = Store(data / "state.db", durable=durable)
         self.registry = Registry(builtin_kinds())
         self.extensions = Extensions()
-        # uids come from here too: unpredictable unless a test asks for repeatable ones
-        rng = random.SystemRandom() if seed is None else random.Random(seed)  # noqa: S311
+        # For uids and generated names: unique, not secret. Asking the kernel each time would cost more than the rest.
+        rng = random.Random(os.urandom(32) if seed is None else seed)  # noqa: S311
         self.admission = Admission(self.clock, rng)
         self.verbs = Verbs(self.store, self.admission, self.clock)
         self.authorizer = authorization.Authorizer(self.store)
