@@ -14,7 +14,7 @@ from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.routes import Address, routes_of, unsupported
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
-RETRY = 5.0
+RETRY = 2.0
 _HINTS = {
     errno.EADDRINUSE: "another program listens there",
     errno.EACCES: "ports below 1024 need root, or `sysctl -w net.ipv4.ip_unprivileged_port_start=0`",

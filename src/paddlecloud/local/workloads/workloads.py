@@ -8,7 +8,9 @@ from paddlecloud.local.proxy.node_ports import NodePorts
 from paddlecloud.local.proxy.proxy import ServiceProxy
 from paddlecloud.local.volumes.binder import VolumeBinder
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
+from paddlecloud.local.workloads.disruption import budget_controller
 from paddlecloud.local.workloads.endpoints import endpoint_controller
+from paddlecloud.local.workloads.eviction import guard
 from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.protection import default_class, protect, protection_controllers
 from paddlecloud.local.workloads.replicaset import replica_set_controller
@@ -20,7 +22,9 @@ CONTROLLERS = (
     job_controller,
     stateful_set_controller,
     protection_controllers,
+    budget_controller,
 )
+EVICTION = ("", "pods", "eviction")
 
 
 class Workloads:
@@ -36,6 +40,10 @@ class Workloads:
             default_class(platform.store),
             NodePorts(platform.store, str(platform.data)).assign,
         ]
+        handlers = platform.extensions.handlers
+        handlers[EVICTION] = guard(
+            handlers[EVICTION], store=platform.store, registry=platform.registry, verbs=platform.verbs, clock=clock
+        )
         endpoint_controller(self.manager)
         for declare in CONTROLLERS:
             declare(self.manager, clock)

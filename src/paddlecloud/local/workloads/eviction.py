@@ -1,0 +1,94 @@
+"""Evictions ask first: a pod under a disruption budget is deleted only while the budget allows it.
+
+`kubectl drain` is told 429 otherwise and tries again. Checking a budget and taking from it is one step, so two drains
+at once cannot both have the last disruption.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver import negotiation
+from paddlecloud.local.apiserver.admission import WriteOptions
+from paddlecloud.local.apiserver.api import Handler
+from paddlecloud.local.apiserver.registry import KindInfo, Registry
+from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.verbs import DeleteOptions, Verbs
+from paddlecloud.local.store.store import Store
+from paddlecloud.local.workloads.disruption import selects
+from paddlecloud.local.workloads.pods import is_leaving, is_ready, phase_of
+from paddlecloud.local.workloads.resources import BUDGETS
+
+TRY_AGAIN = 10
+
+
+def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clock: Clock) -> Handler:
+    """The eviction handler behind the budgets."""
+
+    async def guarded(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        if info.verb == "create":
+            body = negotiation.read_object(request.body, request.header("content-type"))
+            pod = verbs.get(kind, info.namespace, info.name).object
+            options = DeleteOptions.parse(body.get("deleteOptions"), {})
+            budget = _budget_of(store, pod)
+            budgets = registry.find(BUDGETS.group, BUDGETS.version, BUDGETS.plural)
+            if budget is not None and budgets is not None and is_disruption(budget, pod):
+                await verbs.update(
+                    budgets,
+                    info.namespace,
+                    budget["metadata"]["name"],
+                    lambda newest: take(newest, pod, clock.now()),
+                    options=WriteOptions("eviction", dry_run=options.dry_run),
+                    subresource="status",
+                )
+        return await evict(request, info, kind)
+
+    return guarded
+
+
+def _budget_of(store: Store, pod: Object) -> Object | None:
+    records = store.list(f"{BUDGETS.group}/{BUDGETS.plural}", pod["metadata"]["namespace"])
+    found = [record.object for record in records if selects(record.object, pod)]
+    if len(found) > 1:
+        raise errors.InternalError(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support: "
+            + ", ".join(budget["metadata"]["name"] for budget in found)
+        )
+    return found[0] if found else None
+
+
+def is_disruption(budget: Object, pod: Object) -> bool:
+    """Whether losing this pod is a disruption at all: one that is over, on its way or useless is none."""
+    if phase_of(pod) in ("Pending", "Succeeded", "Failed") or is_leaving(pod):
+        return False
+    if is_ready(pod):
+        return True
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return False
+    status = budget.get("status") or {}
+    desired = int(status.get("desiredHealthy") or 0)
+    return not (desired > 0 and int(status.get("currentHealthy") or 0) >= desired)
+
+
+def take(budget: Object, pod: Object, now: float) -> Object:
+    """One disruption less, and the pod noted as promised; raises where there is none to take."""
+    status = budget.setdefault("status", {})
+    name = budget["metadata"]["name"]
+    if int(status.get("observedGeneration") or 0) < int(budget["metadata"].get("generation") or 0):
+        raise _refused(f"The disruption budget {name} is still being processed by the server.")
+    allowed = int(status.get("disruptionsAllowed") or 0)
+    if allowed <= 0:
+        desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        raise _refused(f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently")
+    status["disruptionsAllowed"] = allowed - 1
+    status["disruptedPods"] = {**status.get("disruptedPods", {}), pod["metadata"]["name"]: rfc3339(now)}
+    return budget
+
+
+def _refused(why: str) -> errors.TooManyRequests:
+    return errors.TooManyRequests(
+        "Cannot evict pod as it would violate the pod's disruption budget.",
+        details={"causes": [{"reason": "DisruptionBudget", "message": why}]},
+        retry_after=TRY_AGAIN,
+    )
