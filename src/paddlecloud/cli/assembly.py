@@ -10,6 +10,7 @@ import socket
 from collections.abc import Mapping
 
 from paddlecloud.controllers.paddlejob.controller import PaddleJobController
+from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.local.images.store import ImageStore
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.kubelet import Kubelet
@@ -42,6 +43,8 @@ class Machine:
         self._watches = Watches(scheduler, clock=clock)
         self._scheduler = Scheduler(scheduler, clock=clock, watches=self._watches)
         self._jobs = PaddleJobController(platform.client(user_agent="paddlejob-controller"), clock=clock)
+        kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")
+        self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
         own = node_configs(nodes)
         self._kubelet = Kubelet(
             platform.client(user_agent="kubelet"),
@@ -64,7 +67,7 @@ class Machine:
         self._simulated_capacity = simulated_capacity or {}
 
     async def start(self) -> None:
-        for part in (self._watches, self._workloads, self._scheduler, self._jobs):
+        for part in (self._watches, self._workloads, self._scheduler, self._jobs, self._kubeflow):
             self._platform.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:

@@ -61,3 +61,18 @@ def test_all_pods_are_created_in_one_pass() -> None:
     world.step()
     assert len(world.pods) == 128
     assert [event for event in world.events if "Created" in event] == ["Normal Created: created pods: 128 worker"]
+
+
+def test_a_job_that_ended_before_anybody_saw_it_run_has_a_start_all_the_same() -> None:
+    world = World(paddlejob(worker=2, cleanPodPolicy="Never"))
+    world.settle()
+    world.assign()
+    world.settle()
+    world.now += 60
+    world.succeed("job-worker-0", "job-worker-1")
+    for index, second in enumerate((41, 40)):
+        container = world.pods[f"job-worker-{index}"]["status"]["containerStatuses"][0]
+        container["state"]["terminated"]["startedAt"] = f"2023-11-14T22:13:{second}Z"
+    world.settle()
+    assert world.phase == "Completed"
+    assert world.status["startTime"] == "2023-11-14T22:13:40Z"

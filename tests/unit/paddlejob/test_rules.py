@@ -56,6 +56,22 @@ def test_phases_in_the_order_a_user_sees_them() -> None:
     assert conditions(world) == {"Created": "True", "PodsReady": "True", "Running": "False", "Succeeded": "True"}
 
 
+@pytest.mark.parametrize(
+    ("code", "phase"), [pytest.param(0, "Running", id="done"), pytest.param(1, "Starting", id="broken")]
+)
+def test_a_helper_beside_the_program_that_is_done_is_not_awaited(code: int, phase: str) -> None:
+    world = World(paddlejob(worker=1))
+    world.settle()
+    world.assign()
+    world.settle()
+    world.run()
+    ended = {"name": "helper", "ready": False, "state": {"terminated": {"exitCode": code}}}
+    world.pods["job-worker-0"]["status"]["containerStatuses"].append(ended)
+    world.now += 100
+    world.settle()
+    assert world.phase == phase
+
+
 @pytest.mark.parametrize("phase", ["Completed", "Failed", "Succeed", "Terminated"])
 def test_the_end_is_the_end_in_old_words_and_new(phase: str) -> None:
     job = paddlejob(worker=2)

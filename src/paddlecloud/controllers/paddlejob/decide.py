@@ -116,8 +116,7 @@ def _success(case: Case) -> Plan | None:
     text = f"{_number(len(members), 'worker' if len(deciding) < len(case.settings.roles) else 'pod')} succeeded"
     plan = Plan(status_first=True, events=[PlannedEvent("Completed", text)])
     finish.clean_up(case, plan, "Completed")
-    new = status.with_counts(case.old, case.settings, tuple(case.current.values()))
-    return _conclude(case, plan, new, "Completed", reason="Completed", message=text)
+    return _conclude(case, plan, _at_the_end(case), "Completed", reason="Completed", message=text)
 
 
 def _deadline(case: Case) -> Plan | None:
@@ -273,8 +272,12 @@ def _watch_the_clock(case: Case, plan: Plan) -> None:
 def _fail(case: Case, reason: str, text: str) -> Plan:
     plan = Plan(status_first=True, events=[PlannedEvent("Failed", f"{reason}: {text}", type="Warning")])
     finish.clean_up(case, plan, "Failed")
-    new = status.with_counts(case.old, case.settings, tuple(case.current.values()))
-    return _conclude(case, plan, new, "Failed", reason=reason, message=text)
+    return _conclude(case, plan, _at_the_end(case), "Failed", reason=reason, message=text)
+
+
+def _at_the_end(case: Case) -> PaddleJobStatus:
+    pods = tuple(case.current.values())
+    return status.with_start(status.with_counts(case.old, case.settings, pods), pods)
 
 
 def _number(count: int, noun: str) -> str:

@@ -108,9 +108,10 @@ def _state(status: dict[str, Any]) -> State:
     if phase == "Pending":
         # With an address the pod is on its node and only its containers wait: for each other, or for an image.
         return "starting" if status.get("podIP") else "pending"
-    containers = status.get("containerStatuses") or ()
-    ready = containers and all(c.get("ready") and "running" in (c.get("state") or {}) for c in containers)
-    return "running" if ready else "starting"
+    states = [(c.get("state") or {}, c.get("ready")) for c in status.get("containerStatuses") or ()]
+    # A helper beside the program that has done its work is not awaited: it will never be ready again.
+    busy = [(state, ready) for state, ready in states if (state.get("terminated") or {}).get("exitCode") != 0]
+    return "running" if busy and all(ready and "running" in state for state, ready in busy) else "starting"
 
 
 def _address(status: dict[str, Any]) -> str:
@@ -127,6 +128,15 @@ def first_container(pod: PodView) -> dict[str, Any]:
     statuses = pod.status.get("containerStatuses") or ()
     found: dict[str, Any] = next((s for s in statuses if s.get("name") == wanted), statuses[0] if statuses else {})
     return found
+
+
+def started_at(pod: PodView) -> str:
+    """When the training program began, by the kubelet's clock; empty while it has not."""
+    for moment in ("state", "lastState"):
+        for state in (first_container(pod).get(moment) or {}).values():
+            if state.get("startedAt"):
+                return str(state["startedAt"])
+    return ""
 
 
 def waiting_reason(pod: PodView) -> tuple[str, str]:

@@ -15,7 +15,7 @@ import msgspec
 from paddlecloud.api.fields import Condition, ObjectReference
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, RoleSettings, RoleStatus, encode
 from paddlecloud.controllers.paddlejob import names
-from paddlecloud.controllers.paddlejob.observe import PodView, State
+from paddlecloud.controllers.paddlejob.observe import PodView, State, started_at
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import Object
 
@@ -51,6 +51,12 @@ def with_counts(status: PaddleJobStatus, settings: JobSettings, pods: Sequence[P
     return msgspec.structs.replace(
         status, ps=counted.get("ps"), worker=counted.get("worker"), heter=counted.get("heter"), mode=mode
     )
+
+
+def with_start(status: PaddleJobStatus, pods: Sequence[PodView]) -> PaddleJobStatus:
+    """The start of a job that ended before anybody saw it run: when its first program began, if any did."""
+    began = min((moment for pod in pods if (moment := started_at(pod))), default=None)
+    return status if status.start_time or began is None else msgspec.structs.replace(status, start_time=began)
 
 
 def phase_while_forming(settings: JobSettings, pods: Sequence[PodView], old: str, *, reforming: bool) -> str:

@@ -1,0 +1,78 @@
+"""PaddleJobs in Kubeflow's form on the embedded platform, by real kubectl: they run, and say so in Kubeflow's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from harness import Kubectl, until
+from paddlecloud.kube.resource import Object
+
+KIND = "paddlejobs.kubeflow.org"
+OURS = "paddlejobs.batch.paddlepaddle.org"
+
+
+def job(name: str, command: str, *, workers: int = 2, **run_policy: Any) -> str:
+    """Two containers, and the one that trains is not the first: Kubeflow's is the one called paddle."""
+    helper = {"name": "helper", "image": "busybox", "command": ["true"]}
+    trainer = {"name": "paddle", "image": "busybox", "command": ["sh", "-c", command]}
+    worker = {"replicas": workers, "template": {"spec": {"containers": [helper, trainer]}}}
+    return json.dumps(
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "PaddleJob",
+            "metadata": {"name": name},
+            "spec": {"paddleReplicaSpecs": {"Worker": worker}, "runPolicy": run_policy},
+        }
+    )
+
+
+def read(kubectl: Kubectl, *args: str) -> Object:
+    found: Object = json.loads(kubectl("get", *args, "-o", "json").stdout)
+    return found
+
+
+def condition(kubectl: Kubectl, name: str, wanted: str) -> Callable[[], bool]:
+    def last_is() -> bool:
+        conditions = (read(kubectl, KIND, name).get("status") or {}).get("conditions") or [{}]
+        return conditions[-1].get("type") == wanted
+
+    return last_is
+
+
+def test_it_runs_to_its_end_and_keeps_its_pods_as_kubeflow_does(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", input=job("simple", 'echo "rank $PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM"'))
+    until(condition(kubectl, "simple", "Succeeded"), timeout=30)
+    header, row = kubectl("get", KIND, "simple").stdout.splitlines()
+    assert header.split() == ["NAME", "STATE", "AGE"]
+    assert row.split()[:2] == ["simple", "Succeeded"]
+    status = read(kubectl, KIND, "simple")["status"]
+    assert status["replicaStatuses"]["Worker"]["succeeded"] == 2
+    assert status["startTime"] <= status["completionTime"]
+    for index in range(2):
+        assert kubectl("logs", f"simple-worker-{index}", "-c", "paddle").stdout == f"rank {index} of 2\n"
+
+
+def test_it_is_scaled_suspended_and_deleted_by_its_own_kind(kubectl: Kubectl) -> None:
+    def pods() -> list[str]:
+        return sorted(pod["metadata"]["name"] for pod in read(kubectl, "pods")["items"])
+
+    kubectl("apply", "-f", "-", input=job("served", "exec sleep 600", workers=1))
+    until(condition(kubectl, "served", "Running"), timeout=30)
+    kubectl("scale", f"{KIND}/served", "--replicas=2")
+    until(lambda: pods() == ["served-worker-0", "served-worker-1"], timeout=30)
+    suspend = json.dumps({"spec": {"runPolicy": {"suspend": True}}})
+    kubectl("patch", KIND, "served", "--type=merge", "-p", suspend)
+    until(condition(kubectl, "served", "Suspended"), timeout=30)
+    until(lambda: pods() == [], timeout=30)
+    kubectl("delete", KIND, "served")
+    until(lambda: not read(kubectl, OURS)["items"], timeout=30)
+
+
+def test_a_job_that_cannot_run_says_why_in_a_condition(kubectl: Kubectl) -> None:
+    body = json.loads(job("empty", "true"))
+    body["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"] = []
+    kubectl("apply", "-f", "-", input=json.dumps(body))
+    until(condition(kubectl, "empty", "Failed"), timeout=30)
+    assert "containers" in read(kubectl, KIND, "empty")["status"]["conditions"][-1]["message"]
