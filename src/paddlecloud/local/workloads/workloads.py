@@ -12,6 +12,7 @@ from paddlecloud.local.workloads.disruption import budget_controller
 from paddlecloud.local.workloads.endpoints import endpoint_controller
 from paddlecloud.local.workloads.eviction import guard
 from paddlecloud.local.workloads.job.controller import job_controller
+from paddlecloud.local.workloads.metrics.api import serve_metrics
 from paddlecloud.local.workloads.protection import default_class, protect, protection_controllers
 from paddlecloud.local.workloads.replicaset import replica_set_controller
 from paddlecloud.local.workloads.statefulset.controller import stateful_set_controller
@@ -44,6 +45,7 @@ class Workloads:
         handlers[EVICTION] = guard(
             handlers[EVICTION], store=platform.store, registry=platform.registry, verbs=platform.verbs, clock=clock
         )
+        serve_metrics(platform)
         endpoint_controller(self.manager)
         for declare in CONTROLLERS:
             declare(self.manager, clock)
