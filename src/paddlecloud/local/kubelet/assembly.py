@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from paddlecloud.kube.quantity import whole
+from paddlecloud.kube.quantity import millis, whole
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet import processes
@@ -66,7 +66,7 @@ def assemble(
     security = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
     uid, gid = _identity(security, image)
     cwd = container.get("workingDir") or image.workdir or "/"
-    memory = ((container.get("resources") or {}).get("limits") or {}).get("memory")
+    limits = (container.get("resources") or {}).get("limits") or {}
     supplementary = [*(security.get("supplementalGroups") or ()), security.get("fsGroup")]
     return ContainerSpec(
         name=name,
@@ -84,7 +84,8 @@ def assemble(
         uid=uid,
         gid=gid,
         groups=tuple(group for group in supplementary if group is not None),
-        memory_limit=whole(memory) if memory is not None else 0,
+        memory_limit=whole(limits.get("memory", 0)),
+        cpu_millis=millis(limits.get("cpu", 0)),
         bind_ip=pod_ip,
     )
 

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from paddlecloud.local.kubelet import launch, processes, wire
+from paddlecloud.local.kubelet import cgroups, launch, processes, wire
+from paddlecloud.local.kubelet.cgroups import Limits, Place
 from paddlecloud.local.kubelet.eventloop import Loop, Timer
 from paddlecloud.local.kubelet.logfile import LogFile, format_chunk
 from paddlecloud.local.kubelet.netguard import NetGuard
@@ -46,8 +47,13 @@ class Container:
         guard: NetGuard,
         staging: str,
         changed: Callable[[], None],
+        cgroup: Place | None = None,
+        pids_limit: int = 0,
     ) -> None:
+        """`cgroup` is the pod's; the container makes its own below it."""
         self.spec = spec
+        self.cgroup = cgroup.below(f"{spec.name}.{spec.attempt}") if cgroup else None
+        self.pids_limit = pids_limit
         self._guard = guard
         self._guard_fds: set[int] = set()
         self._loop = loop
@@ -93,7 +99,10 @@ class Container:
     # Starting
 
     def start(self) -> None:
+        """Raises `OSError` where the machine has no room for one more process."""
         os.makedirs(self._staging, exist_ok=True)
+        if self.cgroup:
+            cgroups.make(self.cgroup, Limits(memory=self.spec.memory_limit, cpu_millis=self.spec.cpu_millis))
         stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
@@ -107,6 +116,8 @@ class Container:
                 staging=self._staging,
                 report=theirs,
                 stdio=(stdin, out_write, err_write),
+                cgroup=self.cgroup,
+                pids_limit=self.pids_limit,
             )
         self.pid = pid
         theirs.close()
@@ -143,7 +154,7 @@ class Container:
             self.phase = RUNNING
             self.started = time.time()
             self._remember_namespace()
-            if self.spec.memory_limit:
+            if self.spec.memory_limit and not (self.cgroup and "memory" in self.cgroup.dirs):
                 self._loop.after(MEMORY_PERIOD, self._check_memory)
         self._changed()
         self._maybe_exited()
@@ -196,6 +207,8 @@ class Container:
 
     def members(self) -> list[int]:
         """Every living process of this container but its first."""
+        if self.cgroup:
+            return [pid for pid in cgroups.members(self.cgroup) if pid != self.pid]
         shim = os.getpid()
         if self.namespace:
             return [
@@ -231,12 +244,16 @@ class Container:
     def kill(self) -> None:
         if self._ended is None:
             processes.send(self.pid, signal.SIGKILL)
-        processes.kill_all(self.members)
+        self._kill_members()
+
+    def _kill_members(self) -> None:
+        if not (self.cgroup and cgroups.kill(self.cgroup)):
+            processes.kill_all(self.members)
 
     def on_reaped(self, status: int) -> None:
         """The first process ended: so does the rest, as it does with the first process of a PID namespace."""
         self._ended = status
-        processes.kill_all(self.members)
+        self._kill_members()
         self._drain_timer = self._loop.after(DRAIN_LIMIT, self._give_up_draining)
         self._maybe_exited()
 
@@ -254,6 +271,11 @@ class Container:
         self.exit_code = exit_code(self._ended)
         if not self.reason:
             self.reason = "Completed" if self.exit_code == 0 else "Error"
+            if self.exit_code and self.cgroup and cgroups.ran_out_of_memory(self.cgroup):
+                self.reason = "OOMKilled"
+                self.message = f"it needed more memory than its limit of {self.spec.memory_limit} bytes"
+        if self.cgroup:
+            cgroups.remove(self.cgroup)
         for timer in (self._kill_timer, self._drain_timer):
             if timer:
                 timer.cancel()

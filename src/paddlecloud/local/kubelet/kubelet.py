@@ -27,9 +27,10 @@ from paddlecloud.local.kubelet.config_objects import WatchedObjects
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES, HostsWriter, names_of
 from paddlecloud.local.kubelet.launcher import Launcher
+from paddlecloud.local.kubelet.limits import ANNOTATION, PodCgroups, find
 from paddlecloud.local.kubelet.node import NodeConfig, NodeRegistration, machine_capacity
 from paddlecloud.local.kubelet.paths import PodPaths
-from paddlecloud.local.kubelet.pod_files import remove_tree
+from paddlecloud.local.kubelet.pod_files import remove_pod_dir
 from paddlecloud.local.kubelet.services import Images, Machine
 from paddlecloud.local.kubelet.supervised import SupervisedPod
 from paddlecloud.local.kubelet.warmparents import WarmParents
@@ -91,6 +92,7 @@ class Kubelet:
             recorder=EventRecorder(client, component="kubelet", clock=clock),
             devices=Devices(gpus, taken={uid: spec.get("gpus") or {} for uid, spec in _pod_specs(data)}),
             warm=WarmParents(),
+            cgroups=PodCgroups(find(forbid=forbid), data=str(data)),
             service_env=self._service_env,
             allocatable=machine_capacity(),
             forbid=forbid,
@@ -105,6 +107,7 @@ class Kubelet:
     async def start(self) -> None:
         (self.machine.data / "pods").mkdir(parents=True, exist_ok=True)
         self._reserve_addresses()
+        await asyncio.to_thread(self.machine.cgroups.start)
         for informer in (self._services, self._slices):
             informer.on_change(lambda old, new: self._names_changed())
         self._background = [
@@ -122,7 +125,11 @@ class Kubelet:
 
     async def add_node(self, config: NodeConfig) -> None:
         machine = self.machine
-        config = replace(config, capacity={**machine.devices.capacity, **config.capacity})
+        config = replace(
+            config,
+            capacity={**machine.devices.capacity, **config.capacity},
+            annotations={ANNOTATION: machine.cgroups.enforcement.describe(), **config.annotations},
+        )
         registration = NodeRegistration(machine.client, machine.clock, config, host_ip=machine.host_ip)
         await registration.register()
         informer = Informer(machine.client, PODS, field_selector=f"spec.nodeName={config.name}", clock=machine.clock)
@@ -162,6 +169,7 @@ class Kubelet:
         await asyncio.gather(*(worker.leave(end=pods) for worker in workers))
         await self.machine.warm.stop()
         await self.machine.launcher.stop()
+        self.machine.cgroups.stop()
 
     # News
 
@@ -233,7 +241,7 @@ class Kubelet:
             pod = SupervisedPod(PodPaths(self.machine.pod_dir(uid)), self.machine.clock, on_change=lambda: None)
             await pod.recover()
             await pod.shutdown()
-            await asyncio.to_thread(remove_tree, self.machine.pod_dir(uid))
+            await remove_pod_dir(self.machine.pod_dir(uid))
 
     async def _has_object(self, uid: str, spec: Mapping[str, Any]) -> bool:
         try:

@@ -13,7 +13,8 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from paddlecloud.local.kubelet import linux, netguard, warmstart
+from paddlecloud.local.kubelet import cgroups, linux, netguard, warmstart
+from paddlecloud.local.kubelet.cgroups import Place
 from paddlecloud.local.kubelet.sandbox import Mount, Sandbox, become_user_in_namespace, build_root
 from paddlecloud.local.kubelet.wire import ContainerSpec
 
@@ -28,12 +29,20 @@ class StartError(Exception):
 
 
 def become(
-    spec: ContainerSpec, sandbox: Sandbox, *, staging: str, report: socket.socket, stdio: Sequence[int]
+    spec: ContainerSpec,
+    sandbox: Sandbox,
+    *,
+    staging: str,
+    report: socket.socket,
+    stdio: Sequence[int],
+    cgroup: Place | None = None,
+    pids_limit: int = 0,
 ) -> NoReturn:
     """Turn this child into the container's first process; `report` hears why where that fails."""
 
     def prepare() -> None:
         os.setsid()
+        _take_limits(sandbox, cgroup, pids_limit)
         mounts = _mountable(spec.mounts, sandbox)
         if sandbox.mounts:
             build_root(mounts, staging=staging)
@@ -55,6 +64,8 @@ def enter(
     tty: bool,
     report: socket.socket,
     stdio: Sequence[int],
+    cgroup: Place | None = None,
+    pids_limit: int = 0,
 ) -> NoReturn:
     """Turn this child into one more process beside the container's first (`exec`, hooks, exec probes).
 
@@ -63,6 +74,7 @@ def enter(
 
     def prepare() -> None:
         os.setsid()
+        _take_limits(sandbox, cgroup, pids_limit)
         if namespace_fd is not None:
             linux.setns(namespace_fd, linux.CLONE_NEWNS)
         if spec.bind_ip:
@@ -101,6 +113,28 @@ def _hand_over_sockets(sandbox: Sandbox, report: socket.socket) -> None:
         return  # an old kernel, or one that forbids it: the pod shares ports with the machine then
     socket.send_fds(report, [GUARD], [listener])
     os.close(listener)
+
+
+COUNTS_BY_NAMESPACE = (5, 14)
+"""Since this kernel a user's processes are counted in each user namespace apart; before, all of them together."""
+
+
+def _take_limits(sandbox: Sandbox, cgroup: Place | None, pids_limit: int) -> None:
+    """What holds for this process and all that it starts, before it starts anything."""
+    if cgroup:
+        cgroups.join(cgroup)
+    if pids_limit and sandbox.mode == "user" and not (cgroup and "pids" in cgroup.dirs):
+        _limit_processes(pids_limit)
+
+
+def _limit_processes(count: int) -> None:
+    """A pod in a user namespace of its own can be held to a number of processes without any cgroup."""
+    import resource
+
+    kernel = tuple(int(part) for part in os.uname().release.split(".")[:2])
+    _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+    if kernel >= COUNTS_BY_NAMESPACE and (most == resource.RLIM_INFINITY or count < most):
+        resource.setrlimit(resource.RLIMIT_NPROC, (count, count))
 
 
 def _mountable(mounts: Sequence[Mount], sandbox: Sandbox) -> list[Mount]:

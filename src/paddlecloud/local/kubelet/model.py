@@ -88,6 +88,8 @@ class Observed:
     """Why the machine must end the pod, if it must."""
     degraded: str = ""
     """Why the pod has no mounts, names and ports of its own, where the machine allows no namespaces."""
+    unlimited: str = ""
+    """Why the kernel does not hold the pod to its limits, although this machine could."""
     images: Mapping[str, str] = field(default_factory=dict)
     """Identity of the image each container runs."""
 

@@ -28,6 +28,7 @@ class NodeConfig:
     name: str
     capacity: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Object, ...] = ()
 
 
@@ -59,6 +60,7 @@ def node_object(config: NodeConfig, *, host_ip: str, now: float) -> Object:
                 "beta.kubernetes.io/arch": machine,
                 **config.labels,
             },
+            "annotations": dict(config.annotations),
         },
         "spec": {"taints": list(config.taints)} if config.taints else {},
         "status": node_status(config, capacity, host_ip=host_ip, now=now, machine=machine),
@@ -134,8 +136,8 @@ class NodeRegistration:
         try:
             await self._client.create(NODES, wanted)
         except AlreadyExists:
-            labels = {"metadata": {"labels": wanted["metadata"]["labels"]}}
-            await self._client.patch(NODES, self._config.name, labels)
+            ours = {key: wanted["metadata"][key] for key in ("labels", "annotations")}
+            await self._client.patch(NODES, self._config.name, {"metadata": ours})
         await self._client.patch(
             NODES, self._config.name, {"status": wanted["status"]}, kind="strategic", subresource="status"
         )

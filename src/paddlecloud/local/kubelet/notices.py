@@ -46,6 +46,9 @@ def notices(plan: Plan, observed: Observed) -> list[Notice]:
     if observed.degraded:
         text = f"no mount namespaces ({observed.degraded}): the pod shares files and names with the machine"
         found.append(Notice("SandboxDegraded", text))
+    if observed.unlimited:
+        text = f"no cgroup for the pod ({observed.unlimited}): its memory is watched, its CPU limits are not enforced"
+        found.append(Notice("LimitsDegraded", text))
     if plan.outcome is not None and plan.outcome.reason:
         found.append(Notice(plan.outcome.reason, plan.outcome.message))
     return found

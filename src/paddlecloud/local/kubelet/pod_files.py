@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
-from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet import cgroups, wire
 from paddlecloud.local.kubelet.assembly import assemble, hostname_of, platform_env, sub_paths
 from paddlecloud.local.kubelet.env import Facts, build_env
 from paddlecloud.local.kubelet.hosts import own_lines
@@ -67,6 +67,8 @@ class PodFiles:
             warm_image=self.warm_image,
             gpus={name: list(held) for name, held in self._machine.devices.held(self._uid).items()} or None,
             tmpfs=self._prepared.tmpfs if self._prepared else (),
+            cgroup=self._machine.cgroups.pod(self._uid),
+            pids_limit=self._machine.pids_limit,
         )
 
     async def container(self, pod: Object, container: Object, start: Start, image: Environment) -> wire.ContainerSpec:
@@ -154,7 +156,7 @@ class PodFiles:
         """Free the address and delete the directory."""
         await self.settle(pod)
         if self.paths.root.exists():
-            await asyncio.to_thread(remove_tree, self.paths.root)
+            await remove_pod_dir(self.paths.root)
         if self.ip and not pod["spec"].get("hostNetwork"):
             self._machine.addresses.release(self.ip)
         self.ip = ""
@@ -177,6 +179,21 @@ async def _referenced(container: Object, namespace: str, machine: Machine) -> di
         if (obj := await look_up(namespace, name)) is not None:
             found[(kind, name)] = obj
     return found
+
+
+CGROUP_TRIES, CGROUP_PAUSE = 50, 0.02
+"""The kernel may take a moment to bury the last process of a pod."""
+
+
+async def remove_pod_dir(root: Path) -> None:
+    """Delete the directory of a pod without processes, and its cgroup, which is named in it."""
+    spec = wire.read_json(str(root / wire.SPEC)) or {}
+    if place := cgroups.place_from(spec.get("cgroup")):
+        for _ in range(CGROUP_TRIES):
+            if cgroups.remove(place):
+                break
+            await asyncio.sleep(CGROUP_PAUSE)
+    await asyncio.to_thread(remove_tree, root)
 
 
 def remove_tree(root: Path) -> None:

@@ -15,6 +15,7 @@ from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.addresses import Addresses
 from paddlecloud.local.kubelet.devices import Devices
 from paddlecloud.local.kubelet.launcher import Launcher
+from paddlecloud.local.kubelet.limits import PodCgroups
 from paddlecloud.local.kubelet.warmparents import WarmParents
 from paddlecloud.local.volumes.model import PreparedVolumes
 
@@ -66,9 +67,12 @@ class Machine:
     recorder: EventRecorder
     devices: Devices
     warm: WarmParents
+    cgroups: PodCgroups
     host_ip: str = "127.0.0.1"
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}
+    pids_limit: int = 4096
+    """Processes and threads that a pod may have, as OpenShift has it: more than programs need, less than a bomb."""
     forbid: str = ""
     """Sandbox modes not to use, for tests and for machines where one is known to be broken."""
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from paddlecloud.local.kubelet import launch, linux, processes, sandbox, wire
+from paddlecloud.local.kubelet import cgroups, launch, linux, processes, sandbox, wire
 from paddlecloud.local.kubelet.container import EXITED, RUNNING, Container, exit_code
 from paddlecloud.local.kubelet.eventloop import Loop
 from paddlecloud.local.kubelet.netguard import NetGuard
@@ -94,6 +94,7 @@ class Shim:
         self._box = box
         self._loop = loop
         self._guard = NetGuard(spec.ip or "127.0.0.1")
+        self._cgroup, self._unlimited = _make_cgroup(spec)
         self._started = time.time()
         self._containers: dict[str, Container] = {}
         self._ended: dict[str, dict[str, Any]] = {}  # runs of an earlier shim of this pod
@@ -119,7 +120,13 @@ class Shim:
 
     def state(self) -> dict[str, Any]:
         return {
-            "shim": {"pid": os.getpid(), "started": self._started, "mode": self._box.mode, "reason": self._box.reason},
+            "shim": {
+                "pid": os.getpid(),
+                "started": self._started,
+                "mode": self._box.mode,
+                "reason": self._box.reason,
+                "unlimited": self._unlimited,
+            },
             "containers": {**self._ended, **{name: c.state() for name, c in self._containers.items()}},
             "previous": self._previous,
         }
@@ -198,6 +205,8 @@ class Shim:
             guard=self._guard,
             staging=os.path.join(self._dir, "root", spec.name),
             changed=self.changed,
+            cgroup=self._cgroup,
+            pids_limit=self._spec.pids_limit,
         )
         self._containers[spec.name] = container
         container.start()
@@ -228,6 +237,8 @@ class Shim:
                     tty=bool(order.get("tty")),
                     report=theirs,
                     stdio=stdio,
+                    cgroup=container.cgroup,
+                    pids_limit=container.pids_limit,
                 )
         finally:
             for fd in stdio:
@@ -289,6 +300,18 @@ class Shim:
             self._loop.after(ORPHAN_CHECK_PERIOD, self._check_directory)
         else:
             self.shutdown()
+
+
+def _make_cgroup(spec: wire.PodSpec) -> tuple[cgroups.Place | None, str]:
+    """The pod's place for cgroups, or why it has none although one was meant for it."""
+    if spec.cgroup is None:
+        return None, ""
+    try:
+        cgroups.make(spec.cgroup, cgroups.Limits(pids=spec.pids_limit))
+        cgroups.open_to_children(spec.cgroup)
+    except OSError as error:
+        return None, str(error)
+    return spec.cgroup, ""
 
 
 def take_lock(pod_dir: str) -> bool:

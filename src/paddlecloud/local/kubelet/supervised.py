@@ -76,6 +76,11 @@ class SupervisedPod:
         shim = self.state().get("shim") or {}
         return str(shim.get("reason") or "unknown") if shim.get("mode") == "none" else ""
 
+    @property
+    def unlimited(self) -> str:
+        """Why the kernel does not hold the pod to its limits, although it should."""
+        return str((self.state().get("shim") or {}).get("unlimited") or "")
+
     def runs(self) -> dict[str, Run]:
         return read_runs(self.state().get("containers") or {})
 

@@ -15,6 +15,7 @@ import socket
 import struct
 from typing import Any, NamedTuple
 
+from paddlecloud.local.kubelet.cgroups import Place, place_from
 from paddlecloud.local.kubelet.sandbox import Mount
 
 SPEC = "spec.json"
@@ -41,6 +42,9 @@ class PodSpec(NamedTuple):
     """The image whose modules the shim has, if it was forked from a warm parent."""
     tmpfs: tuple[tuple[str, int], ...] = ()
     """Directories under which a tmpfs (of so many bytes, 0 for no limit) is shared by the pod's containers."""
+    cgroup: Place | None = None
+    """Where the pod's cgroups are made; None where limits are not the kernel's business."""
+    pids_limit: int = 0
 
 
 class ContainerSpec(NamedTuple):
@@ -58,6 +62,7 @@ class ContainerSpec(NamedTuple):
     groups: tuple[int, ...] = ()
     umask: int = 0o022
     memory_limit: int = 0
+    cpu_millis: int = 0
     bind_ip: str = ""
     """Where a wildcard listen goes, so that two pods can use one port; empty leaves it alone."""
     warm: bool = False
@@ -83,6 +88,7 @@ def container_spec(body: dict[str, Any]) -> ContainerSpec:
 def pod_spec(body: dict[str, Any]) -> PodSpec:
     fields = dict(body)
     fields["tmpfs"] = tuple((path, size) for path, size in fields.get("tmpfs", ()))
+    fields["cgroup"] = place_from(fields.get("cgroup"))
     return PodSpec(**fields)
 
 

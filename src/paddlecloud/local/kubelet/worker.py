@@ -194,6 +194,7 @@ class PodWorker:
             ready=self._prober.ready,
             evicted=self._evicted,
             degraded=self._supervised.degraded,
+            unlimited=self._supervised.unlimited,
             unhealthy={**self._prober.unhealthy, **self._hooks.failed},
         )
 
