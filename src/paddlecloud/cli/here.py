@@ -10,16 +10,11 @@ from pathlib import Path
 
 from paddlecloud.cli import machine
 from paddlecloud.cli.session import Session
-
-MARK = "-paddlecloud."
-"""In the version that the embedded API server tells."""
+from paddlecloud.sdk import place
 
 
 def is_embedded(session: Session) -> bool:
-    """Both at this machine's own address and one of ours: a tunnel to another cluster has the first alone."""
-    if _port(session.api.config.server) is None:
-        return False
-    return MARK in str(session.api.json("/version").get("gitVersion"))
+    return place.is_embedded(session.api.config.server, session.api.json("/version"))
 
 
 def data_of(session: Session) -> Path:
@@ -41,19 +36,9 @@ def _context_port(session: Session) -> int | None:
     from paddlecloud.kube.errors import ConfigError
 
     try:
-        return _port(load(session.args.kubeconfig, session.args.context).server)
+        return place.local_port(load(session.args.kubeconfig, session.args.context).server)
     except ConfigError:
         return None
-
-
-def _port(server: str) -> int | None:
-    """The port of a server at a loopback address."""
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(server)
-    host = parts.hostname or ""
-    local = host in ("localhost", "::1") or host.startswith("127.")
-    return parts.port if local else None
 
 
 def _running() -> list[Path]:

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from paddlecloud.cli.failures import InputError
 from paddlecloud.cli.manifests import Manifest
 from paddlecloud.cli.session import Session
-from paddlecloud.cli.targets import display
-from paddlecloud.kube.resource import Object, Resource
-
-
-class Place(NamedTuple):
-    resource: Resource
-    name: str
-    namespace: str | None
-
-    @property
-    def display(self) -> str:
-        return display(self.resource, self.name)
-
-    def __str__(self) -> str:
-        return f"{self.display} in {self.namespace}" if self.namespace else self.display
+from paddlecloud.kube.resource import Resource
+from paddlecloud.sdk.place import Place as Place
+from paddlecloud.sdk.place import of_object as of_object
 
 
 def place(session: Session, manifest: Manifest) -> Place:
@@ -45,8 +31,3 @@ def place_of(session: Session, manifest: Manifest, resource: Resource) -> Place:
             next=f"leave -n out, or use -n {own}",
         )
     return Place(resource, str(meta["name"]), str(own or session.namespace) if resource.namespaced else None)
-
-
-def of_object(resource: Resource, obj: Object) -> Place:
-    meta = obj["metadata"]
-    return Place(resource, str(meta["name"]), meta.get("namespace") if resource.namespaced else None)

@@ -44,7 +44,7 @@ class Meter:
     def __init__(self, title: str, *, total: int | None = None, quiet: bool = False) -> None:
         self._title = title
         self._total = total
-        self._done = 0
+        self.done = 0
         self._began = time.monotonic()
         self._terminal = wants_colour(sys.stderr)
         self._every = 0.1 if self._terminal else 3.0
@@ -53,7 +53,7 @@ class Meter:
         self._quiet = quiet
 
     def add(self, count: int) -> None:
-        self._done += count
+        self.done += count
         now = time.monotonic()
         if self._quiet or now < self._next:
             return
@@ -64,10 +64,10 @@ class Meter:
         sys.stderr.flush()
 
     def text(self, now: float) -> str:
-        rate = self._done / max(0.001, now - self._began)
-        parts = [size(self._done) + (f" of {size(self._total)}" if self._total else ""), f"{size(int(rate))}/s"]
+        rate = self.done / max(0.001, now - self._began)
+        parts = [size(self.done) + (f" of {size(self._total)}" if self._total else ""), f"{size(int(rate))}/s"]
         if self._total and rate > 0:
-            parts.append(f"{max(0, self._total - self._done) / rate:.0f} s left")
+            parts.append(f"{max(0, self._total - self.done) / rate:.0f} s left")
         return ", ".join(parts)
 
     def end(self) -> None:

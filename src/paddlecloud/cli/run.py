@@ -20,7 +20,7 @@ from paddlecloud.cli.placing import of_object
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import PADDLEJOBS, Object
-from paddlecloud.sdk.training import DEFAULT_IMAGE, Mount, Training, TrainingError, job, next_name, stem
+from paddlecloud.sdk.training import DEFAULT_IMAGE, Training, TrainingError, job, next_name, prepare, stem
 
 USAGE = "pdc run [flags] -- python train.py"
 TRIES = 20
@@ -76,30 +76,27 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 
 def _training(session: Session, args: argparse.Namespace, command: list[str]) -> Training:
-    embedded = is_embedded(session)
-    if not embedded and args.image is None:
-        raise UsageError(
-            "the pods would not find the program",
-            why=f"pods of context {session.api.config.context!r} run on other machines, and this directory is on yours",
-            next=f"pdc run --image IMAGE-WITH-YOUR-CODE -- {' '.join(command)}    (or `pdc up` for a platform here)",
+    local = is_embedded(session)
+    try:
+        return prepare(
+            command,
+            image=args.image,
+            local=local,
+            directory=os.getcwd(),
+            volumes=args.volume,
+            workers=args.workers,
+            servers=args.ps,
+            elastic=args.elastic,
+            gpus=args.gpus,
+            cpu=args.cpu,
+            memory=args.memory,
+            env=dict(map(_variable, args.env)),
+            retries=args.retries,
         )
-    here = os.getcwd()
-    mounts = [Mount(here, host=here)] if embedded else []
-    mounts += [_mount(text, embedded=embedded) for text in args.volume]
-    return Training(
-        command=command,
-        image=args.image or DEFAULT_IMAGE,
-        workers=args.workers,
-        servers=args.ps,
-        elastic=args.elastic,
-        gpus=args.gpus,
-        cpu=args.cpu,
-        memory=args.memory,
-        env=dict(map(_variable, args.env)),
-        mounts=mounts,
-        workdir=here if embedded else "",
-        retries=args.retries,
-    )
+    except TrainingError as error:
+        lacks_image = not local and args.image is None
+        fix = f"pdc run --image IMAGE-WITH-YOUR-CODE -- {' '.join(command)}    (or `pdc up` for a platform here)"
+        raise UsageError("cannot run that", why=str(error), next=fix if lacks_image else "pdc run --help") from error
 
 
 def _create(session: Session, training: Training) -> Object:
@@ -168,24 +165,3 @@ def _variable(text: str) -> tuple[str, str]:
     if name not in os.environ:
         raise UsageError(f"--env {name} has no value", why="it is not set here either", next=f"--env {name}=VALUE")
     return name, os.environ[name]
-
-
-def _mount(text: str, *, embedded: bool) -> Mount:
-    """`./data:/data:ro` is a directory, `imagenet:/data` a claim, as with other tools that run containers."""
-    source, _, rest = text.partition(":")
-    path, _, mode = rest.partition(":")
-    if not source or not path.startswith("/") or mode not in ("", "ro", "rw"):
-        raise UsageError(f"--volume {text} is not SRC:PATH[:ro]", next="--volume /data:/data:ro")
-    read_only = mode == "ro"
-    if not source.startswith(("/", ".", "~")):
-        return Mount(path, claim=source, read_only=read_only)
-    host = os.path.abspath(os.path.expanduser(source))
-    if embedded and not os.path.exists(host):
-        raise UsageError(f"--volume {text}: there is no {host}", next=f"mkdir -p {host}")
-    if not embedded and not source.startswith("/"):
-        raise UsageError(
-            f"--volume {text}: a relative path means a directory here",
-            why="the pods run on other machines",
-            next="an absolute path of the nodes, or the name of a PersistentVolumeClaim",
-        )
-    return Mount(path, host=host, read_only=read_only)

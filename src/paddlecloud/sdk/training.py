@@ -1,4 +1,4 @@
-"""The PaddleJob behind “run this program on so many workers”: what `pdc run` and `client.jobs.run` make. Pure.
+"""The PaddleJob behind “run this program on so many workers”: what `pdc run` and `client.jobs.run` make.
 
 The job keeps its pods when it has ended (`cleanPodPolicy: Never`), because who runs a program by hand wants to read
 what it printed; and it is not restarted unless asked (`retries`): a typing error is no better the fourth time.
@@ -6,10 +6,12 @@ what it printed; and it is not restarted unless asked (`retries`): a typing erro
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Any
 
 from paddlecloud.kube.quantity import QuantityError, parse
 from paddlecloud.kube.resource import Object
@@ -142,6 +144,47 @@ def _volume(name: str, mount: Mount) -> Object:
     if mount.claim:
         return {"name": name, "persistentVolumeClaim": {"claimName": mount.claim}}
     return {"name": name, "hostPath": {"path": mount.host}}
+
+
+# From where the user is
+
+
+def prepare(
+    command: Sequence[str], *, image: str | None, local: bool, directory: str, volumes: Iterable[str] = (), **rest: Any
+) -> Training:
+    """The training of a command given in `directory`; `rest` are fields of `Training`.
+
+    Pods of a `local` platform are processes of this machine: they find the directory at its own path and start there.
+    """
+    if not local and image is None:
+        raise TrainingError(
+            "the pods run on other machines and would not find the program, which is on this one: "
+            "give an image that holds it"
+        )
+    mounts = [Mount(directory, host=directory)] if local else []
+    mounts += [mount(text, local=local, directory=directory) for text in volumes]
+    workdir = directory if local else ""
+    return Training(command=command, image=image or DEFAULT_IMAGE, mounts=mounts, workdir=workdir, **rest)
+
+
+def mount(text: str, *, local: bool, directory: str) -> Mount:
+    """`./data:/data:ro` is a directory, `imagenet:/data` a claim, as with other tools that run containers."""
+    source, _, rest = text.partition(":")
+    path, _, mode = rest.partition(":")
+    if not source or not path.startswith("/") or mode not in ("", "ro", "rw"):
+        raise TrainingError(f"volume {text!r} is not SRC:PATH[:ro], such as /data:/data:ro")
+    read_only = mode == "ro"
+    if not source.startswith(("/", ".", "~")):
+        return Mount(path, claim=source, read_only=read_only)
+    if not local and not source.startswith("/"):
+        raise TrainingError(
+            f"volume {text!r}: a relative path means a directory of this machine, and the pods run on others; "
+            "give an absolute path of the nodes, or the name of a PersistentVolumeClaim"
+        )
+    host = os.path.abspath(os.path.join(directory, os.path.expanduser(source)))
+    if local and not os.path.exists(host):
+        raise TrainingError(f"volume {text!r}: there is no {host}")
+    return Mount(path, host=host, read_only=read_only)
 
 
 # Names
