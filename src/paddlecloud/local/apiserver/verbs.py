@@ -23,13 +23,16 @@ from .registry import KindInfo
 Mutate = Callable[[Object], Object]
 """From the newest state to the wanted one. The argument is the caller's own copy."""
 
+VERSIONED = frozenset(("CustomResourceDefinition", "Lease", "PodDisruptionBudget", "CSIDriver"))
+"""Kinds that, like custom ones, cannot be replaced blindly: an update must say which version it has seen."""
+
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 PROPAGATION = ("Background", "Foreground", "Orphan")
 
 
 def check_dry_run(stages: Any) -> None:
-    """A dry run goes through every stage of a request, or there is none: a client that wants less must not be misread."""
+    """A dry run goes through every stage of a request: a client that asks for less must not be misread."""
     if not isinstance(stages, list):
         raise errors.BadRequest("dryRun must be a list")
     for stage in stages:
@@ -93,7 +96,7 @@ class Verbs:
     def __init__(self, store: Store, admission: Admission, clock: Clock) -> None:
         self._store = store
         self._admission = admission
-        self._clock = clock
+        self.clock = clock
 
     # Reading -------------------------------------------------------------------------------------------------------
 
@@ -162,6 +165,8 @@ class Verbs:
             meta["namespace"] = namespace
         if meta.pop("managedFields", None):
             raise errors.BadRequest("metadata.managedFields must be nil")
+        if info.has_status and not subresource:
+            applied.pop("status", None)  # has a door of its own; nobody comes to own it through this one
 
         def merged(live: Object | None) -> Object:
             return apply(
@@ -169,7 +174,7 @@ class Verbs:
                 applied,
                 manager=options.manager,
                 force=force,
-                now=self._clock.now(),
+                now=self.clock.now(),
                 node=node_of(info),
                 api_version=info.resource.api_version,
                 subresource=subresource,
@@ -181,7 +186,10 @@ class Verbs:
             created = merged(None)
             managed = created["metadata"].get("managedFields")
             ready = self._admission.prepare_create(info, created, namespace, options)
-            ready["metadata"]["managedFields"] = managed
+            if managed:
+                ready["metadata"]["managedFields"] = managed
+            else:
+                ready["metadata"].pop("managedFields", None)
             if not options.dry_run:
                 await self._store.put(address_of(info, namespace, name), info.stored(ready), expect=0)
             return ready, True
@@ -199,6 +207,10 @@ class Verbs:
                 f"precondition: {meta['uid']}, UID in object meta: {old_meta['uid']}"
             )
         version = meta.get("resourceVersion")
+        if not version and (info.custom or info.kind in VERSIONED):
+            why = "Invalid value: 0: must be specified for an update"
+            causes = [("metadata.resourceVersion", "FieldValueInvalid", why)]
+            raise errors.invalid(info.resource.plural, name, causes, group=info.resource.group)
         if version and version != old_meta["resourceVersion"]:
             raise errors.conflict(info.resource.plural, name, group=info.resource.group)
 
@@ -236,21 +248,21 @@ class Verbs:
                 f"ResourceVersion in object meta: {meta['resourceVersion']}"
             )
         grace = _grace(info, obj, options.grace_period)
-        finalizers = _finalizers_for(options.propagation, meta.get("finalizers", []))
+        finalizers = _finalizers_for(options.propagation or _policy_of(info), meta.get("finalizers", []))
         changed = finalizers != meta.get("finalizers", [])
         if finalizers:
             meta["finalizers"] = finalizers
         else:
             meta.pop("finalizers", None)
         if not meta.get("deletionTimestamp"):
-            meta["deletionTimestamp"] = rfc3339(self._clock.now() + grace)
+            meta["deletionTimestamp"] = rfc3339(self.clock.now() + grace)
             meta["deletionGracePeriodSeconds"] = grace
             if "generation" in meta:
                 meta["generation"] += 1
             changed = True
         elif grace < int(meta.get("deletionGracePeriodSeconds") or 0):
             started = parse_rfc3339(meta["deletionTimestamp"]) - int(meta["deletionGracePeriodSeconds"])
-            meta["deletionTimestamp"] = rfc3339(max(started, self._clock.now()) + grace)
+            meta["deletionTimestamp"] = rfc3339(max(started, self.clock.now()) + grace)
             meta["deletionGracePeriodSeconds"] = grace
             changed = True
         if info.resource.plural == "namespaces" and info.resource.group == "":
@@ -275,6 +287,11 @@ def _grace(info: KindInfo, obj: Object, asked: int | None) -> int:
     if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0
     return int(spec.get("terminationGracePeriodSeconds", 30)) if asked is None else asked
+
+
+def _policy_of(info: KindInfo) -> str | None:
+    """What happens to dependents when the client does not say. A Job leaves its pods behind: it did so first in v1."""
+    return "Orphan" if (info.resource.group, info.kind) == ("batch", "Job") else None
 
 
 def _finalizers_for(propagation: str | None, current: list[str]) -> list[str]:
