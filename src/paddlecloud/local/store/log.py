@@ -7,11 +7,14 @@ that this one supersedes (0 for the first), so compaction can drop exactly the s
 and a watcher resuming from the table can still see what an object was before. A deletion is a row too: it carries the
 last state of the object, because watchers are told what went away.
 
-This module is synchronous and knows nothing of Kubernetes beyond bytes. Writes come from one thread at a time.
+This module is synchronous and knows nothing of Kubernetes beyond bytes. One caller at a time may write: `append` is
+quick (it ends in the page cache of the machine), `sync`, `checkpoint` and `compact` wait for the disk and are meant for
+a thread. SQLite itself would sync and checkpoint within a commit; it is told not to, so that a commit never waits.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -39,7 +42,12 @@ _HEAD = "SELECT MAX(rev) FROM log"
 _GET_META = "SELECT value FROM meta WHERE name = ?"
 _SET_META = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _DROP_SUPERSEDED = "DELETE FROM log WHERE rev IN (SELECT prev FROM log WHERE rev > ? AND rev <= ? AND prev > 0)"
+_DROP_FROM = "DELETE FROM log WHERE rev >= ?"
 _DROP_TOMBSTONES = "DELETE FROM log WHERE rev > ? AND rev <= ? AND op = ?"
+
+
+CHECKPOINT = 16 * 1024 * 1024
+"""Bytes that may gather in the write-ahead log before they are moved into the database."""
 
 
 class StorageError(Exception):
@@ -61,16 +69,17 @@ class Row(NamedTuple):
 
 
 class RevisionLog:
-    """`durable` makes every commit reach the disk before it returns (fsync); without it a power cut, but never a
-    crash of the process, may take the last moments with it. The file is consistent either way."""
+    """With `durable`, `sync` makes what was appended reach the disk; without it a power cut, but never a crash of the
+    process, may take the last moments with it. The file is consistent either way."""
 
     def __init__(self, path: Path, *, durable: bool = False) -> None:
         self.path = path
         try:
-            # Two connections: one worker thread writes while the event loop reads committed history.
+            # Two connections: one writes, in whatever thread; with the other the event loop reads committed history.
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("PRAGMA wal_autocheckpoint = 0")
             self._db.executescript(_CREATE)
             found = self._meta("format")
             if found is None:
@@ -85,6 +94,9 @@ class RevisionLog:
                 "upgrade paddlecloud or choose another --data directory"
             )
         self._reader = sqlite3.connect(path, isolation_level=None)
+        self._files = _open_for_sync(path) if durable else ()
+        self._unmoved = 0  # bytes appended since the last checkpoint
+        self._retracted: int | None = None  # rows from here on were refused by the disk and must go
         self.compacted = self._meta("compacted") or 0
         # A log whose every row was compacted away still must not hand out old revisions again.
         self.head = max(self._db.execute(_HEAD).fetchone()[0] or 0, self.compacted)
@@ -102,12 +114,41 @@ class RevisionLog:
         """All rows in one transaction, or none of them."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
+            if self._retracted is not None:
+                self._db.execute(_DROP_FROM, (self._retracted,))
             self._db.executemany(_APPEND, rows)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             self._rollback()
             raise StorageError(f"cannot write to {self.path}: {error}") from error
+        self._retracted = None
+        self._unmoved += sum(len(row.value) for row in rows) + 4096
         self.head = rows[-1].rev
+
+    def sync(self) -> None:
+        """Wait until what was appended is on the disk. If it cannot be, the last rows are taken back by `retract`."""
+        try:
+            for file in self._files:
+                os.fdatasync(file)
+        except OSError as error:
+            raise StorageError(f"{self.path} did not reach the disk: {error.strerror}") from error
+
+    def retract(self, rev: int) -> None:
+        """Forget the rows from `rev` on, which were appended but never acknowledged."""
+        self._retracted = rev
+        self.head = rev - 1
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        return self._unmoved > CHECKPOINT
+
+    def checkpoint(self) -> None:
+        """Move what has gathered in the write-ahead log into the database, and start the log anew."""
+        self._unmoved = 0
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        except sqlite3.Error as error:
+            raise StorageError(f"cannot tidy {self.path}: {error}") from error
 
     def _rollback(self) -> None:
         try:
@@ -140,3 +181,15 @@ class RevisionLog:
     def close(self) -> None:
         self._reader.close()
         self._db.close()
+        for file in self._files:
+            os.close(file)
+
+
+def _open_for_sync(path: Path) -> tuple[int, ...]:
+    """The write-ahead log, which exists as long as the database is open. Its name must be on the disk too."""
+    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    return (os.open(f"{path}-wal", os.O_RDWR | os.O_CLOEXEC),)

@@ -1,12 +1,17 @@
 """The store: newest objects in memory, every write in the log before it is acknowledged or seen.
 
 Writes are decided in the event loop against the *latest* state, which includes writes still on their way to disk, so
-they never conflict with each other by accident. They are committed in groups by one worker thread: while a group is
-being written the next one gathers. Only when a group is on disk do readers and watchers see it and callers get their
-answer. Nothing that was read can therefore be lost by a crash (with `durable`, not even by a power cut).
+they never conflict with each other by accident. They are committed in groups: all writes of one round of the loop,
+and in durable mode all that came while the group before was on its way to the disk. Only when a group is committed do
+readers and watchers see it and callers get their answer. Nothing that was read can therefore be lost by a crash (with
+`durable`, not even by a power cut).
+
+The commit itself is done in the event loop: it writes to the page cache, which costs less than handing it to a thread.
+Whatever waits for the disk (syncing, checkpoints, compaction) is done beside the loop, and writes gather meanwhile.
 
 Invariants
 - `revision` is the newest committed revision; it never goes back.
+- While `_busy` nobody touches the log but the thread beside the loop.
 - `_latest` holds exactly the addresses with a write in flight; None there means a deletion in flight.
 - If a group fails, all writes in flight fail with it (later ones may have been decided on top of it) and `_latest` is
   emptied: memory again equals disk, and the next write starts from there.
@@ -15,15 +20,16 @@ Invariants
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 
+from .beside import Beside, Then, Work
 from .log import Op, RevisionLog, Row, StorageError
 from .record import Address, Record, encode
 from .watch import Change, Watch
@@ -50,8 +56,11 @@ class Store:
         self._watches: dict[str, set[Watch]] = {}
         self.dropped_watchers = 0
         self._listeners: list[Callable[[Change], None]] = []
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._flushing: asyncio.Task[None] | None = None
+        self._durable = durable
+        self._beside = Beside()
+        self._busy = False
+        self._due = False  # a flush will come in this round of the loop
+        self._waiting: list[asyncio.Future[None]] = []  # for the log to be free
         for row in self._log.replay():
             self._apply(row, Record(Address.from_key(row.key), row.rev, row.value))
         self.revision = self._log.head
@@ -122,8 +131,9 @@ class Store:
         )
         self._latest[address] = (rev, None if op is Op.DELETE else record)
         self._queue.append(write)
-        if self._flushing is None:
-            self._flushing = asyncio.get_running_loop().create_task(self._flush())
+        if not self._due and not self._busy:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._flush)
         return write.done
 
     def _tombstone(self, address: Address) -> int:
@@ -131,21 +141,64 @@ class Store:
         pending = self._latest.get(address)
         return pending[0] if pending else self._tombstones.get(address, 0)
 
-    async def _flush(self) -> None:
-        loop = asyncio.get_running_loop()
+    def _flush(self) -> None:
+        self._due = False
+        if self._busy or not self._queue:
+            return
+        group, self._queue = self._queue, []
         try:
-            while self._queue:
-                group, self._queue = self._queue, []
-                try:
-                    await loop.run_in_executor(self._writer, self._log.append, [w.row for w in group])
-                except StorageError as error:
-                    self._fail([*group, *self._queue], error)
-                    continue
-                self._commit(group)
-                if self.revision - self._log.compacted > 2 * self._retain:
-                    await self.compact(self.revision - self._retain)
-        finally:
-            self._flushing = None
+            self._log.append([write.row for write in group])
+        except StorageError as error:
+            self._fail(group, error)
+            return
+        if self._durable:
+            self._do_beside(self._log.sync, functools.partial(self._synced, group))
+        else:
+            self._commit(group)
+            self._tidy()
+
+    def _synced(self, group: Sequence[_Write], error: StorageError | None) -> None:
+        if error is None:
+            self._commit(group)
+            self._tidy()
+            return
+        self._log.retract(group[0].row.rev)
+        self._fail([*group, *self._queue], error)
+
+    def _tidy(self) -> None:
+        """Upkeep that a commit made due. It only saves space: where it fails it is tried again after a later commit."""
+        if self.revision - self._log.compacted > 2 * self._retain:
+            upto = self.revision - self._retain
+            self._do_beside(functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted))
+        elif self._log.wants_checkpoint:
+            self._do_beside(self._log.checkpoint, lambda _: None)
+
+    def _do_beside(self, work: Work, then: Then) -> None:
+        """Have the log to itself in the thread; writes that come meanwhile gather."""
+        self._busy = True
+
+        def done(error: StorageError | None) -> None:
+            self._busy = False
+            then(error)
+            if not self._busy:
+                self._flush()
+            if not self._busy:
+                waiting, self._waiting = self._waiting, []
+                for waiter in waiting:
+                    if not waiter.done():
+                        waiter.set_result(None)
+
+        self._beside.run(work, done)
+
+    async def _free(self) -> None:
+        """Wait until nothing is queued or beside the loop."""
+        while self._busy or self._queue:
+            if not self._busy:
+                self._flush()
+                continue
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
     def _commit(self, group: Iterable[_Write]) -> None:
         for row, record, done in group:
@@ -162,6 +215,7 @@ class Store:
                 done.set_result(record)
 
     def _fail(self, writes: Iterable[_Write], error: StorageError) -> None:
+        """All writes in flight fail together: later ones may have been decided on top of the first."""
         self._queue = []
         self._latest.clear()
         self._allocated = self.revision
@@ -237,11 +291,12 @@ class Store:
 
     async def compact(self, upto: int) -> None:
         """Drop history up to `upto`; watchers older than that must list again."""
+        await self._free()
         upto = min(upto, self.revision)
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._writer, self._log.compact, upto)
-        except StorageError:
-            return  # compaction only saves space: it is tried again after the next commit
+        self._do_beside(functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted))
+        await self._free()
+
+    def _forget(self, upto: int) -> None:
         for address in [a for a, rev in self._tombstones.items() if rev <= upto]:
             del self._tombstones[address]
         while self._ring and self._ring[0].rev <= upto:
@@ -249,10 +304,9 @@ class Store:
 
     async def close(self) -> None:
         """Finish what is queued, end all watches, close the file."""
-        while self._flushing is not None:
-            await asyncio.shield(self._flushing)
+        await self._free()
         for watches in self._watches.values():
             for watch in watches:
                 watch.close()
-        self._writer.shutdown(wait=True)
+        self._beside.close()
         self._log.close()
