@@ -169,7 +169,7 @@ async def test_status_follows_by_itself(world: World) -> None:
     watch = world.store.watch("/resourcequotas", "ns", since=world.store.revision)
     await world.quota(configmaps=3)
     seen: list[Any] = []
-    while not seen or "status" not in seen[-1]:
+    while not seen or "used" not in seen[-1].get("status", {}):
         changes = await watch.next_batch(timeout=5)
         assert changes, "the status was not written"
         seen += [change.record.object for change in changes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from paddlecloud.kube import errors
@@ -21,11 +21,32 @@ from .authentication import SERVER, User
 from .builtin_defaults import default_builtin
 from .builtin_validation import validate_builtin
 from .managed_fields import record_update
+from .ratchet import forgive
 from .registry import KindInfo
-from .validation import generate_name, name_rule_of, validate_metadata, validate_metadata_update
+from .validation import (
+    finalizer_warnings,
+    generate_name,
+    name_rule_of,
+    validate_metadata,
+    validate_metadata_update,
+)
 
-GENERATION_GROUPS = frozenset(("apps", "batch", "policy", "autoscaling", "networking.k8s.io", "apiextensions.k8s.io"))
-"""Built-in groups whose objects count generations; custom kinds always do."""
+GENERATIONS = frozenset(
+    (
+        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job", "PodDisruptionBudget", "EndpointSlice",
+        "PriorityClass", "CustomResourceDefinition",
+    )
+)  # fmt: skip
+"""Built-in kinds whose objects count generations; custom kinds always do."""
+
+_NO_PODS = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+FIRST_STATUS: Mapping[str, Object] = {
+    "ReplicaSet": {"replicas": 0},
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "PodDisruptionBudget": _NO_PODS,
+    "HorizontalPodAutoscaler": {"desiredReplicas": 0, "currentMetrics": None},
+}
+"""The status of built-in kinds before anybody reported one: typed clients count on the fields that are required."""
 
 Mutator = Callable[[KindInfo, Object, "Object | None"], None]
 """Fills in what a particular kind needs: (kind, new, old or None). May refuse by raising ApiError."""
@@ -35,6 +56,11 @@ Policy = Callable[[KindInfo, Object, "Object | None", "WriteOptions"], None]
 
 Removal = Callable[[KindInfo, Object], None]
 """A look at an object that is about to be deleted. Refuses by raising ApiError."""
+
+CARRIED = (
+    "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generateName",
+)  # fmt: skip
+"""Metadata that only the server sets: whatever a client sends for it is ignored."""
 
 FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
 
@@ -76,19 +102,26 @@ class Admission:
             meta["name"] = generate_name(str(meta["generateName"]), self.rng)
         if info.has_status:
             obj.pop("status", None)
-        self._shape(info, obj, options)
         for field_ in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(field_, None)
+        self._shape(info, obj, options)
+        # Recorded before the server adds its own: an address or a token volume belongs to no manager.
+        obj = self._record(info, None, obj, options)
+        meta = obj["metadata"]
+        if info.has_status and not info.custom:
+            obj.setdefault("status", dict(FIRST_STATUS.get(info.kind, {})))
         meta["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         meta["creationTimestamp"] = rfc3339(self.clock.now())
         for mutate in self.mutators:
             mutate(info, obj, None)
         self._validate(info, obj, None)
-        if info.custom or info.resource.group in GENERATION_GROUPS:
+        if info.custom:
+            options.warnings.extend(finalizer_warnings(meta))
+        if info.custom or info.kind in GENERATIONS:
             meta["generation"] = 1
         for check in self.policies:
             check(info, obj, None, options)
-        return self._record(info, None, obj, options)
+        return obj
 
     def prepare_update(
         self,
@@ -106,7 +139,7 @@ class Admission:
         """
         self._check_type(info, new)
         meta, old_meta = self._metadata(new), old["metadata"]
-        for field_ in ("uid", "creationTimestamp", "namespace", "name"):
+        for field_ in ("uid", "namespace", "name"):
             if not meta.get(field_) and field_ in old_meta:
                 meta[field_] = old_meta[field_]
         if subresource:
@@ -115,7 +148,7 @@ class Admission:
         elif info.has_status:
             _carry(old, new, "status")
         # What only the server may set stays as it is.
-        for field_ in ("generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generateName"):
+        for field_ in CARRIED:
             _carry(old_meta, meta, field_)
         self._shape(info, new, options)
         for mutate in self.mutators:
@@ -133,11 +166,11 @@ class Admission:
 
     def _check_type(self, info: KindInfo, obj: Object) -> None:
         resource = info.resource
+        if not info.custom:  # protobuf and some typed clients leave it to the URL
+            obj.setdefault("apiVersion", resource.api_version)
+            obj.setdefault("kind", resource.kind)
         given = obj.get("apiVersion"), obj.get("kind")
         if given == (resource.api_version, resource.kind):
-            return
-        if given == (None, None):  # protobuf and some typed clients leave it to the URL
-            obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
             return
         raise errors.BadRequest(
             f"the object provided is a {given[1] or 'nameless kind'} of {given[0] or 'no apiVersion'}, "
@@ -176,11 +209,16 @@ class Admission:
 
     def _validate(self, info: KindInfo, obj: Object, old: Object | None) -> None:
         meta = obj["metadata"]
-        causes = validate_metadata(meta, namespaced=info.resource.namespaced, name_rule=name_rule_of(info.resource))
+        resource = info.resource
+        causes = validate_metadata(
+            meta, namespaced=resource.namespaced, name_rule=name_rule_of(resource),
+            short_finalizers=info.custom or resource.group == "apiextensions.k8s.io",
+        )  # fmt: skip
         if old is not None:
             causes += validate_metadata_update(meta, old["metadata"])
         if info.schema is not None:
-            causes += schemas.validate(obj, info.schema, info.definitions)
+            found = schemas.validate(obj, info.schema, info.definitions)
+            causes += forgive(found, obj, old) if found and old is not None and info.custom else found
         if not info.custom and not causes:
             causes += validate_builtin(obj, old, info)
         if causes:

@@ -146,10 +146,13 @@ def _expect(value: Any, expected: type, field: str, go_type: str) -> None:
 # --- creation ---
 
 
-def validate_metadata(meta: Meta, *, namespaced: bool, name_rule: NameRule = "subdomain") -> list[Cause]:
+def validate_metadata(
+    meta: Meta, *, namespaced: bool, name_rule: NameRule = "subdomain", short_finalizers: bool = False
+) -> list[Cause]:
     """Everything wrong with the metadata of an object about to be stored. Raises only when its types are wrong.
 
-    A name is expected to have been generated already if `generateName` asks for one.
+    A name is expected to have been generated already if `generateName` asks for one. Finalizers must have a domain and
+    a path, but for the few that Kubernetes knows; custom kinds and their definitions may have `short_finalizers`.
     """
     check_types(meta)
     causes: list[Cause] = []
@@ -169,8 +172,8 @@ def validate_metadata(meta: Meta, *, namespaced: bool, name_rule: NameRule = "su
         causes.append(forbidden("metadata.namespace", "not allowed on this type"))
     if (meta.get("generation") or 0) < 0:
         causes += _invalids("metadata.generation", meta["generation"], ["must be greater than or equal to 0"])
-    causes += _label_causes(meta) + _annotation_causes(meta) + _owner_causes(meta) + _finalizer_causes(meta)
-    return causes
+    causes += _label_causes(meta) + _annotation_causes(meta) + _owner_causes(meta)
+    return causes + _finalizer_causes(meta, short=short_finalizers)
 
 
 def _as_whole_name(prefix: str) -> str:
@@ -228,11 +231,15 @@ def _owner_causes(meta: Meta) -> list[Cause]:
     return causes
 
 
-def _finalizer_causes(meta: Meta) -> list[Cause]:
+def _finalizer_causes(meta: Meta, *, short: bool) -> list[Cause]:
     finalizers = meta.get("finalizers") or []
     causes: list[Cause] = []
-    for finalizer in finalizers:
-        causes += _invalids("metadata.finalizers", finalizer, qualified_name_problems(finalizer or ""))
+    for index, finalizer in enumerate(finalizers):
+        if problems := qualified_name_problems(finalizer or ""):
+            causes += _invalids("metadata.finalizers", finalizer, problems)
+        elif not short and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            problem = "name is neither a standard finalizer name nor is it fully qualified"
+            causes += _invalids(f"metadata.finalizers[{index}]", finalizer, [problem])
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         problem = "finalizer orphan and foregroundDeletion cannot be both set"
         causes += _invalids("metadata.finalizers", finalizers, [problem])
