@@ -157,6 +157,8 @@ class Verbs:
     ) -> tuple[Object, bool]:
         """Server-side apply; also tells whether the object was created by it."""
         record = self._store.latest(address_of(info, namespace, name))
+        if not applied.get("apiVersion") or not applied.get("kind"):
+            raise errors.BadRequest("an applied object must say its apiVersion and kind")
         meta = applied.setdefault("metadata", {})
         if meta.get("name", name) != name:
             raise errors.BadRequest(f"the name of the object ({meta['name']}) does not match the URL ({name})")
