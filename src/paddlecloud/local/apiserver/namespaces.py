@@ -12,13 +12,14 @@ import logging
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import Address, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
+from . import namespace_status
 from .admission import WriteOptions
 from .registry import KindInfo, Registry
-from .verbs import DeleteOptions, Verbs
+from .verbs import DeleteOptions, Mutate, Verbs
 
 log = logging.getLogger(__name__)
 
@@ -118,21 +119,38 @@ class NamespaceCollector:
             if collection != COLLECTION
         ]
         if content and record.meta.uid not in self._swept:
-            self._swept.add(record.meta.uid)
             for found in content:
                 await self._remove(found.address)
-            content = [found for found in content if self._store.get(found.address) is not None]
+            self._swept.add(record.meta.uid)
+            content = [left for found in content if (left := self._store.get(found.address)) is not None]
         if content:
+            await self._tell(name, record.object.get("status", {}), content)
             return
-        kind = self._registry.find("", "v1", "namespaces")
-        assert kind is not None, "namespaces are always served"
         self._swept.discard(record.meta.uid)
 
         def release(obj: Object) -> Object:
             obj.get("spec", {})["finalizers"] = []
             return obj
 
-        await self._verbs.update(kind, name, name, release, options=WriteOptions(manager="namespace-controller"))
+        await self._write(name, release)
+
+    async def _tell(self, name: str, status: Object, content: list[Record]) -> None:
+        """Say in the status what keeps the namespace, unless that has been said."""
+        told = namespace_status.conditions(content, status.get("conditions", ()), self._verbs.clock.now())
+        if told == status.get("conditions"):
+            return
+
+        def report(obj: Object) -> Object:
+            obj["status"] = {**obj.get("status", {}), "conditions": told}
+            return obj
+
+        await self._write(name, report, subresource="status")
+
+    async def _write(self, name: str, mutate: Mutate, *, subresource: str = "") -> None:
+        kind = self._registry.find("", "v1", "namespaces")
+        assert kind is not None, "namespaces are always served"
+        options = WriteOptions(manager="namespace-controller")
+        await self._verbs.update(kind, name, name, mutate, options=options, subresource=subresource)
 
     async def _remove(self, address: Address) -> None:
         group, _, plural = address.collection.partition("/")
