@@ -265,6 +265,14 @@ def _new_event(event: Object) -> list[Cause]:
     return found
 
 
+_COUNTED = frozenset(
+    (
+        "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
+        "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
+    )
+)  # fmt: skip
+
+
 def validate_quota(new: Object, old: Object | None) -> list[Cause]:
     spec = new.get("spec") or {}
     found: list[Cause] = []
@@ -272,6 +280,8 @@ def validate_quota(new: Object, old: Object | None) -> list[Cause]:
         found += problems("spec.hard", name, qualified_name_problems(name))
         if quantity.parse(amount) < 0:
             found.append(invalid(f"spec.hard[{name}]", amount, "must be greater than or equal to 0"))
+        if (name in _COUNTED or name.startswith("count/")) and quantity.parse(amount) % quantity.ONE:
+            found.append(invalid(f"spec.hard[{name}]", amount, "must be an integer"))
     if old is not None:
         found += immutable(spec, old.get("spec") or {}, "spec", "scopes")
     return found

@@ -10,12 +10,14 @@ from paddlecloud.local.store.store import Store
 
 from . import negotiation
 from .api import Handler, success
+from .builtin_defaults import qos_class
 from .options import write_options
 from .registry import KindInfo
 from .request import Answer, Request, RequestInfo
 from .verbs import DeleteOptions, Verbs
 
 PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses"
+LOSS_TOLERATED = 300  # seconds
 
 
 def default(store: Store, info: KindInfo, obj: Object, old: Object | None) -> None:
@@ -29,31 +31,52 @@ def default(store: Store, info: KindInfo, obj: Object, old: Object | None) -> No
     spec.setdefault("serviceAccountName", "default")
     spec.setdefault("serviceAccount", spec["serviceAccountName"])
     spec.setdefault("enableServiceLinks", True)
+    _rank(store, obj, spec)
+    _tolerate_losses(spec)
+
+
+def _rank(store: Store, obj: Object, spec: Object) -> None:
+    """Priority comes from a class, by name or by default; a pod cannot give it to itself."""
+    found = _priority_class(store, obj, spec)
+    given, priority = spec.get("priority"), found.get("value", 0)
+    if given is not None and given != priority:
+        raise _refused(
+            obj,
+            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"priority admission controller computed {priority} from the given PriorityClass name",
+        )
+    if found:
+        spec["priorityClassName"] = found["metadata"]["name"]
+    spec["priority"] = priority
+    spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
+
+
+def _priority_class(store: Store, obj: Object, spec: Object) -> Object:
+    """The class a pod names, else the one meant for all that name none, else nothing."""
     name = spec.get("priorityClassName")
     if name:
         record = store.latest(Address(PRIORITY_CLASSES, "", name))
         if record is None:
-            raise errors.Forbidden(
-                f'pods "{obj["metadata"].get("name", "")}" is forbidden: no PriorityClass with name {name} was found'
-            )
-        spec["priority"] = record.object.get("value", 0)
-    else:
-        spec.setdefault("priority", 0)
-    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+            raise _refused(obj, f"no PriorityClass with name {name} was found")
+        return record.object
+    classes = (record.object for record in store.list(PRIORITY_CLASSES))
+    return next((found for found in classes if found.get("globalDefault")), {})
 
 
-def qos_class(spec: Object) -> str:
-    """Guaranteed when every container's cpu and memory limits equal its requests, BestEffort when none has any."""
-    containers = [c for c in spec.get("containers", []) if isinstance(c, dict)]
-    wanted = [c.get("resources") or {} for c in containers]
-    if not any(r.get("requests") or r.get("limits") for r in wanted):
-        return "BestEffort"
-    for resources in wanted:
-        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-        for name in ("cpu", "memory"):
-            if name not in limits or requests.get(name, limits[name]) != limits[name]:
-                return "Burstable"
-    return "Guaranteed"
+def _tolerate_losses(spec: Object) -> None:
+    """A node that is lost for less than five minutes costs no pod its place, unless the pod says otherwise."""
+    tolerations = spec.get("tolerations") or []
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOSS_TOLERATED}
+        for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+        if not any(t.get("key", key) == key and t.get("effect", "NoExecute") == "NoExecute" for t in tolerations)
+    ]
+    if added:
+        spec["tolerations"] = [*tolerations, *added]
+
+
+def _refused(obj: Object, why: str) -> errors.Forbidden:
+    return errors.Forbidden(f'pods "{obj["metadata"].get("name", "")}" is forbidden: {why}')
 
 
 def binding(verbs: Verbs, clock: Clock) -> Handler:
