@@ -28,6 +28,7 @@ from .admission import WriteOptions
 from .audit import AuditLog
 from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer, forbidden, impersonate
+from .list_options import check_list_options, exact_revision, revision_of
 from .listing import Filter, Pages
 from .metrics import ApiMetrics
 from .negotiation import encode
@@ -40,6 +41,18 @@ log = logging.getLogger(__name__)
 
 CLIENT_LEFT = 499  # in the audit log: nobody was there to answer
 KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
+
+SUBRESOURCE_VERBS = ("get", "update", "patch")
+NAMED_VERBS = ("update", "patch")
+"""Verbs of single objects: whole collections are neither replaced nor patched."""
+
+RETURNED_WHEN_DELETED = frozenset(
+    (
+        "Pod", "Service", "ServiceAccount", "PersistentVolume", "PersistentVolumeClaim", "ResourceQuota",
+        "StorageClass", "CSIDriver",
+    )
+)  # fmt: skip
+"""Kinds whose deletion is answered with the object; all others answer with a Status once they are gone."""
 
 Handler = Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]]
 """A subresource or a kind that is answered rather than stored."""
@@ -152,7 +165,10 @@ class Api:
             raise errors.NotFound("the server could not find the requested resource")
         if info.subresource and info.subresource != "status":
             raise errors.MethodNotAllowed(f"{info.resource}/{info.subresource} is not served by this platform")
-        if info.verb not in kind.verbs or (info.subresource and info.verb not in ("get", "update", "patch")):
+        misplaced = (
+            info.verb not in SUBRESOURCE_VERBS if info.subresource else not info.name and info.verb in NAMED_VERBS
+        )
+        if info.verb not in kind.verbs or misplaced:
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}")
         verb: Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]] = getattr(self, f"_{info.verb}")
         return await verb(request, info, kind)
@@ -164,10 +180,11 @@ class Api:
         return Answer(body=self._renderer(kind, request)(record))
 
     async def _list(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+        limit, token = request.number("limit") or 0, request.query.get("continue", "")
         records, revision, token, remaining = listing.list_records(
             self.store, self._pages, kind, info.namespace or None if kind.resource.namespaced else None,
             labels=request.query.get("labelSelector", ""), fields=request.query.get("fieldSelector", ""),
-            limit=request.number("limit") or 0, token=request.query.get("continue", ""),
+            limit=limit, token=token, at=exact_revision(request.query, limit=limit),
         )  # fmt: skip
         meta: Object = {"resourceVersion": str(revision)}
         if token:
@@ -187,17 +204,11 @@ class Api:
 
     async def _watch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         query = request.query
-        version = query.get("resourceVersion", "")
-        since: int | None = None
+        check_list_options(query, watch=True)
         initial = request.flag("sendInitialEvents")
-        if version not in ("", "0") and not initial:
-            if not version.isdigit():
-                raise errors.BadRequest(f'resourceVersion: Invalid value: "{version}": not a version of this server')
-            since = int(version)
-        if since is not None and since > self.store.revision:
-            raise errors.Timeout(f"Too large resource version: {since}, current: {self.store.revision}", retry_after=1)
-        if since is not None and since < self.store.compacted:
-            raise errors.Expired(f"too old resource version: {since} ({self.store.compacted})")
+        since = None if initial else revision_of(query) or None
+        if since is not None:
+            self.store.check_revision(since)
         timeout = request.number("timeoutSeconds")
         chosen = Filter(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         stream = watching.stream(
@@ -258,7 +269,7 @@ class Api:
     async def _delete(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         options = delete_options(request)
         obj, gone = await self.verbs.delete(kind, info.namespace, info.name, options)
-        if not gone or kind.resource.plural == "pods":
+        if not gone or (kind.kind in RETURNED_WHEN_DELETED and not kind.custom):
             return Answer(body=encode(obj))
         resource, meta = kind.resource, obj["metadata"]
         details = {"name": info.name, "kind": resource.plural, "uid": meta["uid"]}
@@ -334,6 +345,8 @@ class Api:
         found = self._discovery.find(info.path, request.header("accept"))
         if found is None:
             raise errors.NotFound("the server could not find the requested resource")
+        if request.header("if-none-match") == found.etag:  # kubectl keeps discovery on disk and asks what changed
+            return Answer(status=304, headers={"ETag": found.etag})
         return Answer(body=found.body, content_type=found.content_type, headers={"ETag": found.etag})
 
 

@@ -123,13 +123,19 @@ def list_records(
     fields: str,
     limit: int = 0,
     token: str = "",
+    at: int | None = None,
 ) -> tuple[list[Record], int, str, int | None]:
-    """One page: records, the revision they are of, the token of the next page, and how many remain if known."""
+    """One page: records, the revision they are of, the token of the next page, and how many remain if known.
+
+    The newest state is shown, or that of revision `at`.
+    """
     chosen = Filter(info, labels, fields)
     if token:
         records, revision = pages.take(token)
     else:
         records, revision = store.list(info.collection, namespace), store.revision
+        if at is not None:
+            records, revision = store.list_at(info.collection, namespace, at), at
         if not chosen.trivial:
             records = [record for record in records if chosen.matches(record)]
     if not limit or len(records) <= limit:

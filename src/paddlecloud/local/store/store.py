@@ -38,6 +38,10 @@ RING = 4096  # recent changes kept in memory for watchers that resume
 RETAIN = 20_000  # revisions of history kept in the table before compaction takes them
 
 
+Records = list[Record]
+Changes = list[Change]
+
+
 class _Write(NamedTuple):
     row: Row
     record: Record
@@ -90,6 +94,25 @@ class Store:
         if namespace is not None:
             return [record for _, record in sorted(spaces.get(namespace, {}).items())]
         return [record for space in sorted(spaces) for _, record in sorted(spaces[space].items())]
+
+    def list_at(self, collection: str, namespace: str | None, revision: int) -> Records:
+        """As `list`, at an earlier moment: what was committed since is undone. Raises `Expired` for what is too old."""
+        self.check_revision(revision)
+        found = {record.address: record for record in self.list(collection, namespace)}
+        for change in reversed(self._changes_of(collection, namespace, since=revision)):
+            if change.previous is None:
+                found.pop(change.record.address, None)
+            else:
+                found[change.record.address] = change.previous
+        return [record for _, record in sorted(found.items())]
+
+    def check_revision(self, revision: int) -> None:
+        """Refuse a revision whose history is no longer there, or that has not happened yet."""
+        if revision > self.revision:
+            why = f"Too large resource version: {revision}, current: {self.revision}"
+            raise errors.Timeout(why, retry_after=1)
+        if revision < self._log.compacted:
+            raise errors.Expired(f"too old resource version: {revision} ({self._log.compacted})")
 
     def collections(self) -> Iterable[str]:
         return tuple(self._collections)
@@ -251,13 +274,7 @@ class Store:
         """Changes after revision `since`. Raises `Expired` when that history has been compacted away."""
         if since < self._log.compacted:
             raise errors.Expired(f"too old resource version: {since} ({self._log.compacted})")
-        backlog = [
-            change
-            for change in self._history(since)
-            if change.record.address.collection == collection
-            and (namespace is None or change.record.address.namespace == namespace)
-        ]
-        watch = Watch(collection, namespace, backlog)
+        watch = Watch(collection, namespace, self._changes_of(collection, namespace, since=since))
         self._watches.setdefault(collection, set()).add(watch)
         return watch
 
@@ -268,6 +285,14 @@ class Store:
     def unwatch(self, watch: Watch) -> None:
         watches = self._watches.get(watch.collection, set())
         watches.discard(watch)
+
+    def _changes_of(self, collection: str, namespace: str | None, *, since: int) -> Changes:
+        return [
+            change
+            for change in self._history(since)
+            if change.record.address.collection == collection
+            and (namespace is None or change.record.address.namespace == namespace)
+        ]
 
     def _history(self, since: int) -> Iterable[Change]:
         if since >= self.revision:
