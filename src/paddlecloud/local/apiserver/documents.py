@@ -1,4 +1,4 @@
-"""Fixed paths beside the API: metrics, and what others need to verify the tokens of this platform."""
+"""Fixed paths beside the API: metrics, old API descriptions, and what others need to verify this platform's tokens."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from paddlecloud.kube.metrics import CONTENT_TYPE
 from paddlecloud.kube.metrics import Registry as Metrics
 
+from . import openapi_v2
 from .negotiation import encode
 from .request import Answer, Request
 from .tokens import TokenIssuer
@@ -30,4 +31,4 @@ def paths(issuer: TokenIssuer, metrics: Metrics, *, url: Callable[[], str]) -> d
     async def all_metrics(_: Request) -> Answer:
         return Answer(body=metrics.render().encode(), content_type=CONTENT_TYPE)
 
-    return {JWKS: jwks, OPENID: openid, METRICS: all_metrics}
+    return {JWKS: jwks, OPENID: openid, METRICS: all_metrics, openapi_v2.PATH: openapi_v2.answer}
