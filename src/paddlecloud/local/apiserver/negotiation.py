@@ -21,6 +21,9 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 MAX_BODY = 3 * 1024 * 1024  # as kube-apiserver
 
+READABLE = ("application/json", "*/*", "application/*", PROTOBUF, "application/yaml")
+"""What clients ask for that are content with JSON: those that would rather have protobuf or YAML read it, too."""
+
 SHAPES = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 encode = msgspec.json.Encoder().encode
@@ -41,21 +44,14 @@ def accepted(header: str) -> Accept:
         return Accept()
     for entry in header.split(","):
         media, *params = (part.strip() for part in entry.split(";"))
-        options = dict(p.split("=", 1) for p in params if "=" in p)
-        if media not in ("application/json", "*/*", "application/*"):
+        if media not in READABLE:
             continue
+        options = dict(p.split("=", 1) for p in params if "=" in p)
         kind = options.get("as", "")
         if not kind:
             return Accept()
-        if options.get("g") == "meta.k8s.io" and kind in (
-            "Table",
-            "PartialObjectMetadata",
-            "PartialObjectMetadataList",
-        ):
+        if options.get("g") == "meta.k8s.io" and kind in SHAPES:
             return Accept(kind, options.get("v", "v1"))
-    if "yaml" in header or "protobuf" in header or "json" in header:
-        # Clients that would rather have protobuf or YAML read JSON too: the content type says what came.
-        return Accept()
     raise errors.NotAcceptable(
         "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io"
     )
