@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.endpoints import Observed, decide
+from paddlecloud.local.workloads.endpoints import Observed, by_labels, by_selector, decide
 
 SELECTOR = {"app": "web"}
 
@@ -93,3 +93,12 @@ def test_what_did_not_change_is_not_written() -> None:
 
 def test_a_service_without_a_selector_is_written_by_hand() -> None:
     assert decide(service(selector=None), Observed()).create == []
+
+
+def test_a_service_is_found_under_a_label_that_all_its_pods_have() -> None:
+    svc = service(selector={"tier": "front", "app": "web"})
+    (pair,) = by_selector(svc)
+    labelled = pod("p1")
+    labelled["metadata"]["labels"] = {"app": "web", "tier": "front", "more": "x"}
+    assert pair in by_labels(labelled)
+    assert list(by_selector(service(selector=None))) == []

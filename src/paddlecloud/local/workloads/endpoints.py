@@ -148,9 +148,30 @@ def _subsets(piece: Object) -> list[Object]:
 # The controller
 
 
+def _pairs(labels: Object, namespace: str) -> Iterable[str]:
+    return [f"{namespace}/{name}={value}" for name, value in labels.items()]
+
+
+def by_labels(pod: Object) -> Iterable[str]:
+    meta = pod["metadata"]
+    return _pairs(meta.get("labels") or {}, meta.get("namespace", ""))
+
+
+def by_selector(service: Object) -> Iterable[str]:
+    """Under one of its labels, which every pod it selects must have: thousands of services are not gone through."""
+    pairs = _pairs(service["spec"].get("selector") or {}, service["metadata"].get("namespace", ""))
+    return sorted(pairs)[:1]
+
+
+def _matches(service: Object, pod: Object) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in service["spec"]["selector"].items())
+
+
 def endpoint_controller(manager: Manager) -> Controller:
     client = manager.client
-    services, pods = manager.informer(SERVICES), manager.informer(PODS)
+    services = manager.informer(SERVICES, indexers={"selector": by_selector})
+    pods = manager.informer(PODS, indexers={"labels": by_labels})
     slices = manager.informer(SLICES, label_selector=SERVICE_LABEL)
     mirrors = manager.informer(ENDPOINTS, label_selector=MIRROR_LABEL)
 
@@ -158,15 +179,17 @@ def endpoint_controller(manager: Manager) -> Controller:
         service = services.cache.get(key)
         if service is None:
             return None  # what was made for it goes with its owner
-        found = tuple(pod for pod in pods.cache.list(key.namespace) if _matches(service, pod))
+        likely = [pod for pair in by_selector(service) for pod in pods.cache.by_index("labels", pair)]
+        found = tuple(pod for pod in likely if _matches(service, pod))
         plan = decide(service, Observed(found, slices.cache.get(key), mirrors.cache.get(key)))
         await carry_out(plan, client, owner=service)
         return plan.after
 
     def concerned(pod: Object) -> Iterable[Key]:
-        for service in services.cache.list(pod["metadata"].get("namespace", "")):
-            if _matches(service, pod):
-                yield key_of(service)
+        for pair in by_labels(pod):
+            for service in services.cache.by_index("selector", pair):
+                if _matches(service, pod):
+                    yield key_of(service)
 
     controller = manager.controller("endpoints", reconcile)
     controller.watch(services)
@@ -174,9 +197,3 @@ def endpoint_controller(manager: Manager) -> Controller:
     controller.watch(mirrors)
     controller.watch(pods, map=concerned)
     return controller
-
-
-def _matches(service: Object, pod: Object) -> bool:
-    selector = service["spec"].get("selector")
-    labels = pod["metadata"].get("labels") or {}
-    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())

@@ -20,7 +20,7 @@ from paddlecloud.local.workloads.disruption import selects
 from paddlecloud.local.workloads.pods import is_leaving, is_ready, phase_of
 from paddlecloud.local.workloads.resources import BUDGETS
 
-TRY_AGAIN = 10
+SOON = 1  # seconds: clients wait as told, and a budget is counted in milliseconds
 
 
 def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clock: Clock) -> Handler:
@@ -76,7 +76,7 @@ def take(budget: Object, pod: Object, now: float) -> Object:
     status = budget.setdefault("status", {})
     name = budget["metadata"]["name"]
     if int(status.get("observedGeneration") or 0) < int(budget["metadata"].get("generation") or 0):
-        raise _refused(f"The disruption budget {name} is still being processed by the server.")
+        raise _refused(f"The disruption budget {name} is still being processed by the server.", retry_after=SOON)
     allowed = int(status.get("disruptionsAllowed") or 0)
     if allowed <= 0:
         desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
@@ -86,9 +86,10 @@ def take(budget: Object, pod: Object, now: float) -> Object:
     return budget
 
 
-def _refused(why: str) -> errors.TooManyRequests:
+def _refused(why: str, *, retry_after: int | None = None) -> errors.TooManyRequests:
+    """Without a time to wait for it is the client that decides: nobody knows when there will be room."""
     return errors.TooManyRequests(
         "Cannot evict pod as it would violate the pod's disruption budget.",
         details={"causes": [{"reason": "DisruptionBudget", "message": why}]},
-        retry_after=TRY_AGAIN,
+        retry_after=retry_after,
     )

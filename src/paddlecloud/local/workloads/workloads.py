@@ -14,6 +14,7 @@ from paddlecloud.local.workloads.eviction import guard
 from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.metrics.api import serve_metrics
 from paddlecloud.local.workloads.protection import default_class, protect, protection_controllers
+from paddlecloud.local.workloads.refusals import refuse_unserved
 from paddlecloud.local.workloads.replicaset import replica_set_controller
 from paddlecloud.local.workloads.statefulset.controller import stateful_set_controller
 
@@ -36,19 +37,10 @@ class Workloads:
         self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
         self._binder = VolumeBinder(self.manager, folder=platform.data / "volumes")
         self._proxy = ServiceProxy(self.manager, clock)
-        platform.admission.mutators += [
-            protect,
-            default_class(platform.store),
-            NodePorts(platform.store, str(platform.data)).assign,
-        ]
-        handlers = platform.extensions.handlers
-        handlers[EVICTION] = guard(
-            handlers[EVICTION], store=platform.store, registry=platform.registry, verbs=platform.verbs, clock=clock
-        )
-        serve_metrics(platform)
         endpoint_controller(self.manager)
         for declare in CONTROLLERS:
             declare(self.manager, clock)
+        _plug_in(platform)
 
     async def run(self) -> None:
         await self._binder.install()
@@ -56,3 +48,22 @@ class Workloads:
             await self.manager.run()
         finally:
             await self._proxy.close()
+
+
+def _plug_in(platform: Platform) -> None:
+    """What the API server does on behalf of the workloads."""
+    platform.admission.mutators += [
+        protect,
+        default_class(platform.store),
+        NodePorts(platform.store, str(platform.data)).assign,
+    ]
+    platform.admission.policies.append(refuse_unserved)
+    handlers = platform.extensions.handlers
+    handlers[EVICTION] = guard(
+        handlers[EVICTION],
+        store=platform.store,
+        registry=platform.registry,
+        verbs=platform.verbs,
+        clock=platform.clock,
+    )
+    serve_metrics(platform)
