@@ -1,0 +1,164 @@
+"""The controllers on the real API server, without kubelets: every write counted, refusals told, restarts harmless."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import Invalid
+from paddlecloud.kube.manager import Manager
+from paddlecloud.kube.resource import EVENTS, PODS, SERVICES, Object, Resource
+from paddlecloud.local.platform import Platform
+from paddlecloud.local.workloads.conditions import condition_in, conditions_of
+from paddlecloud.local.workloads.endpoints import SLICES
+from paddlecloud.local.workloads.resources import DEPLOYMENTS, ENDPOINTS, JOBS, REPLICASETS, STATEFULSETS
+from paddlecloud.local.workloads.workloads import CONTROLLERS, Workloads
+
+QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+LABELS = {"app": "web"}
+
+
+def template(**meta: Any) -> Object:
+    return {"metadata": {"labels": LABELS, **meta}, "spec": {"containers": [{"name": "c", "image": "busybox"}]}}
+
+
+def workload(replicas: int, **spec: Any) -> Object:
+    body = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template(), **spec}
+    return {"metadata": {"name": "web"}, "spec": body}
+
+
+def job(**spec: Any) -> Object:
+    pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}}
+    return {"metadata": {"name": "work"}, "spec": {"template": pod, **spec}}
+
+
+@pytest.fixture
+async def workloads(inner: Platform) -> AsyncIterator[Workloads]:
+    running = Workloads(inner)
+    task = asyncio.ensure_future(running.run())
+    yield running
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(what: str, condition: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(1000):
+        if await condition():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError(f"never: {what}")
+
+
+async def pods(client: Client) -> list[Object]:
+    return (await client.list(PODS, "default")).items
+
+
+async def become_ready(client: Client, pod: Object, address: str = "127.70.1.1") -> None:
+    meta = pod["metadata"]
+    status = {"phase": "Running", "podIP": address, "conditions": [{"type": "Ready", "status": "True"}]}
+    await client.patch(PODS, meta["name"], {"status": status}, namespace="default", subresource="status")
+
+
+async def test_two_hundred_pods_are_made_once_with_few_writes(client: Client, workloads: Workloads) -> None:
+    before = int((await client.list(PODS, "default")).resource_version)
+    await client.create(DEPLOYMENTS, workload(200), namespace="default")
+
+    async def counted() -> bool:
+        found = (await client.list(REPLICASETS, "default")).items
+        return bool(found) and (found[0].get("status") or {}).get("replicas") == 200
+
+    await until("the set counts 200 pods", counted)
+    assert len(await pods(client)) == 200
+    after = int((await client.list(PODS, "default")).resource_version)
+    assert after - before < 200 + 40, "beyond the pods themselves only a handful of writes"
+
+
+async def test_a_quota_is_told_on_the_set_and_the_deployment_and_lifted_when_it_is_raised(
+    client: Client, workloads: Workloads
+) -> None:
+    quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
+    await client.create(QUOTAS, quota, namespace="default")
+    await client.create(DEPLOYMENTS, workload(2), namespace="default")
+
+    async def refused() -> bool:
+        obj = await client.get(DEPLOYMENTS, "web", "default")
+        failure = condition_in(conditions_of(obj), "ReplicaFailure")
+        return failure is not None and "exceeded quota: few" in failure["message"]
+
+    await until("the refusal shows on the deployment", refused)
+    assert len(await pods(client)) == 1
+    events = (await client.list(EVENTS, "default", field_selector="reason=FailedCreate")).items
+    assert any("exceeded quota" in event["message"] for event in events)
+    await client.patch(QUOTAS, "few", {"spec": {"hard": {"pods": "5"}}}, namespace="default")
+    await client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 3}}, namespace="default")
+
+    async def healed() -> bool:
+        obj = await client.get(DEPLOYMENTS, "web", "default")
+        return len(await pods(client)) == 3 and condition_in(conditions_of(obj), "ReplicaFailure") is None
+
+    await until("the deployment has its pods and no complaint", healed)
+
+
+async def test_a_stopped_controller_is_taken_over_without_a_pod_too_many(inner: Platform, client: Client) -> None:
+    """Ended at any moment: the next one finds what was done and does the rest."""
+    sets = workload(3, serviceName="x", podManagementPolicy="Parallel")
+    await client.create(STATEFULSETS, sets, namespace="default")
+    await client.create(JOBS, job(completions=4, parallelism=4), namespace="default")
+    await client.create(REPLICASETS, {**workload(5), "metadata": {"name": "other"}}, namespace="default")
+
+    async def complete() -> bool:
+        return len(await pods(client)) == 12
+
+    for pause in (0.0, 0.002, 0.005, 0.01, 0.02, None):
+        manager = Manager(inner.client(user_agent="workloads"), clock=inner.clock)
+        for declare in CONTROLLERS:
+            declare(manager, inner.clock)
+        task = asyncio.ensure_future(manager.run())
+        if pause is None:
+            await until("all pods are there", complete)
+        else:
+            await asyncio.sleep(pause)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert len(await pods(client)) <= 12
+
+
+async def test_what_is_not_served_is_refused_at_the_door(client: Client, workloads: Workloads) -> None:
+    spec = {"completions": 2, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
+    with pytest.raises(Invalid, match="this platform does not serve it"):
+        await client.create(JOBS, job(**spec), namespace="default")
+
+
+async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Workloads) -> None:
+    await client.create(REPLICASETS, workload(1), namespace="default")
+    svc = {"metadata": {"name": "web"}, "spec": {"selector": LABELS, "ports": [{"port": 80}]}}
+    await client.create(SERVICES, svc, namespace="default")
+
+    async def made() -> bool:
+        return len(await pods(client)) == 1
+
+    await until("the pod is there", made)
+    await become_ready(client, (await pods(client))[0])
+
+    async def shown() -> bool:
+        piece = (await client.list(SLICES, "default", label_selector="kubernetes.io/service-name=web")).items
+        old = (await client.list(ENDPOINTS, "default")).items
+        return bool(
+            piece
+            and piece[0]["endpoints"]
+            and piece[0]["endpoints"][0]["conditions"]["ready"]
+            and any((one.get("subsets") or [{}])[0].get("addresses") for one in old)
+        )
+
+    await until("both forms show the pod", shown)
+    await client.delete(SERVICES, "web", namespace="default")
+
+    async def gone() -> bool:
+        piece = (await client.list(SLICES, "default", label_selector="kubernetes.io/service-name=web")).items
+        return not piece and not (await client.list(ENDPOINTS, "default")).items
+
+    await until("both go with the service", gone)
