@@ -155,7 +155,9 @@ class Platform:
 
     async def start(self, *, host: str = "127.0.0.1", port: int = 0, objects: list[Object] | None = None) -> None:
         """Ready to serve when this returns. `objects` are made if they are not there yet."""
-        await self._bootstrap([*authorization.bootstrap_objects(), *_namespace_objects(), *(objects or [])])
+        await self._bootstrap(
+            [*authorization.bootstrap_objects(), *_namespace_objects(), *_priority_objects(), *(objects or [])]
+        )
         for collector in self._collectors:
             self.spawn(collector.run())
         await self.listen(host=host, port=port)
@@ -223,6 +225,27 @@ def _with_spec(spec: Object) -> Callable[[Object], Object]:
 
 def _namespace_objects() -> list[Object]:
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
+
+
+def _priority_objects() -> list[Object]:
+    """The classes that manifests of cluster components name."""
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "description": f"Used for system critical pods that must {what}.",
+        }
+        for name, value, what in (
+            ("system-node-critical", 2_000_001_000, "not be moved from their current node"),
+            (
+                "system-cluster-critical",
+                2_000_000_000,
+                "run in the cluster, but can be moved to another node if necessary",
+            ),
+        )
+    ]
 
 
 def _lock(data: Path) -> int:

@@ -216,6 +216,22 @@ def test_a_job_is_told_from_others_by_its_uid_once_it_has_one() -> None:
     assert labels["a"] == "b"
 
 
+def test_a_job_without_any_labels_gets_those_of_its_pods() -> None:
+    spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}
+    job = defaulted("Job", spec={"template": {"spec": spec}})
+    job["metadata"]["uid"] = "u-1"
+    complete_job(KINDS["Job"], job, None)
+    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"]
+    assert job["metadata"]["labels"]["job-name"] == "x"
+
+
+def test_quantities_that_are_filled_in_are_texts() -> None:
+    """A typed client reads a quantity as text only."""
+    reference = {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}
+    pod = defaulted("Pod", spec={"containers": [{"name": "c", "image": "i:1", "env": [reference]}]})
+    assert pod["spec"]["containers"][0]["env"][0]["valueFrom"]["resourceFieldRef"]["divisor"] == "0"
+
+
 def test_a_job_that_selects_for_itself_is_left_alone() -> None:
     selector = {"matchLabels": {"a": "b"}}
     job = defaulted("Job", spec={"manualSelector": True, "selector": selector, "template": template()})

@@ -45,6 +45,8 @@ def complete_job(info: KindInfo, obj: Object, old: Object | None) -> None:
     }
     template = spec.setdefault("template", {}).setdefault("metadata", {})
     template["labels"] = {**template.get("labels", {}), **labels}
+    if not meta.get("labels"):
+        meta["labels"] = dict(template["labels"])  # a Job without labels is found by those of its pods
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": meta["uid"]}}
 
 
