@@ -465,3 +465,32 @@ def test_a_job_in_want_of_an_image_says_the_command_that_makes_it(
     assert built.returncode == 0, built.stderr
     assert run("wait", "pod/needy", "--for=finished", "--timeout=80s").returncode == 0
     assert run("logs", "needy").stdout == "at last\n"
+
+
+# top
+
+
+def test_top_measures_what_kubectl_measures(run: Pdc, kubectl: Kubectl, sleeper: str, tmp_path: Path) -> None:
+    run("apply", "-f", "-", "--wait", input=pod("spinner", "python3", "-c", "while True: pass"))
+
+    def used() -> dict[str, int]:
+        items = json.loads(run("top", "pods", "-o", "json").stdout)["items"]
+        return {item["name"]: item["cpuMillicores"] for item in items}
+
+    until(lambda: used().get("spinner", 0) > 50, timeout=60)
+    assert used()["sleeper"] < 50
+    shown = [line.split()[0] for line in run("top", "pods", "--no-headers").stdout.splitlines()]
+    theirs = [line.split()[0] for line in kubectl("top", "pods", "--no-headers").stdout.splitlines()]
+    assert shown == theirs == ["sleeper", "spinner"]
+    ours, kubectls = run("top", "nodes").stdout.splitlines(), kubectl("top", "nodes").stdout.splitlines()
+    assert [line.split()[0] for line in ours] == [line.split()[0] for line in kubectls]
+
+
+def test_top_adds_up_a_job(run: Pdc, tmp_path: Path) -> None:
+    run("run", "-d", "--name", "two", "--workers", "2", "--image", "python:3.11", "--", "python", "-c", "while True: 1")
+
+    def used() -> dict[str, Any]:
+        return dict(json.loads(run("top", "pdj", "two", "-o", "json").stdout)["items"][0])
+
+    until(lambda: used().get("cpuMillicores", 0) > 100, timeout=60)
+    assert (used()["pods"], used()["status"]) == (2, "Running")

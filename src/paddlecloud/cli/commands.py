@@ -47,6 +47,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("logs", "logs of a job or pod, merged and prefixed by rank", _PKG + "logs", LOOK, "jobs"),
     Command("events", "list events, oldest first", _PKG + "events", LOOK),
     Command("wait", "wait for a condition, a value or a deletion", _PKG + "wait", LOOK, "objects"),
+    Command("top", "what nodes, pods and jobs use now, and how far training is", _PKG + "top", LOOK),
     Command("scale", "set the number of replicas", _PKG + "act", ACT, "objects"),
     Command("suspend", "stop the pods of a job and keep the job", _PKG + "act", ACT, "jobs"),
     Command("resume", "start a suspended job", _PKG + "act", ACT, "jobs"),

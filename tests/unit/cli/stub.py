@@ -318,9 +318,10 @@ def _merge(target: Any, patch: Any) -> Any:
 
 def _selected(obj: dict[str, Any], query: dict[str, str]) -> bool:
     labels = obj["metadata"].get("labels") or {}
-    wanted = dict(pair.split("=") for pair in query.get("labelSelector", "").split(",") if pair)
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
+    for pair in filter(None, query.get("labelSelector", "").split(",")):
+        key, equals, value = pair.partition("=")
+        if key not in labels or (equals and labels[key] != value):
+            return False
     for pair in filter(None, query.get("fieldSelector", "").split(",")):
         path, _, value = pair.partition("=")
         found: Any = obj
