@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet import processes, wire
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.runtime import PodRuntime
 
@@ -102,6 +102,18 @@ class ShimHarness:
         await runtime.start(self.container(root, script, **fields))
         record = await self.exited(runtime)
         return record, output(root)
+
+    async def ended(self, root: Path) -> None:
+        """End the pod of a directory, and wait until the last of its processes is gone."""
+        for runtime in self._runtimes:
+            if runtime.pod_dir == root and runtime.connected:
+                await asyncio.wait_for(runtime.shutdown(), DEADLINE)
+        uid = self.uid(root.name)
+        for _ in range(int(DEADLINE / 0.02)):
+            if not any(processes.strays(uid)):
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"processes of {root} live on: {list(processes.strays(uid))}")
 
     async def close(self) -> None:
         for runtime in self._runtimes:

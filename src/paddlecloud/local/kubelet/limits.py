@@ -26,6 +26,8 @@ DELEGATED = ("user.delegate", "trusted.delegate")
 """What systemd writes on a cgroup that it gave away."""
 
 TRIAL_SECONDS = 10
+CONTROL = "control"
+"""Where the platform's own processes go in a cgroup that was delegated to it: beside its pods, not above them."""
 
 
 class Hierarchy(NamedTuple):
@@ -38,7 +40,10 @@ class Hierarchy(NamedTuple):
 
     @property
     def own_path(self) -> str:
-        return os.path.normpath(self.mount + "/" + self.own)
+        """A platform that started again finds itself where the first one moved to."""
+        path = os.path.normpath(self.mount + "/" + self.own)
+        parent, name = os.path.split(path)
+        return parent if name == CONTROL and _delegated(parent) else path
 
 
 class Enforcement(NamedTuple):
@@ -177,7 +182,7 @@ class PodCgroups:
 
     def _clear_own(self, place: Place) -> None:
         """A cgroup whose children have limits may hold no process itself: ours move one down."""
-        leaf = place.below("control")
+        leaf = place.below(CONTROL)
         cgroups.make(leaf, Limits())
         for path in leaf.paths:
             for pid in cgroups.members(place):
