@@ -28,6 +28,7 @@ from .admission import WriteOptions
 from .audit import AuditLog
 from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer, forbidden, impersonate
+from .duplicates import refuse_duplicates
 from .list_options import check_list_options, exact_revision, revision_of
 from .listing import Filter, Pages
 from .metrics import ApiMetrics
@@ -223,13 +224,13 @@ class Api:
             raise errors.MethodNotAllowed("create goes to the collection, without a name in the URL")
         if kind.resource.namespaced and not info.namespace:
             raise errors.BadRequest("an empty namespace may not be set during creation")
-        options = write_options(request)
+        options = self._write_options(request, kind)
         obj = negotiation.read_object(request.body, request.header("content-type"))
         created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
         return self._shown(request, kind, created, options, status=201)
 
     async def _update(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
-        options = write_options(request)
+        options = self._write_options(request, kind)
         obj = negotiation.read_object(request.body, request.header("content-type"))
         if not obj.get("metadata", {}).get("name"):
             raise errors.BadRequest("name must be provided")
@@ -239,7 +240,7 @@ class Api:
         return self._shown(request, kind, updated, options)
 
     async def _patch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
-        options = write_options(request)
+        options = self._write_options(request, kind)
         media = negotiation.media_type(request.header("content-type"))
         if media == negotiation.APPLY_PATCH:
             return await self._apply(request, info, kind, options)
@@ -294,6 +295,13 @@ class Api:
         return Answer(
             body=encode({**header, "metadata": {"resourceVersion": str(self.store.revision)}, "items": items})
         )
+
+    def _write_options(self, request: Request, kind: KindInfo) -> WriteOptions:
+        options = write_options(request)
+        if options.field_validation == "Strict":
+            what = f'{kind.kind} in version "{kind.resource.version}" cannot be handled as a {kind.kind}'
+            refuse_duplicates(request.body, what)
+        return options
 
     def _table(self, objects: list[Object], kind: KindInfo, request: Request, **options: Any) -> Object:
         include = request.query.get("includeObject", "Metadata")
