@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.resource import Resource
 from paddlecloud.local.apiserver import crd_install, openapi
 from paddlecloud.local.apiserver.builtin import builtin_kinds
-from paddlecloud.local.apiserver.registry import Registry
+from paddlecloud.local.apiserver.registry import KindInfo, Registry
 
 JOB_SCHEMA = {
     "type": "object",
@@ -111,6 +112,12 @@ def test_explain_finds_kind_and_field_of_built_in_and_custom_kinds(registry: Reg
     assert job["description"] == "Trains a model."
     assert job["properties"]["spec"]["description"] == "What to train."
     assert job["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
+
+
+def test_a_kind_that_is_only_answered_is_documented_by_its_name(registry: Registry) -> None:
+    registry.add(KindInfo(Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics"), verbs=("get", "list")))
+    schemas = openapi.document(registry, "metrics.k8s.io", "v1beta1")["components"]["schemas"]
+    assert {name.rpartition(".")[2] for name in schemas} >= {"PodMetrics", "PodMetricsList"}
 
 
 def test_only_what_is_served_is_documented(registry: Registry) -> None:

@@ -50,7 +50,7 @@ def document(registry: Registry, group: str, version: str) -> Json:
     paths: Json = {}
     for info in kinds:
         paths.update(_paths(info))
-        if info.custom:
+        if info.custom or _type_of(info) not in DEFINITIONS:  # kinds that are answered, not stored, have no fields here
             schemas.update(_custom_types(info))
     return {
         "openapi": "3.0.0",
