@@ -115,7 +115,8 @@ def test_explain_finds_kind_and_field_of_built_in_and_custom_kinds(registry: Reg
 
 
 def test_a_kind_that_is_only_answered_is_documented_by_its_name(registry: Registry) -> None:
-    registry.add(KindInfo(Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics"), verbs=("get", "list")))
+    metrics = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
+    registry.add(KindInfo(metrics, singular="", verbs=("get", "list")))
     schemas = openapi.document(registry, "metrics.k8s.io", "v1beta1")["components"]["schemas"]
     assert {name.rpartition(".")[2] for name in schemas} >= {"PodMetrics", "PodMetricsList"}
 
