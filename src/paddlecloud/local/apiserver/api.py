@@ -353,9 +353,12 @@ class Api:
         found = self._discovery.find(info.path, request.header("accept"))
         if found is None:
             raise errors.NotFound("the server could not find the requested resource")
-        if request.header("if-none-match") == found.etag:  # kubectl keeps discovery on disk and asks what changed
-            return Answer(status=304, headers={"ETag": found.etag})
-        return Answer(body=found.body, content_type=found.content_type, headers={"ETag": found.etag})
+        # kubectl keeps discovery on disk and asks only whether it changed. What it keeps takes over the headers of a
+        # 304, so the content type must say there, too, which form this is.
+        headers = {"ETag": found.etag, "Vary": "Accept", "Cache-Control": "public"}
+        if request.header("if-none-match") == found.etag:
+            return Answer(status=304, content_type=found.content_type, headers=headers)
+        return Answer(body=found.body, content_type=found.content_type, headers=headers)
 
 
 def _value_of(kind: KindInfo) -> Callable[[Record], bytes]:
