@@ -18,7 +18,7 @@ TITLE = "PaddleCloud embedded Kubernetes API"
 
 async def answer(request: Request) -> Answer:
     if PROTOBUF in request.header("accept"):
-        return Answer(body=_message(), content_type=PROTOBUF)
+        return Answer(body=_message(), content_type=PROTOBUF.replace("@", "."))  # no media type may have an @
     info = {"title": TITLE, "version": paddlecloud.__version__}
     return Answer(body=encode({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}))
 
