@@ -494,3 +494,27 @@ def test_top_adds_up_a_job(run: Pdc, tmp_path: Path) -> None:
 
     until(lambda: used().get("cpuMillicores", 0) > 100, timeout=60)
     assert (used()["pods"], used()["status"]) == (2, "Running")
+
+
+# retry
+
+
+def test_a_failed_job_is_run_again_under_its_name(run: Pdc, tmp_path: Path) -> None:
+    (tmp_path / "second.py").write_text(
+        "import os, sys\n"
+        "once = os.path.exists('seen')\n"
+        "open('seen', 'w').close()\n"
+        "print('second' if once else 'first')\n"
+        "sys.exit(0 if once else 1)\n"
+    )
+    first = run("run", "--name", "two", "--image", "python:3.11", "--", "python", "second.py")
+    assert (first.returncode, first.stdout) == (100, "first\n")
+    before = json.loads(run("get", "pdj/two", "-o", "json").stdout)
+    assert run("retry", "two").returncode == 0
+    again = run("logs", "-f", "two")
+    assert (again.returncode, again.stdout) == (0, "second\n"), again.stderr
+    after = json.loads(run("get", "pdj/two", "-o", "json").stdout)
+    assert after["spec"] == before["spec"]
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["status"]["phase"] == "Completed"
+    assert "failures" not in after["status"]

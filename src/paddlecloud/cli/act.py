@@ -1,12 +1,11 @@
-"""`pdc scale`, `suspend`, `resume`, `retry`: one small patch each.
+"""`pdc scale`, `suspend`, `resume`: one small patch each.
 
-`suspend`, `resume` and `retry` take the name of a PaddleJob, or KIND/NAME for other kinds that can be suspended.
+`suspend` and `resume` take the name of a PaddleJob, or KIND/NAME for other kinds that can be suspended.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from typing import Any
 
 from paddlecloud.cli import output, targets
@@ -16,9 +15,6 @@ from paddlecloud.cli.placing import Place
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import MethodNotAllowed, NotFound
 from paddlecloud.kube.resource import Object
-
-RETRY_ANNOTATION = "paddlepaddle.org/retry-at"
-"""A new value asks the controller to run a finished job again; it compares it with what its status remembers."""
 
 SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
     ("batch.paddlepaddle.org", "PaddleJob"): ("spec", "suspend"),
@@ -34,7 +30,7 @@ def add_commands(parsers: Parsers) -> None:
     scale.add_argument("words", nargs="*", metavar="KIND/NAME")
     scale.add_argument("--replicas", type=number(0), required=True, metavar="N", help="how many there should be")
     scale.set_defaults(run=run_scale)
-    for name, function in (("suspend", run_suspend), ("resume", run_resume), ("retry", run_retry)):
+    for name, function in (("suspend", run_suspend), ("resume", run_resume)):
         parser = parsers.add_parser(name)
         parser.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, or KIND/NAME")
         parser.set_defaults(run=function)
@@ -79,10 +75,6 @@ def run_resume(session: Session, args: argparse.Namespace) -> int:
     return _patch_each(session, args, lambda where: _suspension(where, suspend=False), "resumed")
 
 
-def run_retry(session: Session, args: argparse.Namespace) -> int:
-    return _patch_each(session, args, _retry, "will be run again")
-
-
 def _suspension(where: Place, *, suspend: bool) -> Object:
     path = SUSPENDABLE.get((where.resource.group, where.resource.kind))
     if path is None:
@@ -92,13 +84,6 @@ def _suspension(where: Place, *, suspend: bool) -> Object:
     for field in reversed(path):
         patch = {field: patch}
     return dict(patch)
-
-
-def _retry(where: Place) -> Object:
-    if (where.resource.group, where.resource.kind) != ("batch.paddlepaddle.org", "PaddleJob"):
-        raise UsageError(f"{where.display} cannot be retried", why="only a PaddleJob can", next="pdc ps")
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return {"metadata": {"annotations": {RETRY_ANNOTATION: moment}}}
 
 
 def _patch_each(session: Session, args: argparse.Namespace, patch_of: Any, done: str) -> int:

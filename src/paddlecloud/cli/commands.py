@@ -51,7 +51,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("scale", "set the number of replicas", _PKG + "act", ACT, "objects"),
     Command("suspend", "stop the pods of a job and keep the job", _PKG + "act", ACT, "jobs"),
     Command("resume", "start a suspended job", _PKG + "act", ACT, "jobs"),
-    Command("retry", "run a finished or failed job again", _PKG + "act", ACT, "jobs"),
+    Command("retry", "run a finished or failed job again", _PKG + "retry", ACT, "jobs"),
     Command("exec", "run a program in a container", _PKG + "exec", ACT, "jobs"),
     Command("cp", "copy files to or from a container", _PKG + "copy", ACT, "files"),
     Command("port-forward", "reach a port of a pod from here", _PKG + "port_forward", ACT, "jobs"),

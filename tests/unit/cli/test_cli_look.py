@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli import times
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.members import member, parse_ranks
 from unit.cli.conftest import Pdc
@@ -373,7 +372,7 @@ def test_pods_know_their_rank(name: str, labels: dict[str, str], tag: str) -> No
     assert member({"metadata": {"name": name, "labels": labels}}).tag == tag
 
 
-# scale, suspend, resume, retry
+# scale, suspend, resume
 
 
 def test_scale_patches_the_scale_subresource(stub: Stub, pdc: Pdc) -> None:
@@ -399,13 +398,6 @@ def test_suspend_and_resume(stub: Stub, pdc: Pdc, command: str, subject: str, pa
     assert result.code == 0
     assert says in result.out
     assert stub.asked("PATCH")[0][2] == patch
-
-
-def test_retry_marks_the_job(stub: Stub, pdc: Pdc) -> None:
-    make_job(stub, "Failed")
-    assert pdc("retry", "wide").code == 0
-    annotations = stub.asked("PATCH")[0][2]["metadata"]["annotations"]
-    assert times.parse(annotations["paddlepaddle.org/retry-at"]) > 0
 
 
 @pytest.mark.parametrize(
