@@ -151,7 +151,8 @@ def crd(*versions: str, storage: str) -> dict[str, Any]:
 async def test_an_object_of_one_version_is_read_and_written_in_every_other(client: Client) -> None:
     await client.create(CRDS, crd("v1beta1", "v1", storage="v1"))
     v1, beta = (Resource("example.org", version, "lamps", "Lamp") for version in ("v1", "v1beta1"))
-    made = await client.create(beta, {"metadata": {"name": "l"}, "lit": True}, namespace="default")
+    lamp = {"apiVersion": "example.org/v1beta1", "kind": "Lamp", "metadata": {"name": "l"}, "lit": True}
+    made = await client.create(beta, lamp, namespace="default")
     assert made["apiVersion"] == "example.org/v1beta1"
     assert (await client.get(v1, "l", "default"))["apiVersion"] == "example.org/v1"
     assert [item["apiVersion"] for item in (await client.list(beta, "default")).items] == ["example.org/v1beta1"]

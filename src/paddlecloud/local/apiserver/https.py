@@ -16,6 +16,7 @@ from paddlecloud.kube import errors
 from .api import Api
 from .authentication import ANONYMOUS, Authenticator
 from .negotiation import MAX_BODY
+from .reply import Reply
 from .request import Answer, Request
 
 REPEATED = ("command", "ports")
@@ -53,29 +54,26 @@ class HttpsServer:
             await self._runner.cleanup()
 
     async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
-        query = incoming.rel_url.query
-        request = Request(
-            method=incoming.method,
-            path=incoming.rel_url.raw_path,
-            query={name: query[name] for name in query},
-            headers=incoming.headers,
-            body=b"",
-            user=ANONYMOUS,
-            query_list={name: query.getall(name) for name in REPEATED if name in query},
-        )
+        headers, url = incoming.headers, incoming.rel_url
+        request = Request(incoming.method, url.raw_path, {}, headers, b"", ANONYMOUS)
         try:
-            certificate = incoming.transport.get_extra_info("peercert") if incoming.transport else None
-            request.user = self._authenticator.identify(incoming.headers, certificate, incoming.path)
+            if url.raw_query_string:
+                request.query = {name: url.query[name] for name in url.query}
+                request.query_list = {name: url.query.getall(name) for name in REPEATED if name in url.query}
+            certificate = None
+            if incoming.transport is not None and "Authorization" not in headers:
+                certificate = incoming.transport.get_extra_info("peercert")
+            request.user = self._authenticator.identify(headers, certificate, url.path)
             if incoming.can_read_body:
                 request.body = await _bounded(incoming)
         except errors.ApiError as error:
-            return _plain(self._api.refuse(request, error))
+            return Reply(self._api.refuse(request, error))
         answer = await self._api.handle(request)
         if answer.upgrade is not None:
             return await answer.upgrade(incoming)  # type: ignore[no-any-return]
         if answer.stream is not None:
             return await _stream(incoming, answer, answer.stream)
-        return _plain(answer)
+        return Reply(answer)
 
 
 async def _bounded(incoming: web.BaseRequest) -> bytes:
@@ -90,11 +88,6 @@ async def _bounded(incoming: web.BaseRequest) -> bytes:
             raise errors.RequestEntityTooLarge(f"the request body is larger than the limit of {MAX_BODY} bytes")
         chunks.append(chunk)
     return b"".join(chunks)
-
-
-def _plain(answer: Answer) -> web.Response:
-    headers = {"Content-Type": answer.content_type, **answer.headers}
-    return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
 async def _stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterator[bytes]) -> web.StreamResponse:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from paddlecloud.kube import errors
@@ -20,6 +20,8 @@ _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH
 _TRUE = frozenset(("1", "true", "True", "TRUE", "t", "T"))
 _FALSE = frozenset(("", "0", "false", "False", "FALSE", "f", "F"))
 _SEGMENT = re.compile(r"[^/%\x00-\x1f\x7f]+")
+_ORDINARY = re.compile(r"(/(?!\.)[^/%\x00-\x1f\x7f]+)+")
+"""Paths as nearly all are: nothing escaped, no dot at the start of a segment."""
 
 Upgrade = Callable[[Any], Awaitable[Any]]
 """Takes over the connection of the HTTP edge (WebSocket, SPDY); called by that edge with its own request."""
@@ -75,8 +77,7 @@ class Answer:
     upgrade: Upgrade | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInfo:
+class RequestInfo(NamedTuple):
     verb: str
     path: str
     is_resource: bool = False
@@ -117,6 +118,8 @@ def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
 
 
 def _segments(raw_path: str) -> list[str]:
+    if _ORDINARY.fullmatch(raw_path):
+        return raw_path[1:].split("/")
     parts = []
     for raw in raw_path.strip("/").split("/") if raw_path.strip("/") else ():
         part = unquote(raw)
