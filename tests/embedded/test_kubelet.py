@@ -15,7 +15,6 @@ from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, NODES, PODS, S
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
 from paddlecloud.local.kubelet.node import NodeConfig
-from paddlecloud.local.volumes.limits import over_limit
 from unit.kubelet.machine import (
     DEADLINE,
     NODE,
@@ -331,26 +330,6 @@ async def test_a_pod_sees_the_gpus_it_asked_for(tmp_path: Path) -> None:
         assert await machine.log("none") == "gpus=\n"
         node = await machine.client.get(NODES, NODE)
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
-
-
-async def test_a_volume_over_its_limit_costs_the_pod_its_place(
-    machine: TestMachine,
-) -> None:
-    await machine.run(
-        "head -c 3000000 /dev/zero > /v/big; sync; echo up; sleep 600",
-        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
-        volumes=[{"name": "v", "emptyDir": {"sizeLimit": "1Mi"}}],
-        terminationGracePeriodSeconds=1,
-    )
-    await machine.printed("pod", "up")
-    worker = machine.kubelet.worker("default", "pod")
-    assert worker is not None
-    worker.evict(over_limit(worker.pod, worker.paths.volumes))
-    pod = await machine.phase("pod", "Failed")
-    assert (pod["status"]["reason"], pod["status"]["message"]) == (
-        "Evicted",
-        'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
-    )
 
 
 async def test_a_finished_pod_keeps_its_log_and_gives_its_space_back(machine: TestMachine) -> None:

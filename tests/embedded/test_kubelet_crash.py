@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet import processes, wire
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.node import NodeConfig
-from unit.kubelet.machine import DEADLINE, NODE, is_ready, running_machine, shell_pod, state_of
+from unit.kubelet.machine import DEADLINE, NODE, eventually, is_ready, running_machine, shell_pod, state_of
 
 
 class Doomed:
@@ -56,17 +55,6 @@ async def control_plane(data: Path) -> AsyncIterator[Doomed]:
             await process.wait()
         # Closed here, not by the garbage collector after the loop.
         process._transport.close()  # type: ignore[attr-defined]
-
-
-async def eventually(condition: Any) -> Any:
-    """For what only the file system shows."""
-
-    async def wait() -> Any:
-        while not (found := condition()):
-            await asyncio.sleep(0.01)
-        return found
-
-    return await asyncio.wait_for(wait(), DEADLINE)
 
 
 def counting_pod(name: str, folder: Path, *, then: str, policy: str = "Always") -> Object:
@@ -140,6 +128,7 @@ async def test_after_a_power_cut_pods_start_again_by_their_policy(tmp_path: Path
         await machine.until("again", lambda pod: state_of(pod).get("restartCount") == 1 and is_ready(pod))
         once = await machine.phase("once", "Failed")
         assert state_of(once)["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
+        await eventually(lambda: count(out, "again") > 1)
     assert (count(out, "again"), count(out, "once")) == (2, 1)
 
 

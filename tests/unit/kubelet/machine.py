@@ -135,6 +135,17 @@ class TestMachine:
         return self.data / "pods" / str(pod["metadata"]["uid"])
 
 
+async def eventually(condition: Callable[[], Any]) -> Any:
+    """For what only the file system and the process table show."""
+
+    async def wait() -> Any:
+        while not (found := condition()):
+            await asyncio.sleep(0.01)
+        return found
+
+    return await asyncio.wait_for(wait(), DEADLINE)
+
+
 def shell_pod(script: str, *, name: str = "pod", policy: str = "Never", **spec: Any) -> Object:
     container = {"name": "main", "image": "busybox", "command": ["sh", "-c", script]}
     container.update(spec.pop("container", {}))

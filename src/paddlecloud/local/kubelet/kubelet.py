@@ -7,7 +7,6 @@ starts, it finds them again by their directories, and ends what no longer has an
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from paddlecloud.kube.resource import PODS, SERVICES, Object
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.accounts import api_env, api_tokens, service_env
 from paddlecloud.local.kubelet.addresses import Addresses, network_for
+from paddlecloud.local.kubelet.care import Care
 from paddlecloud.local.kubelet.config_objects import WatchedObjects
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES, HostsWriter, names_of
@@ -31,22 +31,17 @@ from paddlecloud.local.kubelet.limits import ANNOTATION, PodCgroups, find
 from paddlecloud.local.kubelet.node import NodeConfig, NodeRegistration, machine_capacity
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.pod_files import remove_pod_dir
-from paddlecloud.local.kubelet.services import Images, Machine
+from paddlecloud.local.kubelet.services import PIDS_LIMIT, Images, Machine
 from paddlecloud.local.kubelet.supervised import SupervisedPod
 from paddlecloud.local.kubelet.warmparents import WarmParents
 from paddlecloud.local.kubelet.worker import PodWorker
 from paddlecloud.local.volumes.drivers import Driver
-from paddlecloud.local.volumes.limits import has_limits, over_limit
 from paddlecloud.local.volumes.manager import TokenSource, VolumeManager
 
 log = logging.getLogger(__name__)
 
 NAMES_DELAY = 0.02
 """Seconds over which changes of Services are gathered before pods' hosts files are rewritten."""
-
-
-CARE_PERIOD = 10.0
-LONG_ROUNDS = 6
 
 
 class Kubelet:
@@ -68,6 +63,7 @@ class Kubelet:
         api_address: tuple[str, int] | None = None,
         drivers: Mapping[str, Driver] | None = None,
         gpus: Sequence[str] | None = None,
+        pids_limit: int = PIDS_LIMIT,
         forbid: str = "",
     ) -> None:
         clock = clock or SystemClock()
@@ -95,6 +91,7 @@ class Kubelet:
             cgroups=PodCgroups(find(forbid=forbid), data=str(data)),
             service_env=self._service_env,
             allocatable=machine_capacity(),
+            pids_limit=pids_limit,
             forbid=forbid,
         )
         self._informers: dict[str, Informer] = {}
@@ -116,7 +113,8 @@ class Kubelet:
             asyncio.create_task(self._slices.run(), name="endpoints for names"),
         ]
         await asyncio.gather(self.machine.launcher.start(), *(self.add_node(config) for config in self._configs))
-        self._background.append(asyncio.create_task(self._look_after(), name="care for pods"))
+        care = Care(self.machine, workers=self._workers.values, tidy=self._end_forgotten)
+        self._background.append(asyncio.create_task(care.run(), name="care for pods"))
 
     def _reserve_addresses(self) -> None:
         for _, spec in _pod_specs(self.machine.data):
@@ -218,18 +216,6 @@ class Kubelet:
         services = {service["metadata"]["name"]: service for service in self._services.cache.list(namespace)}
         links = pod["spec"].get("enableServiceLinks", True) is not False
         return {**service_env(services, links=links), **self._api_env}
-
-    async def _look_after(self) -> None:
-        """What changes by time alone: pods are forgotten, tokens grow old, volumes grow over their limit."""
-        for round_ in itertools.count():
-            if round_ % LONG_ROUNDS == 0:
-                await self._end_forgotten()
-                for worker in self._workers.values():
-                    worker.objects_changed()
-            for worker in [worker for worker in self._workers.values() if has_limits(worker.pod)]:
-                if excess := await asyncio.to_thread(over_limit, worker.pod, worker.paths.volumes):
-                    worker.evict(excess)
-            await self.machine.clock.sleep(CARE_PERIOD)
 
     # What was left behind
 

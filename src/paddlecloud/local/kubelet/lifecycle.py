@@ -30,6 +30,9 @@ DEFAULT_GRACE = 30.0
 SIDECAR_GRACE = 2.0
 """What a sidecar gets at least, when the main containers used up the grace period."""
 
+EVICTION_GRACE = 1.0
+"""Seconds left to a pod that took more than it may: what it does to its neighbours ends at once."""
+
 DEADLINE_REASON = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
@@ -208,7 +211,7 @@ def _restarts(policy: str, run: Run) -> bool:
 
 def _wind_down(pod: Object, observed: Observed, now: float, plan: Plan) -> None:
     """End what runs: the main containers together, then the sidecars in reverse order of their start."""
-    grace = _granted_grace(pod)
+    grace = min(_granted_grace(pod), EVICTION_GRACE) if observed.evicted else _granted_grace(pod)
     sidecars = [c for c in reversed(init_containers_of(pod)) if is_sidecar(c) and _alive(c, observed)]
     others = [c for c in init_containers_of(pod) if not is_sidecar(c) and _alive(c, observed)]
     others += [c for c in containers_of(pod) if _alive(c, observed)]

@@ -32,8 +32,11 @@ class PodPaths:
     def volumes(self) -> Path:
         return self.root / "volumes"
 
+    def logs(self, container: str) -> Path:
+        return self.root / "logs" / container
+
     def log(self, container: str, attempt: int) -> Path:
-        return self.root / "logs" / container / f"{attempt}.log"
+        return self.logs(container) / f"{attempt}.log"
 
     def termination(self, container: str, attempt: int) -> Path:
         return self.root / "termination" / f"{container}.{attempt}"

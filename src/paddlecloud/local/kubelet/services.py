@@ -19,6 +19,9 @@ from paddlecloud.local.kubelet.limits import PodCgroups
 from paddlecloud.local.kubelet.warmparents import WarmParents
 from paddlecloud.local.volumes.model import PreparedVolumes
 
+PIDS_LIMIT = 4096
+"""Processes and threads that a pod may have, as OpenShift has it: more than programs need, less than a bomb."""
+
 
 class Images(Protocol):
     def resolve(self, image: str) -> Environment | None:
@@ -71,8 +74,7 @@ class Machine:
     host_ip: str = "127.0.0.1"
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}
-    pids_limit: int = 4096
-    """Processes and threads that a pod may have, as OpenShift has it: more than programs need, less than a bomb."""
+    pids_limit: int = PIDS_LIMIT
     forbid: str = ""
     """Sandbox modes not to use, for tests and for machines where one is known to be broken."""
 

@@ -45,16 +45,18 @@ def build_status(pod: Object, observed: Observed, plan: Plan, now: float) -> Obj
     if observed.pod_ip:
         status["podIP"] = observed.pod_ip
         status["podIPs"] = [{"ip": observed.pod_ip}]
-    if plan.outcome is not None and plan.outcome.reason:
-        status["reason"] = plan.outcome.reason
-    if plan.outcome is not None and plan.outcome.message:
-        status["message"] = plan.outcome.message
+    if ended and plan.outcome is not None:
+        words = {"reason": plan.outcome.reason, "message": plan.outcome.message}
+        status.update({key: text for key, text in words.items() if text})
     return status
 
 
 def phase_of(pod: Object, observed: Observed, plan: Plan) -> str:
-    """Pending until a main container has run; what ends in sight of a deletion keeps Running until it is over."""
-    if plan.outcome is not None and (plan.done or plan.outcome.reason):
+    """Pending until a main container has run; a pod that ends keeps Running until the last process is gone.
+
+    Whoever replaces a pod that has Failed must not find it still at work.
+    """
+    if plan.outcome is not None and plan.done:
         return plan.outcome.phase
     names = [container["name"] for container in containers_of(pod)]
     ran = any(name in observed.runs and observed.runs[name].started is not None for name in names)

@@ -72,6 +72,11 @@ class SupervisedPod:
         return self._runtime.state if self._runtime is not None and self._runtime.state else self._record
 
     @property
+    def shim(self) -> int | None:
+        runtime = self.runtime
+        return int(runtime.state["shim"]["pid"]) if runtime is not None and runtime.state else None
+
+    @property
     def degraded(self) -> str:
         shim = self.state().get("shim") or {}
         return str(shim.get("reason") or "unknown") if shim.get("mode") == "none" else ""

@@ -119,6 +119,11 @@ class PodWorker:
         return self._files.paths
 
     @property
+    def shim(self) -> int | None:
+        """The process id of the pod's living shim."""
+        return self._supervised.shim
+
+    @property
     def ip(self) -> str:
         return self._files.ip
 

@@ -23,6 +23,15 @@ def over_limit(pod: Object, folder: Path) -> str:
     return ""
 
 
+def disk_volumes_bytes(pod: Object, folder: Path) -> int:
+    """What the pod keeps in emptyDir volumes on disk."""
+    return sum(
+        used_bytes(folder / volume["name"])
+        for volume in pod["spec"].get("volumes") or ()
+        if "emptyDir" in volume and (volume["emptyDir"] or {}).get("medium") != "Memory"
+    )
+
+
 def used_bytes(folder: Path) -> int:
     """Space on disk, which for a sparse file is less than its length; what vanishes meanwhile counts nothing."""
     total = 0
