@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness import Completed, Kubectl, Target, need, pdc
+from tools import kubectl as tool
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +27,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not os.environ.get("PDC_SOAK"):
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build kubectl before the first test begins, whose time limit would not allow for it."""
+    wanted = any("kubectl_binary" in getattr(item, "fixturenames", ()) for item in session.items)
+    if not wanted or session.config.option.collectonly or tool.find() or not tool.can_build():
+        return
+    print(f"building kubectl {tool.KUBERNETES}; this takes minutes, once")
+    try:
+        tool.find_or_build()
+    except tool.BuildError as error:
+        print(f"not built: {error}")
 
 
 @pytest.fixture(scope="session")
@@ -56,19 +68,27 @@ def server(request: pytest.FixtureRequest) -> Target:
 
 @pytest.fixture(scope="session")
 def kubectl_binary() -> str:
-    found = shutil.which("kubectl")
-    need("kubectl", have=found is not None, hint="install kubectl and put it on PATH")
+    """The one on PATH, else the one built from source."""
+    found = tool.find()
+    need("kubectl", have=found is not None, hint="put kubectl on PATH, or Go to build it")
     return str(found)
 
 
+@pytest.fixture(scope="session")
+def kubectl_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where kubectl keeps what it discovered: a port used again must not bring back the kinds of another run."""
+    return tmp_path_factory.mktemp("kubectl")
+
+
 @pytest.fixture
-def kubectl(kubectl_binary: str, server: Target, namespace: str) -> Kubectl:
+def kubectl(kubectl_binary: str, kubectl_cache: Path, server: Target, namespace: str) -> Kubectl:
     """Real kubectl in the test's own namespace. `check=False` returns failures instead of raising."""
+    env = {**server.env, "KUBECACHEDIR": str(kubectl_cache)}
 
     def run(*args: str, check: bool = True, input: str | None = None, timeout: float = 60) -> Completed:
         result = subprocess.run(
             [kubectl_binary, "--namespace", namespace, *args],
-            capture_output=True, text=True, input=input, timeout=timeout, env=server.env,
+            capture_output=True, text=True, input=input, timeout=timeout, env=env,
         )  # fmt: skip
         if check and result.returncode != 0:
             raise AssertionError(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from paddlecloud.kube import config
-from paddlecloud.kube.resource import NAMESPACES, Resource
+from paddlecloud.kube.resource import NAMESPACES, SERVICEACCOUNTS, Resource
 
 from . import widgets as kinds
-from .world import CRDS, Api, Here
+from .world import CRDS, Api, Here, eventually
 
 if TYPE_CHECKING:
     from harness import Target
@@ -46,7 +46,10 @@ def namespace(api: Api) -> Iterator[str]:
 
 @pytest.fixture
 def here(api: Api, namespace: str) -> Here:
-    return Here(api, namespace)
+    """The API inside the fresh namespace, once pods can be made there."""
+    made = Here(api, namespace)
+    eventually(lambda: made.exists(SERVICEACCOUNTS, "default"), True)
+    return made
 
 
 @pytest.fixture

@@ -1,0 +1,102 @@
+"""Field validation: unknown and doubled fields are errors, warnings or nothing, as the client asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.client import PatchKind
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource
+
+from .world import DEPLOYMENTS, Here, a, sleeping_pod
+
+
+def misspelt(name: str) -> Object:
+    pod = sleeping_pod(name)
+    pod["spec"]["restartPolizy"] = "Never"
+    pod["spec"]["containers"][0]["imag"] = "x"
+    return pod
+
+
+def test_strict_refuses_unknown_fields_and_names_them_all(here: Here) -> None:
+    with pytest.raises(errors.BadRequest, match="strict decoding error") as refused:
+        here.create(PODS, misspelt("p"), field_validation="Strict")
+    assert 'unknown field "spec.restartPolizy"' in refused.value.message
+    assert 'unknown field "spec.containers[0].imag"' in refused.value.message
+    assert not here.exists(PODS, "p")
+
+
+def test_warn_is_the_default_and_says_so_in_headers(here: Here) -> None:
+    here.create(PODS, misspelt("p"))
+    assert 'unknown field "spec.restartPolizy"' in here.api.warnings
+    assert 'unknown field "spec.containers[0].imag"' in here.api.warnings
+    assert here.exists(PODS, "p")
+
+
+def test_ignore_says_nothing(here: Here) -> None:
+    here.create(PODS, misspelt("p"), field_validation="Ignore")
+    assert here.api.warnings == []
+    assert here.exists(PODS, "p")
+
+
+def test_known_fields_raise_no_warning(here: Here) -> None:
+    here.create(PODS, sleeping_pod("p"), field_validation="Strict")
+    assert here.api.warnings == []
+
+
+def test_custom_kinds_are_checked_against_their_schema(here: Here, widgets: Resource) -> None:
+    with pytest.raises(errors.BadRequest, match='unknown field "spec.sise"'):
+        here.create(widgets, a(widgets, "w", spec={"sise": 1}), field_validation="Strict")
+    made = here.create(widgets, a(widgets, "w", spec={"sise": 1, "size": 2}))
+    assert here.api.warnings == ['unknown field "spec.sise"']
+    assert made["spec"] == {"size": 2}
+
+
+def test_where_unknown_fields_are_kept_they_are_welcome(here: Here, widgets: Resource) -> None:
+    made = here.create(widgets, a(widgets, "w", spec={"free": {"any": {"thing": 1}}}), field_validation="Strict")
+    assert made["spec"]["free"] == {"any": {"thing": 1}}
+
+
+def test_unknown_metadata_is_noticed_too(here: Here, widgets: Resource) -> None:
+    for resource in (CONFIGMAPS, widgets):
+        obj = a(resource, "x")
+        obj["metadata"]["lables"] = {"a": "b"}
+        with pytest.raises(errors.BadRequest, match='unknown field "metadata.lables"'):
+            here.create(resource, obj, field_validation="Strict")
+
+
+@pytest.mark.parametrize("kind", ["merge", "strategic"])
+def test_patches_are_checked_too(here: Here, kind: PatchKind) -> None:
+    spec = {
+        "replicas": 0,
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+    }
+    here.make(DEPLOYMENTS, "d", spec=spec)
+    with pytest.raises(errors.ApiError, match='strict decoding error: unknown field "spec.replica"') as refused:
+        here.patch(DEPLOYMENTS, "d", {"spec": {"replica": 3}}, kind=kind, field_validation="Strict")
+    assert refused.value.code in (400, 422)
+
+
+def test_updates_are_checked_too(here: Here) -> None:
+    made = here.make(CONFIGMAPS, "c")
+    with pytest.raises(errors.BadRequest, match='unknown field "dta"'):
+        here.update(CONFIGMAPS, {**made, "dta": {}}, field_validation="Strict")
+
+
+@pytest.mark.parametrize("resource", ["configmaps", "widgets"])
+def test_a_field_given_twice_is_noticed(here: Here, widgets: Resource, resource: str) -> None:
+    kind = {"configmaps": CONFIGMAPS, "widgets": widgets}[resource]
+    body = b'{"apiVersion":"%s","kind":"%s","metadata":{"name":"x","name":"y"}}' % (
+        kind.api_version.encode(),
+        kind.kind.encode(),
+    )
+    status = here.api.refuse("POST", here.path(kind), body, query={"fieldValidation": "Strict"})
+    assert status["code"] == 400
+    assert 'duplicate field "metadata.name"' in status["message"]
+
+
+def test_an_unknown_mode_is_refused(here: Here) -> None:
+    status = here.api.refuse("POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c"), query={"fieldValidation": "Maybe"})
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    assert "fieldValidation" in status["message"]

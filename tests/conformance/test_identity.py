@@ -1,0 +1,307 @@
+"""Who is asking: service accounts and their tokens, RBAC, access reviews, impersonation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, SERVICEACCOUNTS, Object, Resource
+
+from .world import Api, Here, a, eventually, sleeping_pod
+
+RBAC, AUTHN, AUTHZ = "rbac.authorization.k8s.io", "authentication.k8s.io", "authorization.k8s.io"
+ROLES = Resource(RBAC, "v1", "roles", "Role")
+BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
+CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
+
+
+def token_for(here: Here, account: str, **spec: Any) -> Object:
+    """The answer to a TokenRequest."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+    return here.api.post(here.path(SERVICEACCOUNTS, account, "token"), body)
+
+
+def ask(api: Api, kind: str, spec: Object | None = None, *, group: str = AUTHZ, namespace: str = "") -> Object:
+    """The status of a review."""
+    place = f"namespaces/{namespace}/" if namespace else ""
+    body = {"apiVersion": f"{group}/v1", "kind": kind, "spec": spec or {}}
+    status: Object = api.post(f"/apis/{group}/v1/{place}{kind.lower()}s", body)["status"]
+    return status
+
+
+def who(api: Api) -> Object:
+    user: Object = ask(api, "SelfSubjectReview", group=AUTHN)["userInfo"]
+    return user
+
+
+def review(api: Api, token: str, *audiences: str) -> Object:
+    return ask(api, "TokenReview", {"token": token, "audiences": list(audiences)}, group=AUTHN)
+
+
+@pytest.fixture
+def account(here: Here) -> str:
+    here.make(SERVICEACCOUNTS, "robot")
+    return "robot"
+
+
+@pytest.fixture
+def robot(here: Here, account: str) -> Iterator[Here]:
+    """The API as a new service account sees it, in the test's namespace."""
+    token = token_for(here, account)["status"]["token"]
+    api = here.api.bearing(token)
+    yield Here(api, here.namespace)
+    api.close()
+
+
+def grant(here: Here, *, verbs: list[str], resources: list[str], names: list[str] | None = None) -> None:
+    rule: Object = {"apiGroups": [""], "resources": resources, "verbs": verbs}
+    if names:
+        rule["resourceNames"] = names
+    here.make(ROLES, "r", rules=[rule])
+    here.make(
+        BINDINGS, "b",
+        roleRef={"apiGroup": RBAC, "kind": "Role", "name": "r"},
+        subjects=[{"kind": "ServiceAccount", "name": "robot", "namespace": here.namespace}],
+    )  # fmt: skip
+
+
+def allowed(of: Here, verb: str, resource: str, name: str = "") -> bool:
+    """Whether the server lets it happen now; permissions may take a moment to arrive."""
+    wanted = {"namespace": of.namespace, "verb": verb, "resource": resource, "name": name}
+    return bool(ask(of.api, "SelfSubjectAccessReview", {"resourceAttributes": wanted})["allowed"])
+
+
+# Tokens --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_says_who_it_is_for(here: Here, robot: Here) -> None:
+    user = who(robot.api)
+    assert user["username"] == f"system:serviceaccount:{here.namespace}:robot"
+    assert set(user["groups"]) == {
+        "system:serviceaccounts",
+        f"system:serviceaccounts:{here.namespace}",
+        "system:authenticated",
+    }
+
+
+def test_a_token_lives_as_long_as_asked(here: Here, account: str) -> None:
+    answer = token_for(here, account, expirationSeconds=3600)
+    assert answer["spec"]["expirationSeconds"] == 3600
+    assert answer["status"]["expirationTimestamp"] > here.get(SERVICEACCOUNTS, account)["metadata"]["creationTimestamp"]
+
+
+@pytest.mark.parametrize("seconds", [1, 599, -5, 1 << 33])
+def test_a_token_must_live_at_least_ten_minutes(here: Here, account: str, seconds: int) -> None:
+    with pytest.raises(errors.Invalid, match="expirationSeconds"):
+        token_for(here, account, expirationSeconds=seconds)
+
+
+def test_a_token_dies_with_its_account(here: Here, robot: Here) -> None:
+    assert who(robot.api)
+    here.delete(SERVICEACCOUNTS, "robot")
+    eventually(lambda: robot.api.send("GET", here.path(CONFIGMAPS)).status, 401)
+
+
+def test_a_token_may_be_bound_to_a_pod(here: Here, account: str) -> None:
+    pod = here.create(PODS, sleeping_pod("p", spec={"serviceAccountName": "robot"}))
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": "p", "uid": pod["metadata"]["uid"]}
+    token = token_for(here, account, boundObjectRef=bound)["status"]["token"]
+    seen = review(here.api, token)
+    assert seen["authenticated"] is True
+    assert seen["user"]["extra"]["authentication.kubernetes.io/pod-name"] == ["p"]
+    here.delete(PODS, "p", grace_period=0)
+    eventually(lambda: bool(review(here.api, token).get("authenticated")), False)
+
+
+def test_a_token_for_another_audience_does_not_open_this_door(here: Here, account: str) -> None:
+    token = token_for(here, account, audiences=["elsewhere.example.org"])["status"]["token"]
+    api = here.api.bearing(token)
+    assert api.send("GET", here.path(CONFIGMAPS)).status == 401
+    api.close()
+    seen = review(here.api, token, "elsewhere.example.org")
+    assert (seen["authenticated"], seen["audiences"]) == (True, ["elsewhere.example.org"])
+
+
+def test_there_is_no_token_for_nobody(here: Here) -> None:
+    with pytest.raises(errors.NotFound, match='serviceaccounts "nobody" not found'):
+        token_for(here, "nobody")
+
+
+@pytest.mark.parametrize("token", ["nonsense", "a.b.c", ""])
+def test_a_forged_token_is_no_token(here: Here, token: str) -> None:
+    api = here.api.bearing(token or " ")
+    assert api.send("GET", here.path(CONFIGMAPS)).status in (401, 403)
+    api.close()
+
+
+def test_a_pod_needs_its_account(here: Here) -> None:
+    with pytest.raises(errors.Forbidden, match='serviceaccount "ghost" not found'):
+        here.create(PODS, sleeping_pod("p", spec={"serviceAccountName": "ghost"}))
+
+
+# RBAC ----------------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_allowed_unless_granted(here: Here, robot: Here) -> None:
+    robots_name = f"system:serviceaccount:{here.namespace}:robot"
+    with pytest.raises(errors.Forbidden) as refused:
+        robot.names(CONFIGMAPS)
+    assert refused.value.message == (
+        f'configmaps is forbidden: User "{robots_name}" cannot list resource "configmaps" in API group "" '
+        f'in the namespace "{here.namespace}"'
+    )
+
+
+def test_a_role_grants_verbs_on_resources(here: Here, robot: Here) -> None:
+    here.make(CONFIGMAPS, "c")
+    grant(here, verbs=["get", "list"], resources=["configmaps"])
+    eventually(lambda: allowed(robot, "list", "configmaps"), True)
+    assert robot.names(CONFIGMAPS) == ["c"]
+    for attempt in (
+        lambda: robot.make(CONFIGMAPS, "d"),
+        lambda: robot.delete(CONFIGMAPS, "c"),
+        lambda: robot.names(SECRETS),
+        lambda: next(robot.watch(CONFIGMAPS, timeout=1)),
+    ):
+        with pytest.raises(errors.Forbidden):
+            attempt()
+
+
+def test_a_role_may_name_single_objects(here: Here, robot: Here) -> None:
+    here.make(SECRETS, "mine")
+    here.make(SECRETS, "other")
+    grant(here, verbs=["get", "delete"], resources=["secrets"], names=["mine"])
+    eventually(lambda: allowed(robot, "get", "secrets", "mine"), True)
+    assert robot.get(SECRETS, "mine")
+    with pytest.raises(errors.Forbidden, match='secrets "other" is forbidden'):
+        robot.get(SECRETS, "other")
+
+
+def test_subresources_are_granted_apart(here: Here, robot: Here) -> None:
+    grant(here, verbs=["*"], resources=["pods"])
+    eventually(lambda: allowed(robot, "create", "pods"), True)
+    robot.create(PODS, sleeping_pod("p"))
+    with pytest.raises(errors.Forbidden, match="pods/status"):
+        robot.patch(PODS, "p", {"status": {"phase": "Running"}}, subresource="status")
+
+
+def test_a_role_holds_in_its_namespace_only(here: Here, robot: Here) -> None:
+    grant(here, verbs=["*"], resources=["*"])
+    eventually(lambda: allowed(robot, "list", "configmaps"), True)
+    assert robot.api.send("GET", "/api/v1/namespaces/default/configmaps").status == 403
+    assert robot.api.send("GET", "/api/v1/configmaps").status == 403
+    assert robot.api.send("GET", "/api/v1/nodes").status == 403
+
+
+def test_what_was_granted_can_be_taken_away(here: Here, robot: Here) -> None:
+    grant(here, verbs=["list"], resources=["configmaps"])
+    eventually(lambda: allowed(robot, "list", "configmaps"), True)
+    here.delete(BINDINGS, "b")
+    eventually(lambda: robot.api.send("GET", here.path(CONFIGMAPS)).status, 403)
+
+
+def test_nobody_grants_what_he_does_not_hold(here: Here, robot: Here) -> None:
+    rule = {"apiGroups": [RBAC], "resources": ["roles", "rolebindings"], "verbs": ["create", "get"]}
+    here.make(ROLES, "granter", rules=[rule])
+    here.make(
+        BINDINGS, "granter", roleRef={"apiGroup": RBAC, "kind": "Role", "name": "granter"},
+        subjects=[{"kind": "ServiceAccount", "name": "robot", "namespace": here.namespace}],
+    )  # fmt: skip
+
+    def refused() -> str:
+        try:
+            robot.make(ROLES, "more", rules=[{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}])
+        except errors.Forbidden as error:
+            return error.message
+        return ""
+
+    eventually(refused, lambda text: "attempting to grant RBAC permissions not currently held" in text)
+
+
+def test_the_role_of_a_binding_cannot_be_exchanged(here: Here) -> None:
+    grant(here, verbs=["get"], resources=["pods"])
+    with pytest.raises(errors.Invalid, match="roleRef"):
+        here.patch(BINDINGS, "b", {"roleRef": {"name": "other"}})
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ({"apiGroups": [""], "resources": ["pods"], "verbs": []}, "verbs must contain at least one value"),
+        ({"resources": ["pods"], "verbs": ["get"]}, "resource rules must supply at least one api group"),
+        ({"apiGroups": [""], "verbs": ["get"]}, "resource rules must supply at least one resource"),
+        ({"nonResourceURLs": ["/x"], "verbs": ["get"]}, "namespaced rules cannot apply to non-resource URLs"),
+    ],
+)
+def test_a_rule_must_say_what_it_is_about(here: Here, rule: Object, why: str) -> None:
+    with pytest.raises(errors.Invalid, match=why):
+        here.make(ROLES, "r", rules=[rule])
+
+
+def test_the_usual_cluster_roles_are_there(cluster: Here) -> None:
+    assert {"cluster-admin", "admin", "edit", "view", "system:discovery"} <= set(cluster.names(CLUSTER_ROLES))
+
+
+# Reviews -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_administrator_may_do_everything(here: Here) -> None:
+    assert allowed(here, "delete", "secrets")
+
+
+def test_one_can_ask_for_others(here: Here, account: str) -> None:
+    grant(here, verbs=["get"], resources=["pods"])
+    user = f"system:serviceaccount:{here.namespace}:robot"
+    wanted = {"namespace": here.namespace, "verb": "get", "resource": "pods"}
+    spec = {"user": user, "resourceAttributes": wanted}
+    eventually(lambda: ask(here.api, "SubjectAccessReview", spec)["allowed"], True)
+    spec = {"user": user, "resourceAttributes": {**wanted, "verb": "delete"}}
+    assert ask(here.api, "LocalSubjectAccessReview", spec, namespace=here.namespace)["allowed"] is False
+
+
+def test_rules_are_listed(here: Here, robot: Here) -> None:
+    grant(here, verbs=["get"], resources=["pods"])
+
+    def granted() -> bool:
+        status = ask(robot.api, "SelfSubjectRulesReview", {"namespace": here.namespace})
+        return any(rule["resources"] == ["pods"] and rule["verbs"] == ["get"] for rule in status["resourceRules"])
+
+    eventually(granted, True)
+
+
+def test_a_review_must_say_what_it_asks(here: Here) -> None:
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {}}
+    status = here.api.refuse("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
+    assert status["code"] == 422
+
+
+def test_the_administrator_may_act_as_another(here: Here) -> None:
+    jane = here.api.sending(("Impersonate-User", "jane"), ("Impersonate-Group", "developers"))
+    user = who(jane)
+    assert user["username"] == "jane"
+    assert set(user["groups"]) == {"developers", "system:authenticated"}
+    assert jane.refuse("GET", here.path(CONFIGMAPS))["reason"] == "Forbidden"
+    jane.close()
+
+
+def test_others_may_not(here: Here, robot: Here) -> None:
+    pretender = robot.api.sending(("Impersonate-User", "jane"))
+    status = pretender.refuse("GET", here.path(CONFIGMAPS))
+    assert status["reason"] == "Forbidden"
+    assert "cannot impersonate resource" in status["message"]
+    pretender.close()
+
+
+@pytest.mark.parametrize("path", ["/api/v1/pods", "/apis", "/openapi/v3", "/api/v1/namespaces/default/secrets"])
+def test_nobody_in_particular_sees_nothing(api: Api, path: str) -> None:
+    anonymous = api.bearing(None)
+    assert anonymous.send("GET", path).status in (401, 403)
+    anonymous.close()
+
+
+def test_service_accounts_are_named_like_subdomains(here: Here) -> None:
+    with pytest.raises(errors.Invalid, match="metadata.name"):
+        here.create(SERVICEACCOUNTS, a(SERVICEACCOUNTS, "Not_Valid"))

@@ -1,0 +1,89 @@
+"""Namespaces: born furnished, dying with all that is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, SERVICEACCOUNTS, Resource
+
+from .world import Api, Here, eventually
+
+
+@pytest.fixture
+def doomed(api: Api, namespace: str) -> Iterator[Here]:
+    name = f"doomed-{namespace}"
+    Here(api, "").make(NAMESPACES, name)
+    yield Here(api, name)
+    api.send("DELETE", NAMESPACES.path(None, name))
+
+
+def test_a_new_namespace_is_active_and_knows_its_name(here: Here) -> None:
+    found = here.get(NAMESPACES, here.namespace)
+    assert found["status"]["phase"] == "Active"
+    assert found["spec"]["finalizers"] == ["kubernetes"]
+    assert found["metadata"]["labels"] == {"kubernetes.io/metadata.name": here.namespace}
+
+
+def test_a_new_namespace_is_furnished(here: Here) -> None:
+    eventually(lambda: here.exists(SERVICEACCOUNTS, "default"), True)
+    eventually(lambda: here.exists(CONFIGMAPS, "kube-root-ca.crt"), True)
+    assert "BEGIN CERTIFICATE" in here.get(CONFIGMAPS, "kube-root-ca.crt")["data"]["ca.crt"]
+
+
+def test_a_deleted_namespace_takes_everything_along(doomed: Here, widgets: Resource) -> None:
+    doomed.make(SECRETS, "s")
+    doomed.make(widgets, "w")
+    answer = doomed.delete(NAMESPACES, doomed.namespace)
+    assert answer["kind"] == "Namespace"
+    assert answer["status"]["phase"] == "Terminating"
+    eventually(lambda: doomed.exists(NAMESPACES, doomed.namespace), False)
+    assert doomed.names(SECRETS) == []
+    assert doomed.names(widgets) == []
+
+
+def test_a_dying_namespace_lets_nothing_in_and_waits_for_finalizers(doomed: Here) -> None:
+    doomed.make(CONFIGMAPS, "hold", finalizers=["example.org/hold"])
+    doomed.delete(NAMESPACES, doomed.namespace)
+    with pytest.raises(errors.Forbidden, match="because it is being terminated") as refused:
+        doomed.make(CONFIGMAPS, "late")
+    assert refused.value.details is not None
+    assert refused.value.details["causes"][0]["reason"] == "NamespaceTerminating"
+    assert doomed.get(NAMESPACES, doomed.namespace)["status"]["phase"] == "Terminating"
+    eventually(lambda: "deletionTimestamp" in doomed.get(CONFIGMAPS, "hold")["metadata"], True)
+    doomed.patch(CONFIGMAPS, "hold", {"metadata": {"finalizers": None}})
+    eventually(lambda: doomed.exists(NAMESPACES, doomed.namespace), False)
+
+
+def test_a_dying_namespace_tells_what_holds_it(doomed: Here) -> None:
+    doomed.make(CONFIGMAPS, "hold", finalizers=["example.org/hold"])
+    doomed.delete(NAMESPACES, doomed.namespace)
+
+    def conditions() -> dict[str, str]:
+        status = doomed.get(NAMESPACES, doomed.namespace)["status"]
+        return {c["type"]: c["status"] for c in status.get("conditions", [])}
+
+    seen = eventually(conditions, lambda now: now.get("NamespaceFinalizersRemaining") == "True")
+    assert seen["NamespaceContentRemaining"] == "True"
+    doomed.patch(CONFIGMAPS, "hold", {"metadata": {"finalizers": None}})
+
+
+def test_a_name_can_be_used_again(doomed: Here) -> None:
+    doomed.make(SECRETS, "s")
+    doomed.delete(NAMESPACES, doomed.namespace)
+    eventually(lambda: doomed.exists(NAMESPACES, doomed.namespace), False)
+    doomed.make(NAMESPACES, doomed.namespace)
+    assert doomed.names(SECRETS) == []
+
+
+@pytest.mark.parametrize("name", ["kube-system", "default"])
+def test_some_namespaces_cannot_be_deleted(api: Api, name: str) -> None:
+    status = api.refuse("DELETE", NAMESPACES.path(None, name))
+    assert (status["code"], status["reason"]) == (403, "Forbidden")
+    assert "may not be deleted" in status["message"]
+
+
+def test_namespaces_are_not_deleted_in_bulk(api: Api) -> None:
+    assert api.refuse("DELETE", NAMESPACES.path())["code"] == 405
