@@ -161,6 +161,7 @@ class SimulatedKubelet:
                         namespace=key.namespace,
                         kind="strategic",
                         subresource="status",
+                        field_validation="Ignore",
                     )
             except (errors.NotFound, errors.Conflict):
                 return  # gone, or another pod of that name by now

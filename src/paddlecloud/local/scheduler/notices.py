@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -16,17 +17,18 @@ import msgspec
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, rfc3339
-from paddlecloud.kube.resource import EVENTS, PODS, Object
+from paddlecloud.kube.resource import EVENTS, PODS, Key, Object
 
 from .attempt import Why
 from .snapshot import Pod
+from .units import Unit
 
 log = logging.getLogger(__name__)
 
 REFRESH = 10.0
 BURST, RATE = 100.0, 40.0  # notices at once, then per second
 PATIENCE = 1.0
-"""Seconds for which an incomplete gang is not worth a notice: its other pods are on their way."""
+"""Seconds without news after which an incomplete gang is worth a notice: until then its pods are on their way."""
 VERDICT = "paddlecloud.org/verdict"
 MESSAGE_LIMIT = 1024
 
@@ -38,33 +40,35 @@ class _Told(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    pod: Pod
+    """What a unit should be told; its pods are gone through only when it is."""
+
+    unit: Unit
     why: Why
-    since: float
+    changed: float
 
 
 class Notices:
-    def __init__(self, client: Client, clock: Clock) -> None:
+    """`still_waits` tells whether a pod (by uid) needs a notice at all when its turn comes."""
+
+    def __init__(self, client: Client, clock: Clock, *, still_waits: Callable[[str], bool]) -> None:
         self._client = client
         self._clock = clock
+        self._still_waits = still_waits
         self._told: dict[str, _Told] = {}
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[Key, _Pending] = {}
         self._wake = asyncio.Event()
         self._allowance = BURST
         self._refilled = clock.monotonic()
 
-    def refuse(self, pod: Pod, why: Why) -> None:
-        told = self._told.get(pod.uid)
-        if told is not None and told.message == why.message:
-            self._pending.pop(pod.uid, None)
-            return
-        waiting = self._pending.get(pod.uid)
-        self._pending[pod.uid] = _Pending(pod, why, waiting.since if waiting else self._clock.monotonic())
+    def refuse(self, unit: Unit, why: Why) -> None:
+        before = self._pending.get(unit.key)
+        now = self._clock.monotonic()
+        changed = before.changed if before and before.why.message == why.message else now
+        self._pending[unit.key] = _Pending(unit, why, changed)
         self._wake.set()
 
     def forget(self, uid: str) -> None:
         """The pod waits no longer."""
-        self._pending.pop(uid, None)
         self._told.pop(uid, None)
 
     async def run(self) -> None:
@@ -77,32 +81,49 @@ class Notices:
                     await self._clock.sleep(wait)
 
     async def _send_ready(self) -> float | None:
-        """Send what may go out; seconds until the next may, None when nothing is left."""
+        """Send what may go out; seconds until more may, None when nothing is left."""
+        soonest: float | None = None
+        for key, item in list(self._pending.items()):
+            later: float | None = None
+            for pod in item.unit.pods:
+                if self._pending.get(key) is not item:
+                    break  # there is newer news
+                if not self._still_waits(pod.uid):
+                    continue
+                wait = self._wait(pod, item)
+                if wait == 0.0 and not self._allowed():
+                    return 1.0 / RATE
+                if wait == 0.0:
+                    await self._send(pod, item.why)
+                elif wait is not None:
+                    later = wait if later is None else min(later, wait)
+            if later is not None:
+                soonest = later if soonest is None else min(soonest, later)
+            elif self._pending.get(key) is item:
+                del self._pending[key]
+        return soonest if self._pending else None
+
+    def _wait(self, pod: Pod, item: _Pending) -> float | None:
+        """Seconds until a pod may be told; None when it knows already."""
+        told, why, now = self._told.get(pod.uid), item.why, self._clock.monotonic()
+        if told is not None and told.message == why.message:
+            return None
+        if told is None or told.code != why.code:
+            ready = item.changed + (PATIENCE if why.code == "GangIncomplete" else 0.0)
+        else:
+            ready = told.at + REFRESH
+        return max(0.0, ready - now)
+
+    def _allowed(self) -> bool:
         now = self._clock.monotonic()
         self._allowance = min(BURST, self._allowance + (now - self._refilled) * RATE)
         self._refilled = now
-        soonest: float | None = None
-        for uid, item in list(self._pending.items()):
-            wait = self._ready_at(uid, item) - now
-            if wait > 0:
-                soonest = wait if soonest is None else min(soonest, wait)
-                continue
-            if self._allowance < 1:
-                return 1.0 / RATE
-            self._allowance -= 1
-            if self._pending.get(uid) is item:
-                del self._pending[uid]
-                await self._send(item)
-        return soonest if self._pending else None
+        if self._allowance < 1:
+            return False
+        self._allowance -= 1
+        return True
 
-    def _ready_at(self, uid: str, item: _Pending) -> float:
-        told = self._told.get(uid)
-        if told is None or told.code != item.why.code:
-            return item.since + (PATIENCE if item.why.code == "GangIncomplete" else 0.0)
-        return told.at + REFRESH
-
-    async def _send(self, item: _Pending) -> None:
-        pod, why = item.pod, item.why
+    async def _send(self, pod: Pod, why: Why) -> None:
         now = self._clock.now()
         self._told[pod.uid] = _Told(why.code, why.message, self._clock.monotonic())
         condition = {
@@ -120,6 +141,7 @@ class Notices:
                 namespace=pod.key.namespace,
                 kind="strategic",
                 subresource="status",
+                field_validation="Ignore",
             )
             await self._event(pod, why, now)
         except (errors.NotFound, errors.Conflict):

@@ -247,22 +247,38 @@ class _Search:
 
     def _spare(self) -> None:
         """Let stay whoever need not go now that every pod has its node: the most important first."""
-        order = sorted(self._victims, key=lambda victims: -max(pod.priority for pod, _ in victims))
-        for victims in order:
-            if any(pod.shape.ports or pod.shape.social is not None for pod, _ in victims):
-                continue  # it may be in the way by more than its size
-            if self._could_stay(victims):
+        for victims in sorted(self._victims, key=lambda victims: -max(pod.priority for pod, _ in victims)):
+            mark = self._session.mark()
+            if self._put_back(victims) and self._still_good():
                 self._victims.remove(victims)
+            else:
+                self._session.rollback(mark)
 
-    def _could_stay(self, victims: Victims) -> bool:
+    def _put_back(self, victims: Victims) -> bool:
         session = self._session
-        mark = session.mark()
         for pod, name in victims:
-            queue = session.snapshot.queue_of(pod)
-            if session.ledger.lack(queue, pod.requests) or not has_room(pod.shape, session.draft.nodes[name]):
-                session.rollback(mark)
+            queue, node = session.snapshot.queue_of(pod), session.draft.nodes[name]
+            if session.ledger.lack(queue, pod.requests) or not has_room(pod.shape, node) or ports(pod.shape, node):
+                return False
+            wishes = session.wishes(pod)
+            if wishes is not None and wishes.refusal(node) is not None:
                 return False
             session.place(pod, name, queue)
+        return True
+
+    def _still_good(self) -> bool:
+        """Whether those who came for room still have what they want, if that is more than room."""
+        session = self._session
+        for pod, name in self._attempt.placements:
+            if pod.shape.social is None:
+                continue
+            mark = session.mark()
+            session.draft.take_away(pod, name)
+            wishes = session.wishes(pod)
+            bad = wishes is not None and wishes.refusal(session.draft.nodes[name]) is not None
+            session.rollback(mark)
+            if bad:
+                return False
         return True
 
 

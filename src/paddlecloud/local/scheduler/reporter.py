@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 SETTLE = 1.0
 """Seconds after which a change of mere numbers is written."""
+SOON = 0.3
+"""The same for the phase Running, which nobody waits for: a gang that is over by then was worth one write."""
+QUEUES_EVERY = 3.0
 CONCURRENCY = 32
 
 
@@ -71,8 +74,8 @@ class Reporter:
             if status == old:
                 self._settle(key, undecided=status["phase"] == "Pending")
                 continue
-            wait = self._since.setdefault(key, now) + SETTLE - now
-            if status["phase"] == old.get("phase") and wait > 0:
+            wait = self._since.setdefault(key, now) + _patience(status, old) - now
+            if wait > 0:
                 soonest = wait if soonest is None else min(soonest, wait)
                 continue
             self._settle(key, undecided=status["phase"] == "Pending")
@@ -81,7 +84,7 @@ class Reporter:
         await asyncio.gather(*(self._write(limit, key, status) for key, status in due))
         wait = self._queues_at - now
         if wait <= 0:
-            self._queues_at = now + SETTLE
+            self._queues_at = now + QUEUES_EVERY
             await self._report_queues()
         elif due and self._state.queues():
             soonest = min(wait, soonest or wait)
@@ -154,6 +157,12 @@ class Reporter:
                 await self._client.patch(QUEUES, name, change, subresource="status")
             except errors.ApiError as error:
                 log.debug("the status of queue %s was not written: %s", name, error)
+
+
+def _patience(status: Object, old: Object) -> float:
+    if status["phase"] == old.get("phase"):
+        return SETTLE
+    return SOON if status["phase"] == "Running" else 0.0
 
 
 def _replacing(old: Object | None, new: Object) -> Object:

@@ -40,7 +40,7 @@ class Scheduler:
         self._policy = policy
         self._rounds = 0
         self._writer = Writer(client, clock)
-        self._notices = Notices(client, clock)
+        self._notices = Notices(client, clock, still_waits=self.state.waiting.__contains__)
         self._reporter = Reporter(client, clock, self.state, self.watches)
         self._wake = asyncio.Event()
         for informer, handler in (
@@ -93,8 +93,7 @@ class Scheduler:
             self.state.refused(refused.lane)
             for unit in refused.units:
                 self._tell(unit, refused.why.code, refused.why.message)
-                for pod in unit.pods:
-                    self._notices.refuse(pod, refused.why)
+                self._notices.refuse(unit, refused.why)
         for pod, node in result.placements:
             self.state.assume(pod, node)
             self._notices.forget(pod.uid)

@@ -119,8 +119,7 @@ class State:
         group = self.groups.get(unit_id)
         if group is None or not group.waiting:
             return None
-        pods = tuple(sorted(group.waiting.values(), key=lambda pod: (pod.created, pod.key)))
-        return Unit(pods, self._gangs.get(unit_id), None if group.gang else unit_id)
+        return Unit(tuple(group.waiting.values()), self._gangs.get(unit_id), None if group.gang else unit_id)
 
     # News of pods
 

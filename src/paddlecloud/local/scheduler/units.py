@@ -74,6 +74,8 @@ class Lane:
 
 def signature(unit: Unit) -> Signature:
     """Equal for units that every snapshot answers alike, as long as no rule about neighbours reads their labels."""
+    if unit.gang is not None and len(unit.pods) < unit.needed:
+        return (unit.queue, unit.priority, unit.gang.key)  # refused whatever its pods are like
     shapes: Counter[object] = Counter()
     for pod in unit.pods:
         social = pod.shape.social is not None

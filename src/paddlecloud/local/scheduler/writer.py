@@ -19,6 +19,8 @@ from .snapshot import Pod
 log = logging.getLogger(__name__)
 
 CONCURRENCY = 64
+UNCHECKED = {"fieldValidation": "Ignore"}
+"""What we write has no unknown fields: the server need not look for any."""
 
 
 class Writer:
@@ -39,9 +41,11 @@ class Writer:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
 
+        path = PODS.path(pod.key.namespace, pod.key.name, "binding")
+
         async def write() -> None:
             try:
-                await self._client.raw("POST", PODS.path(pod.key.namespace, pod.key.name, "binding"), body=body)
+                await self._client.raw("POST", path, query=UNCHECKED, body=body)
             except (errors.NotFound, errors.Conflict):
                 failed()  # deleted, or placed by somebody else, in the meantime
             except errors.ApiError as error:
