@@ -85,33 +85,36 @@ def _kernel(_: Session) -> Finding:
     return Finding("ok", text)
 
 
+SHARED_FILES = "pods share the host's file system: volumes are not at their mountPath"
+CONTAINER_FIX = "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …"
+"""For a machine that is itself a container: no switch inside it allows namespaces."""
+
+
 def _user_namespaces(_: Session) -> Finding:
-    from paddlecloud.local.kubelet import linux
+    from paddlecloud.local.kubelet import linux, sandbox
 
     refused = _in_child(lambda: linux.unshare(linux.CLONE_NEWUSER))
     if not refused:
         return Finding("ok", "unprivileged user namespaces work")
     if os.geteuid() == 0:
-        return Finding("ok", f"not available ({refused}); not needed as root")
-    fix = "sudo sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    return Finding("warn", refused, "pods share the host's file system: volumes are not at their mountPath", fix)
+        return Finding("ok", f"not available ({refused}); root does without where it may mount")
+    return Finding("warn", refused, SHARED_FILES, sandbox.namespace_hint() or CONTAINER_FIX)
 
 
 def _mount_namespaces(_: Session) -> Finding:
-    from paddlecloud.local.kubelet import linux
+    """What a pod would get, tried as its supervisor tries it."""
+    from paddlecloud.local.kubelet import linux, sandbox
 
     def attempt() -> None:
-        if os.geteuid() != 0:
-            linux.unshare(linux.CLONE_NEWUSER)
-        linux.unshare(linux.CLONE_NEWNS)
-        linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+        box = sandbox.enter_pod("doctor")
+        if not box.mounts:
+            raise OSError(box.reason)
         linux.mount("none", "/tmp", kind="tmpfs")  # noqa: S108 - seen by the dying child alone
 
     refused = _in_child(attempt)
     if not refused:
         return Finding("ok", "a pod can have mounts of its own")
-    fix = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-    return Finding("warn", refused, "pods share the host's file system: volumes are not at their mountPath", fix)
+    return Finding("warn", refused, SHARED_FILES, sandbox.namespace_hint() or CONTAINER_FIX)
 
 
 def _in_child(action: Callable[[], None]) -> str:
@@ -133,19 +136,16 @@ def _in_child(action: Callable[[], None]) -> str:
     return refusal.decode(errors="replace")
 
 
-def _cgroups(_: Session) -> Finding:
-    root = "/sys/fs/cgroup"
-    if os.path.exists(f"{root}/cgroup.controllers"):
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
-            own = root + file.read().strip().rpartition("::")[2]
-        version = "v2"
-    else:
-        own, version = f"{root}/memory", "v1"
-    if os.access(own, os.W_OK):
-        return Finding("ok", f"{version}, writable")
-    meaning = "limits are watched instead of enforced: a pod over its memory limit is killed a moment late"
-    fix = "systemd-run --user --scope -p Delegate=yes pdc up"
-    return Finding("warn", f"{version}, not writable at {own}", meaning, fix)
+def _cgroups(session: Session) -> Finding:
+    """Of the platform that runs on the data directory, which may have been given one; else of this shell."""
+    from paddlecloud.local.kubelet import limits
+
+    running = machine.find(Path(data_directory(session)))
+    found = limits.find(proc=f"/proc/{running.pid}" if running and running.alive else "/proc/self")
+    if found.place is not None and not found.reason:
+        return Finding("ok", f"pods are held to their limits in {', '.join(found.place.paths)}")
+    meaning = "memory is watched instead (a pod over its limit is killed a moment late), CPU limits are not enforced"
+    return Finding("warn", found.reason, meaning, found.fix or "sudo mount -t cgroup2 none /sys/fs/cgroup")
 
 
 def _fuse(_: Session) -> Finding:
