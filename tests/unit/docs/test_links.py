@@ -1,0 +1,39 @@
+"""Pages that point at files and tests point at ones that exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
+    local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
+    missing = [target for target in local if not (page.parent / target).exists()]
+    assert not missing, f"{page.name} links to what is not there: {missing}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_tests_exist(page: Path) -> None:
+    missing = [
+        f"{path}::{name}"
+        for path, name in re.findall(r"(tests/[\w/]+\.py)::(\w+)", page.read_text())
+        if not (ROOT / path).exists() or f"def {name}(" not in (ROOT / path).read_text()
+    ]
+    assert not missing, f"{page.name} names tests that are not there: {missing}"
+
+
+def test_the_page_of_differences_is_current() -> None:
+    spec = importlib.util.spec_from_file_location("differences_page", ROOT / "tests/cluster/differences_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs/differences.md").read_text() == module.page(), "run python tests/cluster/differences_page.py"
