@@ -1,15 +1,20 @@
-"""`python -m cluster.harness COMMAND`: build, up, down, kubeconfig, status. Results on stdout, progress on stderr."""
+"""`python -m cluster.harness COMMAND`: see `--help`. Results go to stdout, progress to stderr."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
+from .base_images import ImageCache
 from .cluster import Cluster, Options
 from .errors import HarnessError
 from .layout import Layout
 from .machine import Machine, running_machines
+from .python_image import offer_recipe
 
 
 def main() -> int:
@@ -29,6 +34,8 @@ def main() -> int:
             print(layout.kubeconfig)
         elif arguments.command == "down":
             cluster.down()
+        elif arguments.command == "image":
+            _image(layout, arguments.name, arguments.archive, say)
         elif arguments.command == "kubeconfig":
             print(layout.kubeconfig)
         else:
@@ -37,6 +44,14 @@ def main() -> int:
         print(f"cluster: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _image(layout: Layout, name: str, archive: Path | None, say: Callable[[str], None]) -> None:
+    cache = ImageCache(layout.images)
+    made = asyncio.run(offer_recipe(cache, name, say=say))
+    if archive is not None:
+        cache.store.export(made, name, archive)
+    say(f"{name} is {made.digest}")
 
 
 def _status(layout: Layout) -> int:
@@ -55,6 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--nodes", type=int, default=1)
     up.add_argument("--durable", action="store_true", help="etcd waits for the disk")
     commands.add_parser("down", help="remove the cluster and everything it made outside the cache")
+    image = commands.add_parser("image", help="make an image from its image.yaml and offer it to the cluster")
+    image.add_argument("name")
+    image.add_argument("--archive", type=Path, help="also write it here, as an OCI archive")
     commands.add_parser("kubeconfig", help="print where the kubeconfig of a running cluster lies")
     commands.add_parser("status", help="show the machines and their programs")
     return parser

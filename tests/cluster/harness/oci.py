@@ -14,6 +14,7 @@ import platform
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -148,10 +149,10 @@ class _Writing(io.RawIOBase):
 
 
 def tree(folder: Path, prefix: str = "", *, skip: Iterable[str] = ()) -> Iterator[Entry]:
-    """The entries of a folder on disk, to lie below `prefix`. `skip` are names left out wherever they occur."""
-    left_out = frozenset(skip)
+    """The entries of a folder on disk, to lie below `prefix`. `skip` are patterns of names left out at any depth."""
+    left_out = tuple(skip)
     for name in sorted(os.listdir(folder)):
-        if name in left_out:
+        if any(fnmatchcase(name, pattern) for pattern in left_out):
             continue
         path, target = folder / name, f"{prefix}/{name}".lstrip("/")
         if path.is_symlink():
