@@ -87,6 +87,9 @@ def assemble(
         memory_limit=whole(limits.get("memory", 0)),
         cpu_millis=millis(limits.get("cpu", 0)),
         bind_ip=pod_ip,
+        stdin=bool(container.get("stdin")),
+        stdin_once=bool(container.get("stdinOnce")),
+        tty=bool(container.get("tty")),
     )
 
 

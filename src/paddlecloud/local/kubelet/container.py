@@ -27,6 +27,9 @@ DRAIN_LIMIT = 2.0
 
 MEMORY_PERIOD = 0.25
 
+END_OF_INPUT = b"\x04"
+"""A terminal has no end of file but this character."""
+
 STARTING, RUNNING, EXITED = "starting", "running", "exited"
 
 
@@ -62,6 +65,8 @@ class Container:
         self._changed = changed
         self._log = LogFile(spec.log_path, max_bytes=spec.log_max_bytes, max_files=spec.log_max_files)
         self._outputs: dict[int, bytes] = {}
+        self.input: int | None = None
+        """Where clients that join the container write: a pipe, or its terminal, whose output comes back here too."""
         self._report: socket.socket | None = None
         self._ended: int | None = None  # wait status of the first process
         self._kill_timer: Timer | None = None
@@ -103,9 +108,7 @@ class Container:
         os.makedirs(self._staging, exist_ok=True)
         if self.cgroup:
             cgroups.make(self.cgroup, Limits(memory=self.spec.memory_limit, cpu_millis=self.spec.cpu_millis))
-        stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
+        stdio = self._open_streams()
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
@@ -115,22 +118,53 @@ class Container:
                 self._sandbox,
                 staging=self._staging,
                 report=theirs,
-                stdio=(stdin, out_write, err_write),
+                stdio=stdio,
                 cgroup=self.cgroup,
                 pids_limit=self.pids_limit,
             )
         self.pid = pid
         theirs.close()
-        for fd in (stdin, out_write, err_write):
+        for fd in set(stdio):
             os.close(fd)
-        for fd, stream in ((out_read, b"stdout"), (err_read, b"stderr")):
+        for fd in self._outputs:
             os.set_blocking(fd, False)
-            self._outputs[fd] = stream
             self._loop.watch(fd, lambda fd=fd: self._on_output(fd))  # type: ignore[misc]
         ours.setblocking(False)
         self._report = ours
         self._loop.watch(ours.fileno(), self._on_report)
         self._changed()
+
+    def _open_streams(self) -> tuple[int, int, int]:
+        """Standard input, output and error for the child; our ends are kept."""
+        if self.spec.tty:
+            master, slave = os.openpty()
+            self._outputs[master] = b"stdout"
+            self.input = master if self.spec.stdin else None
+            return slave, slave, slave
+        if self.spec.stdin:
+            stdin, self.input = os.pipe()
+        else:
+            stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        theirs = [stdin]
+        for stream in (b"stdout", b"stderr"):
+            ours, write = os.pipe()
+            self._outputs[ours] = stream
+            theirs.append(write)
+        return theirs[0], theirs[1], theirs[2]
+
+    def client_left(self) -> None:
+        """One that had joined the input: for a program that wants only one, the input is over."""
+        if not self.spec.stdin_once or self.input is None:
+            return
+        if self.spec.tty:
+            os.write(self.input, END_OF_INPUT)
+        else:
+            self._close_input()
+
+    def _close_input(self) -> None:
+        if self.input is not None and self.input not in self._outputs:
+            os.close(self.input)
+        self.input = None
 
     def _on_report(self) -> None:
         """The child's word on its start: an error text, or the end of the stream once exec closed it."""
@@ -199,6 +233,8 @@ class Container:
         self._maybe_exited()
 
     def _close_output(self, fd: int) -> None:
+        if fd == self.input:
+            self.input = None
         self._loop.unwatch(fd)
         os.close(fd)
         del self._outputs[fd]
@@ -284,6 +320,7 @@ class Container:
             self.namespace_fd = None
         for listener in list(self._guard_fds):
             self._close_guard(listener)
+        self._close_input()
         self._log.close()
         self._changed()
 

@@ -52,16 +52,8 @@ class ExecSession:
 
     async def write(self, data: bytes) -> None:
         """To the program's standard input; silently dropped once it no longer reads."""
-        if self._stdin is None:
-            return
-        view = memoryview(data)
-        while view:
-            try:
-                view = view[os.write(self._stdin, view) :]
-            except BlockingIOError:
-                await _ready(self._stdin, write=True)
-            except OSError:
-                return
+        if self._stdin is not None:
+            await write_all(self._stdin, data)
 
     def close_stdin(self) -> None:
         if self._stdin is None:
@@ -123,7 +115,7 @@ class ExecSession:
             try:
                 data = os.read(fd, READ_SIZE)
             except BlockingIOError:
-                await _ready(fd)
+                await ready(fd)
                 continue
             except OSError:
                 return  # a terminal whose program is gone answers with an error instead of an end
@@ -145,7 +137,20 @@ class ExecSession:
         await self._queue.put(None)
 
 
-async def _ready(fd: int, *, write: bool = False) -> None:
+async def write_all(fd: int, data: bytes) -> None:
+    """To a descriptor that does not block; what nobody reads any more is dropped."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            await ready(fd, write=True)
+        except OSError:
+            return
+
+
+async def ready(fd: int, *, write: bool = False) -> None:
+    """Wait until a descriptor can be read or written."""
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
     add, remove = (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)

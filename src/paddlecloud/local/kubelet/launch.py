@@ -49,6 +49,8 @@ def become(
         if spec.bind_ip:
             _hand_over_sockets(sandbox, report)
         _finish(spec, sandbox, stdio)
+        if spec.tty:
+            _take_terminal()
 
     if spec.warm and warmstart.can_run(spec.argv):
         _run(prepare, lambda: warmstart.run(spec.argv, spec.env), tell=report.send)

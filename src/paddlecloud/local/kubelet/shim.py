@@ -17,7 +17,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from paddlecloud.local.kubelet import cgroups, launch, linux, processes, sandbox, wire
@@ -42,6 +42,9 @@ class Connection:
         self._shim = shim
         self._buffer = b""
         self._fds: list[int] = []
+        self._giving: list[int] = []
+        self.joined: Container | None = None
+        """The container whose input this client has."""
 
     def on_readable(self) -> None:
         try:
@@ -68,16 +71,23 @@ class Connection:
             for fd in self._fds:
                 os.close(fd)
             self._fds.clear()
-        self.send(answer)
+        self.send(answer, self._giving)
+        self._giving.clear()
+
+    def give(self, fd: int) -> None:
+        """A descriptor of ours to go along with the answer."""
+        self._giving.append(fd)
 
     def take_fds(self) -> list[int]:
         fds, self._fds = self._fds, []
         return fds
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """A client that does not read is dropped: it finds everything in the state when it comes back."""
+        data = wire.encode(message)
         try:
-            self.sock.sendall(wire.encode(message))
+            sent = socket.send_fds(self.sock, [data], fds) if fds else 0
+            self.sock.sendall(data[sent:])
         except OSError:
             self._shim.disconnect(self)
 
@@ -106,6 +116,7 @@ class Shim:
             "stop": self._order_stop,
             "signal": self._order_signal,
             "exec": self._order_exec,
+            "attach": self._order_attach,
             "state": lambda _order, _connection: self.state(),
             "shutdown": self._order_shutdown,
         }
@@ -175,6 +186,8 @@ class Shim:
             if client is connection:
                 processes.kill_all(lambda pid=pid: (pid, *processes.descendants(pid)))  # type: ignore[misc]
         if connection in self._connections:
+            if connection.joined is not None:
+                connection.joined.client_left()
             self._connections.discard(connection)
             self._loop.unwatch(connection.sock.fileno())
             connection.close()
@@ -247,6 +260,14 @@ class Shim:
         self._adopt_sockets(ours, container)
         self._execs[pid] = connection
         return pid
+
+    def _order_attach(self, order: dict[str, Any], connection: Connection) -> bool:
+        """Give the client the container's input, if it has one; the answer tells whether that is a terminal."""
+        container = self._running(order["name"])
+        if container.input is not None:
+            connection.joined = container
+            connection.give(container.input)
+        return container.spec.tty
 
     def _adopt_sockets(self, report: socket.socket, container: Container) -> None:
         """The new process is of the container's pod: its sockets are treated alike."""

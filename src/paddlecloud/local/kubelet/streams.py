@@ -13,7 +13,8 @@ from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.errors import BadRequest, InternalError, not_found
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet import logreader
-from paddlecloud.local.kubelet.execs import ExecSession, open_exec
+from paddlecloud.local.kubelet.attaches import AttachSession, join_input
+from paddlecloud.local.kubelet.execs import ExecSession, Stream, open_exec
 from paddlecloud.local.kubelet.logreader import LogOptions
 from paddlecloud.local.kubelet.model import Run, all_containers, containers_of, read_runs, reported
 from paddlecloud.local.kubelet.paths import PodPaths
@@ -100,6 +101,31 @@ class PodStreams:
             return open_exec(handle.paths.root, chosen, command, stdin=stdin, tty=tty)
         except ShimError as error:
             raise InternalError(f"cannot exec in a container of pod {namespace}/{name}: {error}") from error
+
+    async def attach(
+        self,
+        namespace: str,
+        name: str,
+        container: str | None = None,
+        *,
+        stdin: bool = False,
+        outputs: Sequence[Stream] = ("stdout", "stderr"),
+    ) -> AttachSession:
+        """Join a running container: what it prints from now on and, if it has one, its input."""
+        handle = self._find(namespace, name)
+        chosen = self._container(handle.pod, container)
+        self._need_running(handle, chosen)
+        try:
+            given = await join_input(handle.paths.root, chosen) if stdin else None
+        except ShimError as error:
+            raise InternalError(f"cannot attach to a container of pod {namespace}/{name}: {error}") from error
+        chunks = {
+            stream: self.read_log(namespace, name, chosen, follow=True, tail=0, stream=stream.capitalize())
+            for stream in outputs
+        }
+        session = AttachSession(chunks, given)
+        await asyncio.sleep(0)  # its readers have found their place in the log: nothing printed from now on is missed
+        return session
 
     async def port_forward(
         self, namespace: str, name: str, port: int

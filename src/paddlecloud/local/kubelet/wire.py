@@ -69,6 +69,11 @@ class ContainerSpec(NamedTuple):
     """The shim has the image's modules: a Python program may run without a new interpreter."""
     log_max_bytes: int = 10 * 1024 * 1024
     log_max_files: int = 5
+    stdin: bool = False
+    """The program has an input that clients may join; otherwise it reads nothing."""
+    stdin_once: bool = False
+    """The input ends with the first client that joined it."""
+    tty: bool = False
     streak: int = 0
     """Failures in a row before this run: kept with the run, because back-off must survive the control plane."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from aiohttp import web
 
@@ -21,7 +21,6 @@ from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
 from paddlecloud.local.apiserver.verbs import Verbs
 
 from . import channels, port_forward
-from .attach import AttachedLog
 from .links import Taken, WebSocketLink, take_over, websocket
 from .logs import begun, log_options
 from .remote_command import Session, converse
@@ -59,6 +58,16 @@ class PodStreams(Protocol):
         *,
         stdin: bool = False,
         tty: bool = False,
+    ) -> Session: ...
+
+    async def attach(
+        self,
+        namespace: str,
+        name: str,
+        container: str | None = None,
+        *,
+        stdin: bool = False,
+        outputs: Sequence[Literal["stdout", "stderr"]] = ("stdout", "stderr"),
     ) -> Session: ...
 
     async def port_forward(
@@ -119,14 +128,10 @@ class _Streaming:
         self._living_pod(info, kind, "attach to")
         talk = _Conversation(request)
         container = request.query.get("container") or None
-        outputs = {}
-        for name in ("stdout", "stderr"):
-            if request.flag(name):
-                chunks = self._streams.read_log(
-                    info.namespace, info.name, container, follow=True, tail=0, stream=name.capitalize()
-                )
-                outputs[name] = await begun(chunks)
-        return talk.answer(AttachedLog(outputs))
+        outputs: list[Literal["stdout", "stderr"]] = ["stdout"] if request.flag("stdout") else []
+        outputs += ["stderr"] if request.flag("stderr") else []
+        session = await self._streams.attach(info.namespace, info.name, container, stdin=talk.stdin, outputs=outputs)
+        return talk.answer(session)
 
     # Ports
 
