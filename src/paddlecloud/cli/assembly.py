@@ -9,7 +9,8 @@ import re
 import socket
 from collections.abc import Mapping
 
-from paddlecloud.controllers.paddlejob.controller import PaddleJobController
+from paddlecloud.cli import podlibrary
+from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.local.images.store import ImageStore
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
@@ -42,7 +43,12 @@ class Machine:
         scheduler = platform.client(user_agent="scheduler")
         self._watches = Watches(scheduler, clock=clock)
         self._scheduler = Scheduler(scheduler, clock=clock, watches=self._watches)
-        self._jobs = PaddleJobController(platform.client(user_agent="paddlejob-controller"), clock=clock)
+        self._jobs = PaddleJobController(
+            platform.client(user_agent="paddlejob-controller"),
+            clock=clock,
+            options=Options(python_path=str(podlibrary.folder())),
+            reports=Place(remember=platform.data / "report.port"),
+        )
         kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
         own = node_configs(nodes)

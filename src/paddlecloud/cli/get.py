@@ -16,6 +16,9 @@ from paddlecloud.cli.targets import Target
 from paddlecloud.kube.errors import Expired, Gone, NotFound, not_found
 from paddlecloud.kube.resource import Object
 
+REPORTED = ("Progress", "ETA")
+"""Columns that `ps` shows as soon as a job reports them, and `get` in its wide output."""
+
 USAGE = "pdc get KIND [NAME…], KIND/NAME… or KIND,KIND"
 
 
@@ -79,7 +82,10 @@ def _tables(session: Session, chosen: list[Target], fmt: Format) -> int:
         if shown:
             session.print()
         printer = Printer(headers=not session.args.no_headers)
-        _write(session, printer, target, table, _shape(session, target, fmt, several=len(chosen) > 1))
+        shape = _shape(session, target, fmt, several=len(chosen) > 1)
+        if session.args.command == "ps":
+            shape = shape._replace(also=server_table.filled(table, REPORTED))
+        _write(session, printer, target, table, shape)
         shown += 1
     if not shown and not missing:
         _note_nothing(session, chosen)

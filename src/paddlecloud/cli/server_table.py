@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.cli.api import Api
@@ -43,6 +43,8 @@ class Shape(NamedTuple):
     label_columns: tuple[str, ...] = ()
     prefix: str = ""
     """Put before every name when several kinds are listed: `pod/`."""
+    also: frozenset[str] = frozenset()
+    """Columns that are shown although they belong to the wide output."""
 
     def headers(self, columns: list[Column]) -> list[str]:
         names = [column.name for column in columns if self._shown(column)]
@@ -63,7 +65,13 @@ class Shape(NamedTuple):
         return values
 
     def _shown(self, column: Column) -> bool:
-        return self.wide or column.priority == 0
+        return self.wide or column.priority == 0 or column.name in self.also
+
+
+def filled(table: Table, names: Iterable[str]) -> frozenset[str]:
+    """Those of the columns in which any row says something."""
+    places = {column.name: number for number, column in enumerate(table.columns)}
+    return frozenset(name for name in names if name in places and any(row.cells[places[name]] for row in table.rows))
 
 
 def fetch(

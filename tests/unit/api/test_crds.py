@@ -118,7 +118,7 @@ def test_the_columns_of_the_manual_are_printed_in_its_order() -> None:
 
 def test_wide_columns_of_a_paddlejob() -> None:
     wide = [column.name.upper() for column in KINDS[0].columns if column.priority]
-    assert wide == ["HETER", "RESTARTS", "START", "COMPLETION"]
+    assert wide == ["HETER", "RESTARTS", "START", "COMPLETION", "PROGRESS", "ETA"]
 
 
 def test_a_cluster_gets_no_kind_that_belongs_to_another_project() -> None:

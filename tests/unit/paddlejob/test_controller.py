@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from paddlecloud.api import crd
-from paddlecloud.controllers.paddlejob import PaddleJobController
+from paddlecloud.controllers.paddlejob import PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, KubeflowPaddleJobController
+from paddlecloud.controllers.paddlejob.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.observe import PodView
-from paddlecloud.controllers.paddlejob.silence import newest_line
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
@@ -54,8 +55,9 @@ class Counted:
 class Cluster:
     """An API server, the controller, and hands that do what nodes would do."""
 
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: Platform, reports: Place | None = None) -> None:
         self.platform = platform
+        self._reports = reports
         self.client: Client = platform.client()
         self._task: asyncio.Task[Any] | None = None
         self._addresses = 0
@@ -63,7 +65,7 @@ class Cluster:
 
     def start_controller(self) -> None:
         counted = Counted(self.platform.client().transport, self.writes)
-        self._task = self.platform.spawn(PaddleJobController(Client(counted)).run())
+        self._task = self.platform.spawn(PaddleJobController(Client(counted), reports=self._reports).run())
 
     async def stop_controller(self) -> None:
         assert self._task is not None
@@ -152,14 +154,20 @@ class Cluster:
         return bool(items)
 
 
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    platform = Platform(tmp_path)
+@asynccontextmanager
+async def cluster_of(folder: Path, *, reports: Place | None = None) -> AsyncIterator[Cluster]:
+    platform = Platform(folder)
     await platform.start(objects=crd.generate())
-    cluster = Cluster(platform)
+    cluster = Cluster(platform, reports)
     cluster.start_controller()
     yield cluster
     await platform.stop()
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster_of(tmp_path) as cluster:
+        yield cluster
 
 
 async def test_a_life_costs_few_requests(cluster: Cluster) -> None:

@@ -10,7 +10,8 @@ import copy
 from typing import Any
 
 from paddlecloud.controllers.paddlejob import Observed, Options, decide, view
-from paddlecloud.controllers.paddlejob.status import essence, hold_back
+from paddlecloud.controllers.paddlejob.report import Told
+from paddlecloud.controllers.paddlejob.status import drifted, essence, hold_back
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
@@ -60,6 +61,7 @@ class World:
         self.ports_in_use: frozenset[int] = frozenset()
         self.leftovers = 0
         self.heard: float | None = None
+        self.told: Told | None = None
         self.blockers: tuple[str, ...] = ()
         self.trouble = ""
         self._uids = 0
@@ -97,6 +99,7 @@ class World:
             blockers=self.blockers,
             ports_in_use=self.ports_in_use,
             heard=self.heard,
+            told=self.told,
             trouble=self.trouble,
         )
 
@@ -153,7 +156,10 @@ class World:
         if plan.status is None:
             return
         self._count("status", left)
-        self._drifts = self._drifts + 1 if essence(self.status) == essence(plan.status) else 0
+        if essence(self.status) != essence(plan.status):
+            self._drifts = 0
+        elif drifted(self.status, plan.status):
+            self._drifts += 1
         self._written = self.now
         self.job["status"] = copy.deepcopy(plan.status)
 

@@ -57,6 +57,8 @@ DECLARATION = KindDeclaration(
         Column("Restarts", "integer", ".status.restarts", priority=1),
         Column("Start", "date", ".status.startTime", priority=1),
         Column("Completion", "date", ".status.completionTime", priority=1),
+        Column("Progress", "string", ".status.progress.done", priority=1),
+        Column("ETA", "string", ".status.progress.eta", priority=1),
     ),
     scale=Scale(".spec.worker.replicas", ".status.worker.running", ".status.worker.selector"),
 )

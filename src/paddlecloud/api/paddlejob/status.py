@@ -48,9 +48,12 @@ class Progress(Wire):
     total_steps: Annotated[Int64 | None, doc("Steps to do.")] = None
     epoch: Annotated[Int64 | None, doc("Current epoch, from 0.")] = None
     total_epochs: Annotated[Int64 | None, doc("Epochs to do.")] = None
+    done: Annotated[str | None, doc('How far it is, for people: "120/300 (40%)".')] = None
+    loss: Annotated[float | None, doc("The last loss.")] = None
     samples_per_second: Annotated[float | None, doc("Throughput of the whole job.")] = None
-    eta_seconds: Annotated[Int64 | None, doc("Time left at this rate.")] = None
-    metrics: Annotated[dict[str, float] | None, doc("Last values, such as loss and acc.")] = None
+    eta_seconds: Annotated[Int64 | None, doc("Time left at the rate so far.")] = None
+    eta: Annotated[str | None, doc('The same, for people: "1h20m".')] = None
+    metrics: Annotated[dict[str, float] | None, doc("Other last values, such as acc.")] = None
     update_time: Annotated[Time | None, doc("When this was reported.")] = None
 
 
@@ -111,6 +114,7 @@ class PaddleJobStatus(Wire):
     port: Annotated[Int32 | None, doc("First of the twenty ports the job uses.")] = None
     progress: Annotated[Progress | None, doc("What the training program reports.")] = None
     checkpoint: Annotated[Checkpoint | None, doc("The last complete checkpoint.")] = None
+    heartbeat_time: Annotated[Time | None, doc("When the quietest of the ranks that report was last heard.")] = None
     cache: Annotated[CacheUse | None, doc("How the job read its SampleSet.")] = None
     failures: Annotated[list[Failure] | None, doc("The last failures, newest last.")] = None
     version: Annotated[str | None, doc("Version of the controller that wrote this.")] = None

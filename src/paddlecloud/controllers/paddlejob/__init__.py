@@ -4,8 +4,9 @@
 """
 
 from paddlecloud.controllers.paddlejob.case import Options
+from paddlecloud.controllers.paddlejob.channel import Place
 from paddlecloud.controllers.paddlejob.controller import PaddleJobController
 from paddlecloud.controllers.paddlejob.decide import decide
 from paddlecloud.controllers.paddlejob.observe import Observed, view
 
-__all__ = ["Observed", "Options", "PaddleJobController", "decide", "view"]
+__all__ = ["Observed", "Options", "PaddleJobController", "Place", "decide", "view"]

@@ -29,6 +29,10 @@ class Options:
     """The value of `managedBy` that means us, besides none at all."""
     etcd: str = ""
     """`host:port` of an etcd that elastic jobs use, for clusters that rely on Paddle's own elastic launcher."""
+    report_url: str = ""
+    """Where pods report to, as they reach it; empty where nobody listens."""
+    python_path: str = ""
+    """A folder in which pods find `paddlecloud.data`; empty where images bring it along."""
 
 
 Member = tuple[str, int]

@@ -7,21 +7,26 @@ costs nothing but a repeated sentence.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import phase_of
 from paddlecloud.controllers.paddlejob import data, names
 from paddlecloud.controllers.paddlejob.case import Options
+from paddlecloud.controllers.paddlejob.channel import Place
 from paddlecloud.controllers.paddlejob.decide import decide
+from paddlecloud.controllers.paddlejob.listening import Ear
+from paddlecloud.controllers.paddlejob.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
-from paddlecloud.controllers.paddlejob.silence import newest_line
-from paddlecloud.controllers.paddlejob.status import FINISHED, essence, hold_back
+from paddlecloud.controllers.paddlejob.status import FINISHED, LATER, drifted, essence, hold_back
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
@@ -44,6 +49,8 @@ from paddlecloud.kube.resource import (
 SAMPLESETS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet")
 OPTIONAL = (PODGROUPS, SAMPLESETS, NODES)
 """Kinds that not every API server has, or not everybody may read."""
+
+log = logging.getLogger(__name__)
 
 OWNED = (PODS, CONFIGMAPS, SERVICES, PODGROUPS)
 COMPONENT = "paddlejob-controller"
@@ -69,7 +76,10 @@ async def served_kinds(client: Client) -> list[Resource]:
 
 
 class PaddleJobController:
-    """`run` works until cancelled. `served` names the optional kinds the API server has; others are not watched."""
+    """`run` works until cancelled. `served` names the optional kinds the API server has; others are not watched.
+
+    With `reports` pods are told where to report their progress, and are listened to there.
+    """
 
     def __init__(
         self,
@@ -81,6 +91,7 @@ class PaddleJobController:
         workers: int = 8,
         hooks: Hooks | None = None,
         served: Collection[Resource] = OPTIONAL,
+        reports: Place | None = None,
     ) -> None:
         self.options = options or Options()
         self._client = client
@@ -115,6 +126,8 @@ class PaddleJobController:
             else None
         )
         self.controller = Controller("paddlejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
+        self._reports = reports
+        self._ear = Ear(client, clock=self._clock, job_of=self._jobs.cache.get, wake=self._has_news)
         self._watch()
 
     @property
@@ -138,13 +151,23 @@ class PaddleJobController:
         return [key_of(job) for job in self._jobs.cache.by_index("data", str(key_of(source)))]
 
     async def run(self) -> None:
-        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
-        try:
-            await self.controller.run()
-        finally:
-            for task in informers:
-                task.cancel()
-            await asyncio.gather(*informers, return_exceptions=True)
+        async with AsyncExitStack() as stack:
+            if self._reports is not None:
+                url = await stack.enter_async_context(self._ear.open(self._reports))
+                self.options = replace(self.options, report_url=url)
+            informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
+            try:
+                await self.controller.run()
+            finally:
+                for task in informers:
+                    task.cancel()
+                await asyncio.gather(*informers, return_exceptions=True)
+
+    def _has_news(self, key: Key) -> None:
+        """A report came in: look at the job when its status may be written again."""
+        memory = self._memory.get(key)
+        written = memory.written if memory is not None else 0.0
+        self.controller.queue.add_after(key, written + LATER - self._clock.now())
 
     # One pass
 
@@ -152,7 +175,8 @@ class PaddleJobController:
         job = self._jobs.cache.get(key)
         if job is None:
             self._expectations.forget(key)
-            self._memory.pop(key, None)
+            if (gone := self._memory.pop(key, None)) is not None:
+                self._ear.forget(gone.uid)
             return None
         if (wait := self._expectations.pending(key)) is not None:
             return wait  # our own writes are still on their way back; they bring the next pass
@@ -167,6 +191,8 @@ class PaddleJobController:
         self._pace(job, plan, memory, now)
         if plan.status is not None and plan.status.get("port"):
             memory.port = int(plan.status["port"])
+        if self.options.report_url and any(made["kind"] == PODS.kind for made in plan.create):
+            await self._equip(job)
         try:
             await carry_out(plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations)
         except PlanFailed as failed:
@@ -174,6 +200,14 @@ class PaddleJobController:
             raise
         memory.trouble = ""
         return plan.after
+
+    async def _equip(self, job: Object) -> None:
+        """Pods report with a token from a Secret. Should it be refused, they train all the same, and silently."""
+        try:
+            await self._ear.equip(job)
+        except ApiError as error:
+            text = f"pods cannot report their progress: {error.message}"
+            await self._recorder.record(job, "ReportingOff", text, type="Warning")
 
     async def _listen(self, job: Object, observed: Observed, memory: _Memory, now: float) -> Observed:
         """Ask for the last line of a running job that may be silent for so long only, and has been."""
@@ -192,6 +226,8 @@ class PaddleJobController:
     def _remember(self, key: Key, uid: str) -> _Memory:
         known = self._memory.get(key)
         if known is None or known.uid != uid:
+            if known is not None:
+                self._ear.forget(known.uid)
             known = self._memory[key] = _Memory(uid)
         return known
 
@@ -206,7 +242,10 @@ class PaddleJobController:
             plan.status = None
             plan.after = wait if plan.after is None else min(plan.after, wait)
             return
-        memory.drifts = memory.drifts + 1 if essence(old) == essence(plan.status) else 0
+        if essence(old) != essence(plan.status):
+            memory.drifts = 0
+        elif drifted(old, plan.status):
+            memory.drifts += 1
         memory.written = now
 
     async def _complain(self, job: Object, memory: _Memory, failed: PlanFailed) -> None:
@@ -237,6 +276,7 @@ class PaddleJobController:
             leftovers=leftovers,
             blockers=blockers,
             ports_in_use=self._ports_in_use(uid),
+            told=self._ear.told(job) if self.options.report_url else None,
             trouble=memory.trouble,
         )
 

@@ -14,8 +14,8 @@ import msgspec
 from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, validate
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.api.problems import DecodeError
-from paddlecloud.controllers.paddlejob import data, failure, finish, form, objects, status
-from paddlecloud.controllers.paddlejob.case import Case, Options
+from paddlecloud.controllers.paddlejob import data, failure, finish, form, objects, report, silence, status
+from paddlecloud.controllers.paddlejob.case import Case, Member, Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
@@ -32,7 +32,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
     except DecodeError as error:
         return _reject(job, PaddleJobStatus(), [str(error)], now, begun=bool(observed.pods))
     settings, warnings = normalise(parsed)
-    if settings.heartbeat_seconds is not None:
+    if settings.heartbeat_seconds is not None and observed.told is None:
         warnings.append("hangDetection.heartbeatSeconds is not watched here: use logSilenceSeconds")
     case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options)
     if settings.managed_by not in ("", options.controller_name):
@@ -150,13 +150,23 @@ def _failure(case: Case) -> Plan | None:
 
 
 def _hang(case: Case) -> Plan | None:
-    """Nobody said anything for longer than the job may be silent."""
-    limit, heard = case.settings.log_silence_seconds, case.observed.heard
-    if limit is None or heard is None or case.phase != "Running" or case.now - heard < limit:
+    """Nobody said anything for longer than the job may be silent: a line in a log, or a report."""
+    if case.phase != "Running":
         return None
-    text = f"no pod wrote a line for {case.now - heard:.0f} seconds"
-    first = min(case.current.values(), key=lambda pod: (pod.role != "worker", pod.index))
-    return _answer(case, failure.Failure(first.name, first.role, first.node, "Hung", "Hung", None, text, ""))
+    limit, heard = case.settings.log_silence_seconds, case.observed.heard
+    if limit is not None and heard is not None and case.now - heard >= limit:
+        ranks = [rank for rank in case.members if rank[0] == "worker"] or list(case.members)
+        return _restart_hung(case, ranks[0], f"no pod wrote a line for {case.now - heard:.0f} seconds")
+    if (silent := silence.ranks(case)) is not None:
+        return _restart_hung(case, silent.ranks[0], silent.text)
+    return None
+
+
+def _restart_hung(case: Case, rank: Member, text: str) -> Plan:
+    pod = case.current[rank]
+    plan = _answer(case, failure.Failure(pod.name, pod.role, pod.node, "Hung", "Hung", None, text, ""))
+    plan.events[:0] = [PlannedEvent("StackDump", text, type="Warning") for text in silence.dumps(case)]
+    return plan
 
 
 def _answer(case: Case, first: failure.Failure) -> Plan:
@@ -255,9 +265,9 @@ def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[Pa
 
 def _watch_the_clock(case: Case, plan: Plan) -> None:
     """Come back when a deadline is due."""
-    if case.settings.log_silence_seconds is not None and case.phase == "Running":
-        heard = case.observed.heard or case.now
-        form.look_again(plan, max(1.0, heard + case.settings.log_silence_seconds - case.now))
+    if case.phase == "Running":
+        for moment in silence.due(case):
+            form.look_again(plan, max(1.0, moment - case.now))
     limits = (case.settings.active_deadline_seconds, case.settings.scheduling.timeout_seconds)
     created = status.condition(case.old, "Created")
     since = parse_rfc3339(created.last_transition_time) if created and created.last_transition_time else case.now
@@ -299,6 +309,7 @@ def _with_record(case: Case, first: failure.Failure, action: str) -> PaddleJobSt
 
 
 def _conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
+    new = report.fold(new, case.observed.told, ended=phase in status.FINISHED)
     new = status.in_phase(
         new, phase, now=case.now, reason=reason, message=message, generation=case.job["metadata"].get("generation")
     )

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
-from paddlecloud.controllers.paddlejob import names, ports
+from paddlecloud.controllers.paddlejob import names, ports, token
 
 Hosts = Mapping[str, Sequence[str]]
 """For every role the hosts of its pods by index, as peers address them."""
@@ -192,6 +192,29 @@ def neighbours(settings: JobSettings, role: str) -> Env:
         return []
     name, key = sources[role]
     return [{"name": name, "valueFrom": {"configMapKeyRef": {"name": settings.name, "key": key}}}]
+
+
+def reporting(settings: JobSettings, role: str, index: int, *, generation: int, url: str) -> Env:
+    """Where and with which token a pod reports. The reference is optional: a job without the Secret trains silently."""
+    if not url:
+        return []
+    path = f"report/{settings.namespace}/{settings.name}/{generation}/{role}/{index}"
+    secret = {"name": token.secret_name(settings.name), "key": token.TOKEN, "optional": True}
+    entries: Env = [
+        {"name": "PADDLECLOUD_REPORT_URL", "value": f"{url}/{path}"},
+        {"name": "PADDLECLOUD_REPORT_TOKEN", "valueFrom": {"secretKeyRef": secret}},
+    ]
+    if settings.heartbeat_seconds is not None and role != "ps":
+        entries.append({"name": "PADDLECLOUD_HEARTBEAT_SECONDS", "value": str(settings.heartbeat_seconds)})
+    return entries
+
+
+def python_path(container: Mapping[str, Any], folder: str) -> Env:
+    """Lets programs import `paddlecloud.data`. The user's own folders come first."""
+    if not folder:
+        return []
+    own = [entry for entry in container.get("env") or () if entry.get("name") == "PYTHONPATH"]
+    return [{"name": "PYTHONPATH", "value": f"$(PYTHONPATH):{folder}" if own else folder}]
 
 
 def gates(settings: JobSettings, role: str, generation: int) -> Env:

@@ -123,6 +123,7 @@ def ensure_pods(case: Case, plan: Plan, port: int) -> None:
                     generation=case.generation,
                     port=port,
                     observed=case.observed,
+                    options=case.options,
                     etcd=case.etcd,
                 )
                 plan.create.append(pod)

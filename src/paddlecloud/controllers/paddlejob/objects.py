@@ -11,6 +11,7 @@ from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings, RoleSettings
 from paddlecloud.controllers.paddlejob import data, env, gang, names, ports
+from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.resource import Object
 
@@ -50,6 +51,7 @@ def build_pod(
     generation: int,
     port: int,
     observed: Observed,
+    options: Options | None = None,
     etcd: str = "",
 ) -> Object:
     """One pod: the template, and what makes it a rank of this job. The first container is the training program."""
@@ -78,7 +80,12 @@ def build_pod(
         spec.setdefault("shareProcessNamespace", True)
     _tolerate_node_loss(spec)
     container = spec["containers"][0]
-    container["env"] = env.own(settings, role.name, index, port=port, container=container, etcd=etcd)
+    options = options or Options()
+    container["env"] = [
+        *env.own(settings, role.name, index, port=port, container=container, etcd=etcd),
+        *env.reporting(settings, role.name, index, generation=generation, url=options.report_url),
+        *env.python_path(container, options.python_path),
+    ]
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status
     if not etcd:
         _bind_to_gang(container, settings, role.name, generation=generation, port=port)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from paddlecloud.controllers.paddlejob import names
+from paddlecloud.controllers.paddlejob.report import Told
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object
 
@@ -70,6 +71,8 @@ class Observed:
     """Port blocks of other jobs that have not ended."""
     heard: float | None = None
     """When a running pod is last known to have written a line; None where nobody listens."""
+    told: Told | None = None
+    """What the pods of this generation have reported; None where nobody listens."""
     trouble: str = ""
     """Why the last pass could not do what it wanted, such as a quota."""
 

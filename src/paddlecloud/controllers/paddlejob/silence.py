@@ -1,52 +1,66 @@
-"""Whether a running job still says something: the newest line that any of its pods wrote.
+"""Ranks that have stopped reporting, although their job asked for heartbeats.
 
-Reading logs costs a request per pod, so it is done only when the time a job may be silent has passed since it was last
-heard. Who cannot be asked counts as heard: a missing answer is no reason to restart a job.
+Counted from the moment all pods ran, and only while somebody listens. Of a hung rank that noticed it itself the stacks
+are known: they are told with the restart.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from paddlecloud.controllers.paddlejob.observe import PodView
-from paddlecloud.kube.client import Client
+from paddlecloud.controllers.paddlejob import names, report, status
+from paddlecloud.controllers.paddlejob.case import Case, Member
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.resource import PODS
 
-CONCURRENCY = 16
-
-
-async def newest_line(client: Client, namespace: str, pods: Iterable[PodView], *, since: int) -> float | None:
-    """When the last line of the last `since` seconds was written, by any pod; None if nobody wrote anything."""
-    limit = asyncio.Semaphore(CONCURRENCY)
-
-    async def ask(pod: PodView) -> float | None:
-        async with limit:
-            return await _last_line(client, namespace, pod, since=since)
-
-    heard = await asyncio.gather(*(ask(pod) for pod in pods if pod.state == "running"))
-    return max((moment for moment in heard if moment is not None), default=None)
+DUMPS_TOLD = 8
+"""Ranks whose stacks become events; the others have theirs in their logs."""
+DUMP_LIMIT = 900
 
 
-async def _last_line(client: Client, namespace: str, pod: PodView, *, since: int) -> float | None:
-    container = (pod.spec.get("containers") or [{}])[0].get("name", "")
-    query = {"container": container, "sinceSeconds": str(since), "tailLines": "1", "timestamps": "true"}
-    try:
-        answer = await client.raw("GET", PODS.path(namespace, pod.name, "log"), query=query, accept="*/*")
-    except ApiError:
-        return float("inf")
-    stamp = answer.body.decode(errors="replace").partition(" ")[0].strip()
-    if not stamp:
+class Silent(NamedTuple):
+    ranks: list[Member]
+    text: str
+
+
+def ranks(case: Case) -> Silent | None:
+    """The ranks that let too much time pass, and a sentence about them."""
+    limit, told = case.settings.heartbeat_seconds, case.observed.told
+    if limit is None or told is None:
         return None
-    try:
-        return parse_rfc3339(_microseconds(stamp))
-    except ValueError:
-        return float("inf")
+    watched = [rank for rank in _watched(case) if case.current[rank].state == "running"]
+    silent = report.silent_ranks(told, watched, limit=limit, running_since=_running_since(case), now=case.now)
+    if not silent:
+        return None
+    who = ", ".join(_pod(case, rank) for rank in silent[:3]) + (" …" if len(silent) > 3 else "")
+    return Silent(silent, f"no report from {who} for {limit} seconds")
 
 
-def _microseconds(stamp: str) -> str:
-    """Kubernetes writes nanoseconds; Python before 3.11 reads three or six digits and nothing else."""
-    whole, dot, fraction = stamp.rstrip("Z").partition(".")
-    return f"{whole}.{fraction[:6]:0<6}Z" if dot else stamp
+def _watched(case: Case) -> list[Member]:
+    """Servers only wait for requests and have nothing to report, so they are left alone."""
+    return [rank for rank in case.members if rank[0] != "ps" and rank in case.current]
+
+
+def due(case: Case) -> Iterator[float]:
+    """When to look again: a job may have been silent for too long by then."""
+    if case.settings.log_silence_seconds is not None:
+        yield (case.observed.heard or case.now) + case.settings.log_silence_seconds
+    if case.settings.heartbeat_seconds is not None and case.observed.told is not None:
+        yield report.next_silence(
+            case.observed.told, limit=case.settings.heartbeat_seconds, running_since=_running_since(case)
+        )
+
+
+def _running_since(case: Case) -> float:
+    running = status.condition(case.old, "Running")
+    return parse_rfc3339(running.last_transition_time) if running and running.last_transition_time else case.now
+
+
+def dumps(case: Case) -> list[str]:
+    """What the ranks that found themselves hung were doing."""
+    stacks = case.observed.told.stacks if case.observed.told is not None else {}
+    return [f"{_pod(case, rank)} was doing this:\n{stacks[rank][:DUMP_LIMIT]}" for rank in sorted(stacks)[:DUMPS_TOLD]]
+
+
+def _pod(case: Case, rank: Member) -> str:
+    return names.pod_name(case.settings.name, *rank)

@@ -146,12 +146,14 @@ def _condition(old: Condition | None, name: str, value: str, *, reason: str, now
 
 _DRIFT = frozenset({*STATES, "ready", "refs"})
 _QUIET_PHASES = frozenset({"Pending", "Starting"})
+_NEWS = ("progress", "checkpoint", "cache")
+_REPORTED = frozenset({*_NEWS, "heartbeatTime", "lastReconcileTime"})
 SOON, LATER, MUCH_LATER = 1.0, 10.0, 60.0
 
 
 def essence(status: Object) -> Object:
-    """The status without what may lag behind: counts, the sentence about what is awaited, the time of writing."""
-    kept: dict[str, Any] = {k: v for k, v in status.items() if k not in ("message", "lastReconcileTime")}
+    """The status without what may lag behind: counts, what pods report, what is awaited, the time of writing."""
+    kept: dict[str, Any] = {k: v for k, v in status.items() if k != "message" and k not in _REPORTED}
     for role in ("ps", "worker", "heter"):
         if isinstance(kept.get(role), dict):
             kept[role] = {k: v for k, v in kept[role].items() if k not in _DRIFT}
@@ -164,14 +166,24 @@ def hold_back(old: Object, new: Object, *, written: float, drifts: int, workers:
     """For how long a status should wait before it is written; 0 for at once.
 
     What programs act on goes out at once. Counts wait: `drifts` such writes have been made since the last essential
-    one, the newest at `written`. The first few come a second apart (more of them for more workers), then ten, then
-    sixty. This is what keeps a job's life within 2N+8 writes.
+    one. The first few come a second apart (more of them for more workers), then ten, then sixty. This is what keeps a
+    job's life within 2N+8 writes. What pods report goes out ten seconds after the last write, which was at `written`.
     """
     if essence(old) != essence(new):
         return 0.0
     quick = 1 + workers // 8
-    interval = SOON if drifts < quick else LATER if drifts == quick else MUCH_LATER
+    interval = MUCH_LATER
+    if drifted(old, new):
+        interval = SOON if drifts < quick else LATER if drifts == quick else MUCH_LATER
+    if any(old.get(name) != new.get(name) for name in _NEWS):
+        interval = min(interval, LATER)
     return max(0.0, written + interval - now)
+
+
+def drifted(old: Object, new: Object) -> bool:
+    """Whether counts or the sentence about what is awaited changed, though nothing essential did."""
+    ours, theirs = ({k: v for k, v in status.items() if k not in _REPORTED} for status in (old, new))
+    return essence(old) == essence(new) and ours != theirs
 
 
 def finish(status: PaddleJobStatus, old: Object, *, now: float) -> Object | None:

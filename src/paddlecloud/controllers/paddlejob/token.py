@@ -1,0 +1,64 @@
+"""Who may report for a job: a token per job, derived from the job's uid and a key that only controllers have.
+
+Deriving needs no store and no look-up, and a job of the same name made later has another token. Pods get it from a
+Secret owned by the job, so that it stands neither in the pod nor in the ConfigMap for everybody to read. The key lies
+in a Secret too, in the controllers' own namespace: all replicas, and those after a restart, share it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import AlreadyExists, NotFound
+from paddlecloud.kube.resource import SECRETS, Object
+
+KEY_NAME = "paddlecloud-report-key"
+FIELD = "key"
+SUFFIX = "-report"
+TOKEN = "token"  # noqa: S105 - the name of a field
+
+
+def secret_name(job: str) -> str:
+    return f"{job}{SUFFIX}"
+
+
+def derive(key: bytes, uid: str) -> str:
+    return hmac.new(key, f"paddlejob report {uid}".encode(), hashlib.sha256).hexdigest()
+
+
+def fits(key: bytes, uid: str, presented: str) -> bool:
+    """Compares in constant time: how long a refusal takes tells nothing about the token."""
+    return hmac.compare_digest(derive(key, uid).encode(), presented.encode(errors="replace"))
+
+
+def build_secret(metadata: Object, token: str) -> Object:
+    data = {TOKEN: base64.b64encode(token.encode()).decode()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+
+
+async def ensure_key(client: Client, namespace: str) -> bytes:
+    """The key, made by whoever comes first."""
+    try:
+        return _key_of(await client.get(SECRETS, KEY_NAME, namespace))
+    except NotFound:
+        pass  # ours is the first controller here
+    fresh = base64.b64encode(secrets.token_bytes(32)).decode()
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": KEY_NAME, "namespace": namespace},
+        "type": "Opaque",
+        "data": {FIELD: fresh},
+    }
+    try:
+        return _key_of(await client.create(SECRETS, body))
+    except AlreadyExists:
+        return _key_of(await client.get(SECRETS, KEY_NAME, namespace))
+
+
+def _key_of(secret: Object) -> bytes:
+    return base64.b64decode((secret.get("data") or {})[FIELD])

@@ -1,0 +1,194 @@
+"""What training programs import: `paddlecloud.data.report` in processes of their own, against a real HTTP server."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCE = Path(__file__).parents[3] / "src" / "paddlecloud" / "data" / "report.py"
+
+
+class Controller:
+    """Takes reports, as the controller does."""
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.status = 204
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.bodies.append(json.loads(body))
+                outer.headers.append({**self.headers, "path": self.path})
+                self.send_response(outer.status)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Tests are quiet."""
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/report/default/job/0/worker/0"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+@pytest.fixture
+def controller() -> Iterator[Controller]:
+    controller = Controller()
+    yield controller
+    controller.server.shutdown()
+    controller.server.server_close()
+
+
+def run(program: str, tmp_path: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in an interpreter that has the module and nothing but the standard library."""
+    folder = tmp_path / "paddlecloud" / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.py").write_text(SOURCE.read_text())
+    line = "from paddlecloud.data import report\n"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PADDLECLOUD"))}
+    return subprocess.run(
+        [sys.executable, "-S", "-c", line + program],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**clean, "PYTHONPATH": str(tmp_path), **env},
+    )
+
+
+def listening(controller: Controller, **more: str) -> dict[str, str]:
+    return {"PADDLECLOUD_REPORT_URL": controller.url, "PADDLECLOUD_REPORT_TOKEN": "s3cret", **more}
+
+
+def test_a_program_tells_how_far_it_is_and_the_end_is_not_lost(controller: Controller, tmp_path: Path) -> None:
+    program = """
+for step in range(1, 101):
+    report.progress(step=step, total=100, epoch=0, loss=1 / step, samples_per_second=64, acc=0.5)
+report.checkpoint("/checkpoint/last", step=100)
+"""
+    done = run(program, tmp_path, **listening(controller))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(controller.bodies) <= 3, "what is told in two seconds is told at once"
+    told = {name: value for body in controller.bodies for name, value in body.items()}
+    assert told == {
+        "step": 100,
+        "totalSteps": 100,
+        "epoch": 0,
+        "loss": 0.01,
+        "samplesPerSecond": 64.0,
+        "metrics": {"acc": 0.5},
+        "checkpoint": {"path": "/checkpoint/last", "step": 100},
+    }
+    assert {header["Authorization"] for header in controller.headers} == {"Bearer s3cret"}
+    assert {header["path"] for header in controller.headers} == {"/report/default/job/0/worker/0"}
+
+
+@pytest.mark.parametrize("value", ["float('nan')", "None", "'soon'", "object()"])
+def test_what_is_no_number_is_left_out_and_the_rest_told(controller: Controller, tmp_path: Path, value: str) -> None:
+    done = run(f"report.progress(step=3, loss={value}, acc={value})", tmp_path, **listening(controller))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert controller.bodies == [{"step": 3}]
+
+
+def test_outside_of_a_job_nothing_happens(tmp_path: Path) -> None:
+    program = "report.progress(step=1); report.checkpoint('x'); report.heartbeat(); report.cache(hits=1, misses=2)\n"
+    done = run(program + "import threading; print(report.enabled(), threading.active_count())", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False 1\n", "")
+
+
+@pytest.mark.parametrize("status", [204, 401, 500])
+def test_training_goes_on_whatever_the_controller_answers(controller: Controller, tmp_path: Path, status: int) -> None:
+    controller.status = status
+    done = run("report.progress(step=1); print('trained')", tmp_path, **listening(controller))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "trained\n", "")
+
+
+def test_training_goes_on_and_ends_in_time_where_nobody_answers(tmp_path: Path) -> None:
+    env = {"PADDLECLOUD_REPORT_URL": "http://127.0.0.1:9/report", "PADDLECLOUD_REPORT_TOKEN": "t"}
+    began = time.monotonic()
+    done = run("[report.progress(step=i) for i in range(100000)]; print('trained')", tmp_path, **env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "trained\n", "")
+    assert time.monotonic() - began < 10
+
+
+def test_what_could_not_be_told_is_told_later(controller: Controller, tmp_path: Path) -> None:
+    program = """
+import http.client
+report.INTERVAL = 0.1
+connect, refused = http.client.HTTPConnection, []
+def refuse_once(*args, **options):
+    if not refused:
+        refused.append(True)
+        raise ConnectionRefusedError
+    return connect(*args, **options)
+http.client.HTTPConnection = refuse_once
+report.checkpoint("/checkpoint/last", step=5)
+report.flush()
+report.progress(step=6)
+report.flush()
+"""
+    done = run(program, tmp_path, **listening(controller))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert controller.bodies == [{"checkpoint": {"path": "/checkpoint/last", "step": 5}, "step": 6}]
+
+
+def test_a_proxy_in_the_environment_is_not_asked(controller: Controller, tmp_path: Path) -> None:
+    env = listening(controller, http_proxy="http://127.0.0.1:9", HTTP_PROXY="http://127.0.0.1:9")
+    run("report.progress(step=1)", tmp_path, **env)
+    assert controller.bodies == [{"step": 1}]
+
+
+def test_a_child_made_by_fork_reports_for_itself(controller: Controller, tmp_path: Path) -> None:
+    program = """
+import os
+report.progress(step=1)
+report.flush()
+if os.fork() == 0:
+    report.progress(step=2)
+    report.flush()
+    os._exit(0)
+os.wait()
+"""
+    done = run(program, tmp_path, **listening(controller))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert controller.bodies == [{"step": 1}, {"step": 2}]
+
+
+def test_a_hung_program_writes_its_stacks_to_its_log_and_tells_them(controller: Controller, tmp_path: Path) -> None:
+    program = """
+import threading
+def waits_for_a_peer_that_never_comes():
+    threading.Event().wait(2.5)
+report.progress(step=7)
+waits_for_a_peer_that_never_comes()
+"""
+    done = run(program, tmp_path, **listening(controller, PADDLECLOUD_HEARTBEAT_SECONDS="1"))
+    assert done.returncode == 0
+    assert "waits_for_a_peer_that_never_comes" in done.stderr
+    stacks = [body["stacks"] for body in controller.bodies if "stacks" in body]
+    assert len(stacks) == 1, "once per silence"
+    assert "waits_for_a_peer_that_never_comes" in stacks[0]
+
+
+def test_a_program_that_keeps_reporting_writes_no_stacks(controller: Controller, tmp_path: Path) -> None:
+    program = """
+import threading
+for step in range(8):
+    report.heartbeat()
+    threading.Event().wait(0.3)
+"""
+    done = run(program, tmp_path, **listening(controller, PADDLECLOUD_HEARTBEAT_SECONDS="2"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not any("stacks" in body for body in controller.bodies)
