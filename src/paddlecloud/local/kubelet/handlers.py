@@ -1,4 +1,4 @@
-"""The ways Kubernetes lets a pod be asked something: run a program, send an HTTP request, open a connection.
+"""The ways Kubernetes lets a pod be asked something: run a program, an HTTP or gRPC request, open a connection.
 
 Probes and lifecycle hooks share them. Each returns whether it went well and, if not, why.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.kubelet import grpchealth
 from paddlecloud.local.kubelet.env import expand_all
 from paddlecloud.local.kubelet.execs import run_exec
 from paddlecloud.local.kubelet.runtime import ShimError
@@ -90,6 +91,12 @@ async def _http(body: Object, target: Target, _: float) -> Result:
         writer.close()
 
 
+async def _grpc(body: Object, target: Target, _: float) -> Result:
+    state = await grpchealth.check(target.ip, int(body["port"]), body.get("service") or "")
+    well = state == grpchealth.SERVING
+    return Result(well, "" if well else f'service unhealthy (responded with "{state}")')
+
+
 async def _sleep(body: Object, _: Target, timeout: float) -> Result:
     await asyncio.sleep(min(float(body.get("seconds") or 0), timeout))
     return Result(True)
@@ -103,4 +110,4 @@ def _unchecked() -> ssl.SSLContext:
 
 
 _UNCHECKED = _unchecked()
-_HANDLERS = {"exec": _exec, "httpGet": _http, "tcpSocket": _tcp, "sleep": _sleep}
+_HANDLERS = {"exec": _exec, "httpGet": _http, "tcpSocket": _tcp, "grpc": _grpc, "sleep": _sleep}
