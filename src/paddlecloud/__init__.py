@@ -1,3 +1,54 @@
-"""PaddleCloud: PaddlePaddle end to end on Kubernetes, and on one machine that speaks the same API."""
+"""PaddleCloud: PaddlePaddle end to end on Kubernetes, and on one machine that speaks the same API.
+
+    import paddlecloud as pc
+
+    client = pc.connect()                          # the cluster of your kubeconfig
+    job = client.jobs.run("train.py", workers=4)
+    for line in job.logs(follow=True):
+        print(line)
+
+`pc.embedded()` brings up a platform of one's own. Importing this package costs nothing: what it offers is loaded when
+it is first used (docs/sdk.md).
+"""
+
+from __future__ import annotations
 
 __version__ = "0.1.0"
+
+TYPE_CHECKING = False  # typing itself would cost more than all the rest of this file
+if TYPE_CHECKING:
+    from typing import Any
+
+    from paddlecloud.sdk.core import AsyncClient as AsyncClient
+    from paddlecloud.sdk.core import connect_async as connect_async
+    from paddlecloud.sdk.embedded import EmbeddedClient as EmbeddedClient
+    from paddlecloud.sdk.embedded import embedded as embedded
+    from paddlecloud.sdk.handles import JobFailed as JobFailed
+    from paddlecloud.sdk.sync import Client as Client
+    from paddlecloud.sdk.sync import Job as Job
+    from paddlecloud.sdk.sync import connect as connect
+
+_PUBLIC = {
+    "AsyncClient": "paddlecloud.sdk.core",
+    "connect_async": "paddlecloud.sdk.core",
+    "EmbeddedClient": "paddlecloud.sdk.embedded",
+    "embedded": "paddlecloud.sdk.embedded",
+    "JobFailed": "paddlecloud.sdk.handles",
+    "Client": "paddlecloud.sdk.sync",
+    "Job": "paddlecloud.sdk.sync",
+    "connect": "paddlecloud.sdk.sync",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        from importlib import import_module
+
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -75,8 +75,8 @@ def _copy(session: Session, member: Member, source: Side, destination: Side) -> 
     quiet = bool(session.args.output)
     total = None if source.subject else copying.size(Path(source.path))
     meter = progress.Meter(f"copying {source.path}", total=total, quiet=quiet)
-    portal = Portal()
     remote = Remote(session.api.config)
+    portal = Portal(remote.close)
 
     def start(command: Sequence[str]) -> Program:
         namespace = str(member.pod["metadata"]["namespace"])
@@ -99,7 +99,6 @@ def _copy(session: Session, member: Member, source: Side, destination: Side) -> 
         ) from error
     finally:
         meter.end()
-        portal.run(remote.close())
         portal.close()
     return meter.done
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Generator
+import weakref
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -18,25 +19,21 @@ T = TypeVar("T")
 STOP_SECONDS = 5.0
 
 
+Cleanup = Callable[[], Coroutine[Any, Any, None]]
+
+
 class Portal:
-    """`run` and `iterate` may be called from any thread but the loop's own. `close` ends everything still at work."""
+    """`run` and `iterate` may be called from any thread but the loop's own. `close` ends everything still at work.
 
-    def __init__(self) -> None:
+    A portal that nobody refers to any more, or that is open when the process ends, closes by itself. `cleanup` is run
+    in the loop before it stops; it must not refer to the portal.
+    """
+
+    def __init__(self, cleanup: Cleanup | None = None) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._serve, daemon=True, name="paddlecloud")
+        self._thread = threading.Thread(target=_serve, args=(self._loop,), daemon=True, name="paddlecloud")
         self._thread.start()
-
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        finally:
-            tasks = asyncio.all_tasks(self._loop)
-            for task in tasks:
-                task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
+        self._end = weakref.finalize(self, _end, self._loop, self._thread, cleanup)
 
     @property
     def closed(self) -> bool:
@@ -71,6 +68,32 @@ class Portal:
                 self.run(items.aclose())
 
     def close(self) -> None:
-        if not self.closed:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(STOP_SECONDS)
+        self._end()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, cleanup: Cleanup | None) -> None:
+    async def last() -> None:
+        try:
+            if cleanup is not None:
+                await cleanup()
+        finally:
+            loop.call_soon(loop.stop)
+
+    if thread is threading.current_thread():  # the garbage collector may strike anywhere
+        loop.create_task(last())
+        return
+    asyncio.run_coroutine_threadsafe(last(), loop)
+    thread.join(STOP_SECONDS)

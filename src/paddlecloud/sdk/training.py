@@ -161,6 +161,7 @@ def prepare(
             "the pods run on other machines and would not find the program, which is on this one: "
             "give an image that holds it"
         )
+    directory = os.path.abspath(directory)
     mounts = [Mount(directory, host=directory)] if local else []
     mounts += [mount(text, local=local, directory=directory) for text in volumes]
     workdir = directory if local else ""

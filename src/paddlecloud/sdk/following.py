@@ -1,0 +1,154 @@
+"""Following the logs of an object whose pods come and go, as an asynchronous generator.
+
+Whenever the object changes, its pods are looked up again: a rank that was restarted is followed in its new pod, and a
+stream that broke is resumed where it stopped, without a repeated line. The end of the object ends the generator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
+from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.logs import Line, Options, read
+from paddlecloud.sdk.members import Member, members_of
+from paddlecloud.sdk.outcome import ending
+from paddlecloud.sdk.place import Place
+
+LOOK_SECONDS = 1.0
+"""How long a change may go unnoticed where it cannot be watched."""
+GATHER_SECONDS = 0.05
+"""Changes come in bursts; a look answers for all within this time."""
+WATCH_SECONDS = 60
+PATIENCE = 10.0
+"""How long after the end of the object a log stream may take to end as well."""
+BUFFER = 1000
+"""Lines read but not taken: a slow reader slows the streams, it does not fill the memory."""
+
+Choose = Callable[[Sequence[Member]], Sequence[Member]]
+
+
+async def follow(client: Client, place: Place, choose: Choose, options: Options) -> AsyncGenerator[Line, None]:
+    """Every line of the chosen pods until the object has ended or is gone."""
+    follower = _Follower(client, place, choose, options)
+    try:
+        async for line in follower.lines():
+            yield line
+    finally:
+        await follower.close()
+
+
+class _Tail:
+    """Reads one pod's log until the stream ends. `last` is the time of the last line, where to resume."""
+
+    def __init__(self, member: Member, last: str) -> None:
+        self.member = member
+        self.last = last
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def reading(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+
+class _Follower:
+    def __init__(self, client: Client, place: Place, choose: Choose, options: Options) -> None:
+        self._client = client
+        self._place = place
+        self._choose = choose
+        self._options = options
+        self._items: asyncio.Queue[Line | Exception | None] = asyncio.Queue(BUFFER)  # None: something has changed
+        self._tails: dict[str, _Tail] = {}  # by uid of the pod: a rank restarted under its old name is a new pod
+        self._watch = asyncio.ensure_future(self._notice())
+
+    async def close(self) -> None:
+        tasks = [self._watch, *(tail.task for tail in self._tails.values() if tail.task is not None)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def lines(self) -> AsyncGenerator[Line, None]:
+        while True:
+            owner = await self._look()
+            if owner is not None:
+                await self._attach(owner)
+            if owner is None or ending(owner) is not None:
+                break
+            async for line in self._until_changed():
+                yield line
+        async for line in self._to_the_end():
+            yield line
+
+    async def _look(self) -> Object | None:
+        try:
+            return await self._client.get(self._place.resource, self._place.name, self._place.namespace)
+        except NotFound:
+            return None
+
+    async def _attach(self, owner: Object) -> None:
+        """Start a reader for every started pod that has none, or whose reader lost its stream."""
+        for member in self._choose(await members_of(self._client, owner)):
+            tail = self._tails.get(member.uid)
+            lost = tail is not None and not tail.reading and not member.ended
+            if (tail is None or lost) and member.started(self._options.container):
+                tail = self._tails[member.uid] = _Tail(member, tail.last if tail else "")
+                tail.task = asyncio.ensure_future(self._read(tail))
+
+    async def _read(self, tail: _Tail) -> None:
+        try:
+            async for line in read(self._client, tail.member, self._options, follow=True, after=tail.last):
+                await self._items.put(line)
+                tail.last = line.time
+        except (BadRequest, NotFound, Unreachable):
+            pass  # not started, gone, or the connection broke: the follower looks again and decides
+        except ApiError as error:
+            await self._items.put(error)
+
+    async def _notice(self) -> None:
+        resource, namespace = self._place.resource, self._place.namespace
+        while True:
+            changes = self._client.watch(
+                resource, namespace, field_selector=f"metadata.name={self._place.name}", timeout=WATCH_SECONDS
+            )
+            try:
+                async for event in changes:
+                    if event.type != "BOOKMARK":
+                        await self._items.put(None)
+            except ApiError:
+                pass  # out of reach, not allowed, too old: looked at again in a moment
+            finally:
+                await changes.aclose()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _until_changed(self) -> AsyncGenerator[Line, None]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LOOK_SECONDS
+        while (left := deadline - loop.time()) > 0:
+            try:
+                item = await asyncio.wait_for(self._items.get(), left)
+            except asyncio.TimeoutError:
+                return
+            if item is None:
+                deadline = min(deadline, loop.time() + GATHER_SECONDS)
+            elif isinstance(item, Exception):
+                raise item
+            else:
+                yield item
+
+    async def _to_the_end(self) -> AsyncGenerator[Line, None]:
+        """What the readers still have; they end by themselves when their containers have."""
+        tasks = [tail.task for tail in self._tails.values() if tail.task is not None]
+        done = asyncio.ensure_future(asyncio.wait(tasks, timeout=PATIENCE)) if tasks else None
+        while done is not None and not (done.done() and self._items.empty()):
+            taking = asyncio.ensure_future(self._items.get())
+            await asyncio.wait((taking, done) if not done.done() else (taking,), return_when=asyncio.FIRST_COMPLETED)
+            if not taking.done():
+                taking.cancel()
+                continue
+            item = taking.result()
+            if isinstance(item, Exception):
+                raise item
+            if item is not None:
+                yield item

@@ -1,0 +1,220 @@
+"""Objects of a server: their data (`Manifest`) and what can be done with them, asynchronously.
+
+The data is what was last read: `refresh` reads it again, and whatever changes or awaits the object leaves its newest
+state behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from paddlecloud.kube.errors import NotFound, not_found
+from paddlecloud.kube.resource import EVENTS, PODS, Object, Resource
+from paddlecloud.sdk import members
+from paddlecloud.sdk.logs import Line, Options, merged
+from paddlecloud.sdk.manifest import JobManifest, Manifest
+from paddlecloud.sdk.outcome import ending, is_true, message_of
+from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.watching import until
+
+if TYPE_CHECKING:
+    from paddlecloud.sdk.core import AsyncClient
+
+T = TypeVar("T", bound=Manifest)
+
+
+class JobFailed(Exception):
+    """A job that was waited for with `check=True` has failed; the text is what its status says."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name} failed: {message}" if message else f"{name} failed")
+        self.name = name
+        self.message = message
+
+
+class LogLine(str):
+    """A line of a log; a plain text that also knows where it comes from."""
+
+    __slots__ = ("pod", "rank", "role", "time")
+    pod: str
+    role: str
+    rank: int | None
+    time: str
+
+    @classmethod
+    def of(cls, line: Line) -> LogLine:
+        made = cls(line.text)
+        made.pod, made.role, made.rank, made.time = line.member.name, line.member.role, line.member.rank, line.time
+        return made
+
+    @property
+    def tag(self) -> str:
+        """`worker-0`, or the pod's name where there is neither role nor rank."""
+        return f"{self.role}-{self.rank}" if self.role and self.rank is not None else self.pod
+
+
+class Completed(NamedTuple):
+    """A program that was run in a container."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class AsyncHandle(Manifest):
+    """Any object. The kinds of this project have handles of their own."""
+
+    def __init__(self, client: AsyncClient, resource: Resource, body: Object) -> None:
+        super().__init__(body)
+        self._client = client
+        self._resource = resource
+
+    @property
+    def place(self) -> Place:
+        return Place(self._resource, self.name, self.namespace or None)
+
+    async def refresh(self) -> None:
+        """Read it again. Raises `kube.errors.NotFound` when it is gone."""
+        self._body = await self._client.api.get(self._resource, self.name, self.namespace or None)
+
+    async def patch(self, patch: Object) -> None:
+        """A merge patch: what it names is changed, null removes."""
+        self._body = await self._client.api.patch(self._resource, self.name, patch, namespace=self.namespace or None)
+
+    async def delete(
+        self, *, wait: bool = False, timeout: float | None = None, grace_period: int | None = None
+    ) -> None:
+        """This very object, not a newer one of its name. `wait` returns when it is gone."""
+        try:
+            await self._client.api.delete(
+                self._resource,
+                self.name,
+                namespace=self.namespace or None,
+                propagation="Background",
+                grace_period=grace_period,
+                uid=self.uid or None,
+            )
+        except NotFound:
+            return  # somebody was faster; that is what was wanted
+        if wait:
+            await until(self._client.api, self.place, self._is_gone, timeout=timeout)
+
+    def _is_gone(self, now: Object | None) -> bool | None:
+        return True if now is None or now["metadata"].get("uid") != self.uid else None
+
+    async def wait_for(
+        self,
+        condition: str = "",
+        *,
+        check: Callable[[Object], bool] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Until a condition of its status is true, or `check` says yes of the object. Raises `TimeoutError`."""
+
+        def met(now: Object | None) -> bool | None:
+            if now is None:
+                raise not_found(self._resource.plural, self.name, group=self._resource.group)
+            self._body = now
+            return True if (check(now) if check is not None else is_true(now, condition)) else None
+
+        if not condition and check is None:
+            raise ValueError("name a condition, or give a check")
+        await until(self._client.api, self.place, met, timeout=timeout)
+
+    async def pods(self) -> list[AsyncHandle]:
+        """The pods it owns or selects, workers first, by rank."""
+        found = await members.members_of(self._client.api, self.body)
+        return [AsyncHandle(self._client, PODS, one.pod) for one in found]
+
+    async def events(self) -> list[Object]:
+        """What happened to it, oldest first."""
+        fields = f"involvedObject.name={self.name}" + (f",involvedObject.uid={self.uid}" if self.uid else "")
+        found = await self._client.api.list(EVENTS, self.namespace or "default", field_selector=fields)
+        return sorted(found.items, key=_moment)
+
+    async def logs(
+        self,
+        *,
+        follow: bool = False,
+        ranks: Iterable[int] | None = None,
+        tail: int | None = None,
+        since: float | None = None,
+        previous: bool = False,
+        container: str | None = None,
+    ) -> AsyncGenerator[LogLine, None]:
+        """Lines of all its pods, or of these ranks of its workers, merged by time; `follow` goes on until it ends."""
+        wanted = None if ranks is None else frozenset(ranks)
+        options = Options(tail=tail, since=since, previous=previous, container=container)
+
+        def choose(found: Sequence[members.Member]) -> Sequence[members.Member]:
+            return members.choose(found, ranks=wanted, everything=wanted is None)
+
+        if follow:
+            from paddlecloud.sdk.following import follow as following
+
+            lines = following(self._client.api, self.place, choose, options)
+        else:
+            found = choose(await members.members_of(self._client.api, self.body))
+            started = [one for one in found if one.started(container)]
+            lines = merged(self._client.api, started, options)
+        try:
+            async for line in lines:
+                yield LogLine.of(line)
+        finally:
+            await lines.aclose()
+
+    async def exec(
+        self, command: Sequence[str], *, rank: int | None = None, container: str | None = None, input: bytes = b""
+    ) -> Completed:
+        """Run a program in a container: of this pod, or of the first running one of its pods."""
+        found = await members.members_of(self._client.api, self.body)
+        chosen = members.choose(found, ranks=None if rank is None else [rank], everything=rank is None)
+        running = [one for one in chosen if (one.pod.get("status") or {}).get("phase") == "Running"]
+        if not running:
+            raise NotFound(f"{self.place} has no running pod" + ("" if rank is None else f" of rank {rank}"))
+        return await self._client.exec(running[0], command, container=container, input=input)
+
+
+class AsyncJob(JobManifest, AsyncHandle):
+    """A PaddleJob."""
+
+    async def wait(self, *, timeout: float | None = None, check: bool = False) -> str:
+        """Until it has ended; the answer is its phase. `check` raises `JobFailed` unless it completed."""
+
+        def ended(now: Object | None) -> str | None:
+            if now is None:
+                raise not_found(self._resource.plural, self.name, group=self._resource.group)
+            self._body = now
+            return ending(now)
+
+        how = await until(self._client.api, self.place, ended, timeout=timeout)
+        if check and how == "failed":
+            raise JobFailed(self.name, message_of(self.body))
+        return self.phase
+
+    async def scale(self, workers: int) -> None:
+        """Another number of workers, within the bounds of an elastic job."""
+        await self.patch({"spec": {"worker": {"replicas": workers}}})
+
+    async def suspend(self) -> None:
+        """Give its resources back and keep the job."""
+        await self.patch({"spec": {"suspend": True}})
+
+    async def resume(self) -> None:
+        await self.patch({"spec": {"suspend": False}})
+
+
+def _moment(event: Object) -> str:
+    series: dict[str, Any] = event.get("series") or {}
+    return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+class Objects(list[T]):
+    """A list that notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        from paddlecloud.sdk import html
+
+        rows = [[one.namespace, one.name, one.phase, one.metadata.get("creationTimestamp")] for one in self]
+        return html.table(["Namespace", "Name", "Phase", "Created"], rows)

@@ -1,0 +1,269 @@
+"""The SDK as blocking calls: what scripts and notebooks use. Each call runs the asynchronous core in the client's own
+loop (`portal`); nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+
+from paddlecloud.kube.config import Config, load
+from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.core import AsyncClient, Labels
+from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, Completed, LogLine, Objects
+from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
+from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.portal import Portal
+
+
+class Handle(Manifest):
+    """Any object of the server. The kinds of this project have handles of their own."""
+
+    def __init__(self, portal: Portal, core: AsyncHandle) -> None:
+        self._portal = portal
+        self._core = core
+
+    @property
+    def body(self) -> Object:
+        return self._core.body
+
+    @property
+    def place(self) -> Place:
+        return self._core.place
+
+    def refresh(self) -> None:
+        """Read it again. Raises `kube.errors.NotFound` when it is gone."""
+        self._portal.run(self._core.refresh())
+
+    def patch(self, patch: Object) -> None:
+        """A merge patch: what it names is changed, null removes."""
+        self._portal.run(self._core.patch(patch))
+
+    def delete(self, *, wait: bool = False, timeout: float | None = None, grace_period: int | None = None) -> None:
+        """This very object, not a newer one of its name. `wait` returns when it is gone."""
+        self._portal.run(self._core.delete(wait=wait, timeout=timeout, grace_period=grace_period))
+
+    def wait_for(
+        self, condition: str = "", *, check: Callable[[Object], bool] | None = None, timeout: float | None = None
+    ) -> None:
+        """Until a condition of its status is true, or `check` says yes of the object. Raises `TimeoutError`."""
+        self._portal.run(self._core.wait_for(condition, check=check, timeout=timeout))
+
+    def pods(self) -> list[Handle]:
+        """The pods it owns or selects, workers first, by rank."""
+        return [Handle(self._portal, one) for one in self._portal.run(self._core.pods())]
+
+    def events(self) -> list[Object]:
+        """What happened to it, oldest first."""
+        return self._portal.run(self._core.events())
+
+    def logs(
+        self,
+        *,
+        follow: bool = False,
+        ranks: Iterable[int] | None = None,
+        tail: int | None = None,
+        since: float | None = None,
+        previous: bool = False,
+        container: str | None = None,
+    ) -> Generator[LogLine, None, None]:
+        """Lines of all its pods, or of these ranks of its workers, merged by time; `follow` goes on until it ends."""
+        lines = self._core.logs(
+            follow=follow, ranks=ranks, tail=tail, since=since, previous=previous, container=container
+        )
+        return self._portal.iterate(lines)
+
+    def exec(
+        self, command: Sequence[str], *, rank: int | None = None, container: str | None = None, input: bytes = b""
+    ) -> Completed:
+        """Run a program in a container: of this pod, or of the first running one of its pods."""
+        return self._portal.run(self._core.exec(command, rank=rank, container=container, input=input))
+
+
+class Job(JobManifest, Handle):
+    """A PaddleJob."""
+
+    _core: AsyncJob
+
+    def wait(self, *, timeout: float | None = None, check: bool = False) -> str:
+        """Until it has ended; the answer is its phase. `check` raises `JobFailed` unless it completed."""
+        return self._portal.run(self._core.wait(timeout=timeout, check=check))
+
+    def scale(self, workers: int) -> None:
+        """Another number of workers, within the bounds of an elastic job."""
+        self._portal.run(self._core.scale(workers))
+
+    def suspend(self) -> None:
+        """Give its resources back and keep the job."""
+        self._portal.run(self._core.suspend())
+
+    def resume(self) -> None:
+        self._portal.run(self._core.resume())
+
+
+class Jobs:
+    """`client.jobs`: PaddleJobs."""
+
+    def __init__(self, portal: Portal, core: AsyncClient) -> None:
+        self._portal = portal
+        self._core = core.jobs
+
+    def run(
+        self,
+        program: str | Sequence[str],
+        *arguments: str,
+        name: str | None = None,
+        workers: int | None = None,
+        ps: int = 0,
+        elastic: tuple[int, int] | None = None,
+        image: str | None = None,
+        gpus: int = 0,
+        cpu: str = "",
+        memory: str = "",
+        env: Mapping[str, str] | None = None,
+        volumes: Iterable[str] = (),
+        retries: int = 0,
+        directory: str | None = None,
+        namespace: str | None = None,
+    ) -> Job:
+        """Train without YAML: `run("train.py", workers=4)`, `run(["python", "-m", "pkg.fit"])`.
+
+        On the embedded platform the program runs in `directory` (the current one); elsewhere it must be in `image`.
+        `volumes` are `SRC:PATH[:ro]` with a directory or the name of a PersistentVolumeClaim as source.
+        Raises `training.TrainingError` for what makes no job. The name is `<script>-<n>` unless given.
+        """
+        running = self._core.run(
+            program,
+            *arguments,
+            name=name,
+            workers=workers,
+            ps=ps,
+            elastic=elastic,
+            image=image,
+            gpus=gpus,
+            cpu=cpu,
+            memory=memory,
+            env=env,
+            volumes=volumes,
+            retries=retries,
+            directory=directory,
+            namespace=namespace,
+        )
+        return Job(self._portal, self._portal.run(running))
+
+    def apply(self, source: Source, *, namespace: str | None = None, force: bool = False) -> Job:
+        """Like the client's `apply`, for a source that is a PaddleJob."""
+        return Job(self._portal, self._portal.run(self._core.apply(source, namespace=namespace, force=force)))
+
+    def get(self, name: str, *, namespace: str | None = None) -> Job:
+        return Job(self._portal, self._portal.run(self._core.get(name, namespace=namespace)))
+
+    def list(
+        self, *, namespace: str | None = None, all_namespaces: bool = False, labels: Labels = None
+    ) -> Objects[Job]:
+        found = self._portal.run(self._core.list(namespace=namespace, all_namespaces=all_namespaces, labels=labels))
+        return Objects(Job(self._portal, one) for one in found)
+
+    def delete(
+        self, name: str, *, namespace: str | None = None, wait: bool = False, timeout: float | None = None
+    ) -> None:
+        self._portal.run(self._core.delete(name, namespace=namespace, wait=wait, timeout=timeout))
+
+
+class Client:
+    """One server, one default namespace. It may be used from several threads.
+
+    It closes itself when neither it nor any object it gave is in use any more; `close` and `with` do so at once.
+    """
+
+    def __init__(self, config: Config, *, namespace: str | None = None) -> None:
+        self._core = AsyncClient(config, namespace=namespace)
+        self._portal = Portal(self._core.close)
+        self.jobs = Jobs(self._portal, self._core)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends what is still waited for or followed. Twice is as good as once."""
+        self._portal.close()
+
+    @property
+    def config(self) -> Config:
+        return self._core.config
+
+    @property
+    def namespace(self) -> str:
+        return self._core.namespace
+
+    @property
+    def context(self) -> str:
+        return self._core.context
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.context} {self.config.server} namespace {self.namespace}>"
+
+    def apply(self, source: Source, *, namespace: str | None = None, force: bool = False) -> Handle:
+        """Make the server hold what one object says, by server-side apply: a path, YAML text, a dict, an object.
+
+        `force` takes fields over from other owners instead of raising `kube.errors.Conflict`.
+        """
+        return self._handle(self._portal.run(self._core.apply(source, namespace=namespace, force=force)))
+
+    def apply_all(self, source: Source, *, namespace: str | None = None, force: bool = False) -> Objects[Handle]:
+        """The same for any number of objects; namespaces and definitions go first."""
+        applied = self._portal.run(self._core.apply_all(source, namespace=namespace, force=force))
+        return Objects(self._handle(one) for one in applied)
+
+    def get(self, kind: str, name: str, *, namespace: str | None = None) -> Handle:
+        """`kind` as on the command line: pods, po, Deployment, pdj, paddlejobs.batch.paddlepaddle.org."""
+        return self._handle(self._portal.run(self._core.get(kind, name, namespace=namespace)))
+
+    def list(
+        self,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: Labels = None,
+        fields: str | None = None,
+    ) -> Objects[Handle]:
+        found = self._portal.run(
+            self._core.list(kind, namespace=namespace, all_namespaces=all_namespaces, labels=labels, fields=fields)
+        )
+        return Objects(self._handle(one) for one in found)
+
+    def delete(
+        self,
+        kind: str,
+        name: str,
+        *,
+        namespace: str | None = None,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Raises `kube.errors.NotFound` when there is none."""
+        self._portal.run(self._core.delete(kind, name, namespace=namespace, wait=wait, timeout=timeout))
+
+    def version(self) -> Object:
+        """What the server says of itself."""
+        return self._portal.run(self._core.version())
+
+    def is_embedded(self) -> bool:
+        """Whether its pods are processes of this machine."""
+        return self._portal.run(self._core.is_embedded())
+
+    def _handle(self, core: AsyncHandle) -> Handle:
+        return Job(self._portal, core) if isinstance(core, AsyncJob) else Handle(self._portal, core)
+
+
+def connect(
+    *, context: str | None = None, kubeconfig: str | os.PathLike[str] | None = None, namespace: str | None = None
+) -> Client:
+    """A client of the chosen context, as kubectl would choose it: $KUBECONFIG, ~/.kube/config, or inside a pod its
+    service account. Raises `kube.errors.ConfigError` when there is none; nothing is sent yet.
+    """
+    return Client(load(os.fspath(kubeconfig) if kubeconfig else None, context), namespace=namespace)
