@@ -7,7 +7,6 @@ by every request.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
 
 from aiohttp import web
 
@@ -16,8 +15,8 @@ from paddlecloud.kube import errors
 from .api import Api
 from .authentication import ANONYMOUS, Authenticator
 from .negotiation import MAX_BODY
-from .reply import Reply
-from .request import Answer, Request
+from .reply import Reply, stream
+from .request import Request
 
 REPEATED = ("command", "ports")
 """Query options that may be given more than once."""
@@ -72,35 +71,21 @@ class HttpsServer:
         if answer.upgrade is not None:
             return await answer.upgrade(incoming)  # type: ignore[no-any-return]
         if answer.stream is not None:
-            return await _stream(incoming, answer, answer.stream)
+            return await stream(incoming, answer, answer.stream)
         return Reply(answer)
 
 
 async def _bounded(incoming: web.BaseRequest) -> bytes:
     """The body, read no further than the limit."""
-    length = incoming.content_length
+    length, content = incoming.content_length, incoming.content
     if length is not None and length > MAX_BODY:
         raise errors.RequestEntityTooLarge(f"the request body is {length} bytes; the limit is {MAX_BODY}")
+    if length is not None and content.is_eof():  # all of it is here already, as small ones usually are
+        return content.read_nowait()
     chunks, size = [], 0
-    async for chunk in incoming.content.iter_any():
+    async for chunk in content.iter_any():
         size += len(chunk)
         if size > MAX_BODY:
             raise errors.RequestEntityTooLarge(f"the request body is larger than the limit of {MAX_BODY} bytes")
         chunks.append(chunk)
     return b"".join(chunks)
-
-
-async def _stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterator[bytes]) -> web.StreamResponse:
-    response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type, **answer.headers})
-    await response.prepare(incoming)
-    try:
-        async for frame in frames:
-            await response.write(frame)
-        await response.write_eof()
-    except ConnectionError:
-        pass  # the client went away; that is how watches end
-    finally:
-        close = getattr(frames, "aclose", None)
-        if close is not None:
-            await close()
-    return response

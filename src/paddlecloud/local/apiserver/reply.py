@@ -1,16 +1,18 @@
-"""A finished answer on its way to the network: head and body in one piece, so that it is one TLS record if it is small.
+"""Answers on their way to the network: finished ones in one piece, so that they are one TLS record if they are small,
+and streams in chunks, each written at once.
 
-aiohttp's own response class builds a header dictionary, fills in defaults and writes in parts; for answers that are
-complete from the start this costs as much as everything the API server itself does for a get.
+aiohttp's own response class builds a header dictionary, fills in defaults and writes in parts; that costs as much as
+everything the API server itself does for a get, and again for every event of a watch.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from email.utils import formatdate
 from http import HTTPStatus
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from .request import Answer
 
@@ -19,15 +21,30 @@ ONE_PIECE = 64 * 1024  # bodies up to here are copied behind their head
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
-class Reply(web.StreamResponse):
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(status=answer.status)
-        self._answer = answer
-        self._keeps = True
+class Written(web.StreamResponse):
+    """For the HTTP server, which wants a response object: this one has been written already, or never will be."""
+
+    def __init__(self, *, status: int = 200, keep_alive: bool) -> None:
+        super().__init__(status=status)
+        self._keeps = keep_alive
 
     @property
     def keep_alive(self) -> bool | None:
         return self._keeps
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Nothing is left to say."""
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Nothing is left to write."""
+
+
+class Reply(Written):
+    """A finished answer that writes itself."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(status=answer.status, keep_alive=True)
+        self._answer = answer
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """Everything is written here, at once."""
@@ -35,7 +52,7 @@ class Reply(web.StreamResponse):
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self._keeps = request.keep_alive
-        head = head_of(answer, close=not self._keeps)
+        head = head_of(answer, length=len(answer.body), close=not self._keeps)
         body = b"" if request.method == "HEAD" else answer.body
         if len(body) <= ONE_PIECE:
             transport.write(head + body)
@@ -43,17 +60,45 @@ class Reply(web.StreamResponse):
             transport.writelines((head, body))
         await request.writer.drain()
 
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing is left to write."""
+
+async def stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterator[bytes]) -> web.StreamResponse:
+    """Write frames as they come. HTTP/1.0 has no chunks: there the end of the connection is the end of the stream."""
+    chunked = incoming.version >= HttpVersion11
+    transport, drain = incoming.transport, incoming.writer.drain
+    keep = False
+    try:
+        if transport is None:
+            raise ConnectionResetError("the client is gone")
+        transport.write(head_of(answer, length=None, chunked=chunked, close=not (chunked and incoming.keep_alive)))
+        if incoming.method != "HEAD":
+            async for frame in frames:
+                if transport.is_closing():
+                    raise ConnectionResetError("the client is gone")
+                if frame:
+                    transport.write(b"%x\r\n%b\r\n" % (len(frame), frame) if chunked else frame)
+                    await drain()
+            if chunked:
+                transport.write(b"0\r\n\r\n")
+        keep = chunked and incoming.keep_alive
+    except ConnectionError:
+        pass  # the client went away; that is how watches end
+    finally:
+        close = getattr(frames, "aclose", None)
+        if close is not None:
+            await close()
+    return Written(keep_alive=keep)
 
 
-def head_of(answer: Answer, *, close: bool) -> bytes:
+def head_of(answer: Answer, *, length: int | None, chunked: bool = False, close: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, '')}",
         f"Content-Type: {answer.content_type}",
-        f"Content-Length: {len(answer.body)}",
         f"Date: {_date(int(time.time()))}",
     ]
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    if chunked:
+        lines.append("Transfer-Encoding: chunked")
     for name, value in answer.headers.items():
         if "\r" in value or "\n" in value:
             raise ValueError(f"a line break in the header {name}")

@@ -20,10 +20,13 @@ BOOKMARK_EVERY = 30.0
 DEFAULT_TIMEOUT = 1800.0
 
 Render = Callable[[Record], bytes]
+_PLAIN = {Op.CREATE: "ADDED", Op.UPDATE: "MODIFIED", Op.DELETE: "DELETED"}
 
 
 def classify(change: Change, chosen: Filter) -> tuple[str, Record] | None:
     """The event a filtered watcher sees: leaving the selection is a deletion, entering it an addition."""
+    if chosen.trivial:
+        return _PLAIN[change.op], change.record
     before = change.previous is not None and chosen.matches(change.previous)
     if change.op is Op.DELETE:
         return ("DELETED", change.record) if before else None

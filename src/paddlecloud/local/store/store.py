@@ -285,6 +285,7 @@ class Store:
     def unwatch(self, watch: Watch) -> None:
         watches = self._watches.get(watch.collection, set())
         watches.discard(watch)
+        watch.release()
 
     def _changes_of(self, collection: str, namespace: str | None, *, since: int) -> Changes:
         return [

@@ -38,6 +38,7 @@ class Watch:
         self.namespace = namespace
         self._queue: deque[Change] = deque(backlog)
         self._waiter: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
         self.closed = False
 
     def offer(self, change: Change) -> bool:
@@ -73,11 +74,28 @@ class Watch:
     async def _change_or(self, timeout: float | None) -> None:
         """Not `asyncio.wait_for`: up to Python 3.11 that loses a cancellation which comes together with a change."""
         loop = asyncio.get_running_loop()
-        self._waiter = loop.create_future()
-        timer = loop.call_later(timeout, self._wake) if timeout is not None else None
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
-            if timer is not None:
-                timer.cancel()
+        due = loop.time() + timeout if timeout is not None else None
+        while not self._queue and not self.closed and (due is None or loop.time() < due):
+            self._set_alarm(loop, due)
+            self._waiter = loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop, due: float | None) -> None:
+        """Readers wait for about the same moment again and again: an alarm already set for then, or before, will do."""
+        if due is None or (self._alarm is not None and self._alarm.when() <= due):
+            return
+        self.release()
+        self._alarm = loop.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._wake()
+
+    def release(self) -> None:
+        """Nobody will read any more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None

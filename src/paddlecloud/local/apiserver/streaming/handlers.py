@@ -17,11 +17,12 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.authentication import Headers
 from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.apiserver.reply import Written
 from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
 from paddlecloud.local.apiserver.verbs import Verbs
 
 from . import channels, port_forward
-from .links import Taken, WebSocketLink, take_over, websocket
+from .links import WebSocketLink, take_over, websocket
 from .logs import begun, log_options
 from .remote_command import Session, converse
 from .spdy_streams import SpdyStreams
@@ -151,7 +152,7 @@ class _Streaming:
             async def over_spdy(incoming: web.BaseRequest) -> web.StreamResponse:
                 link = await take_over(incoming, protocol=SPDY, headers={NEGOTIATED: port_forward.SPDY_PROTOCOL})
                 await port_forward.Forwarder(link, dial).run()
-                return Taken()
+                return Written(keep_alive=False)
 
             return Answer(status=101, upgrade=over_spdy)
         offered = _offered(request.headers, WEBSOCKET_PROTOCOLS)
@@ -212,7 +213,7 @@ class _Conversation:
                 await converse(session, remote, stdin=self.stdin, tty=self.tty)
         finally:
             await remote.close()
-        return Taken()
+        return Written(keep_alive=False)
 
     async def _websocket(self, incoming: web.BaseRequest, session: Session) -> web.StreamResponse:
         socket = await websocket(incoming, self._protocol)

@@ -104,16 +104,6 @@ class WebSocketLink:
         await self._socket.close()
 
 
-class Taken(web.StreamResponse):
-    """What the HTTP server is given as the response of a request whose connection it no longer has."""
-
-    async def prepare(self, request: web.BaseRequest) -> None:
-        return None
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        return None
-
-
 async def take_over(incoming: web.BaseRequest, *, protocol: str, headers: Mapping[str, str]) -> RawLink:
     """Answer 101 and own the connection from here on."""
     transport = incoming.transport
