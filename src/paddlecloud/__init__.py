@@ -15,20 +15,7 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False  # typing itself would cost more than all the rest of this file
-if TYPE_CHECKING:
-    from typing import Any
-
-    from paddlecloud.sdk.core import AsyncClient as AsyncClient
-    from paddlecloud.sdk.core import connect_async as connect_async
-    from paddlecloud.sdk.embedded import EmbeddedClient as EmbeddedClient
-    from paddlecloud.sdk.embedded import embedded as embedded
-    from paddlecloud.sdk.handles import JobFailed as JobFailed
-    from paddlecloud.sdk.sync import Client as Client
-    from paddlecloud.sdk.sync import Job as Job
-    from paddlecloud.sdk.sync import connect as connect
-
-_PUBLIC = {
+_PUBLIC = {  # __init__.pyi says the same to type checkers
     "AsyncClient": "paddlecloud.sdk.core",
     "connect_async": "paddlecloud.sdk.core",
     "EmbeddedClient": "paddlecloud.sdk.embedded",
@@ -42,7 +29,7 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _PUBLIC:
         from importlib import import_module
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +52,12 @@ def test_importing_the_package_loads_nothing() -> None:
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(paddlecloud, name).__name__ == name
     assert name in dir(paddlecloud)
+
+
+def test_type_checkers_are_told_the_same_names() -> None:
+    stub = Path(paddlecloud.__file__).with_suffix(".pyi").read_text()
+    told = {node.names[0].name: node.module for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)}
+    assert told == paddlecloud._PUBLIC  # type: ignore[attr-defined]
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -1,0 +1,23 @@
+"""The names that `__init__.py` loads when they are first used, for type checkers and editors."""
+
+from paddlecloud.sdk.core import AsyncClient as AsyncClient
+from paddlecloud.sdk.core import connect_async as connect_async
+from paddlecloud.sdk.embedded import EmbeddedClient as EmbeddedClient
+from paddlecloud.sdk.embedded import embedded as embedded
+from paddlecloud.sdk.handles import JobFailed as JobFailed
+from paddlecloud.sdk.sync import Client as Client
+from paddlecloud.sdk.sync import Job as Job
+from paddlecloud.sdk.sync import connect as connect
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "EmbeddedClient",
+    "Job",
+    "JobFailed",
+    "__version__",
+    "connect",
+    "connect_async",
+    "embedded",
+]
+__version__: str
