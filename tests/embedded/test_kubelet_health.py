@@ -1,4 +1,4 @@
-"""Probes and lifecycle hooks of running pods."""
+"""Probes and lifecycle hooks of running pods, and the time they have to end."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.kube.resource import PODS
-from unit.kubelet.machine import TestMachine, is_ready, running_machine, state_of
+from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.kubelet import processes
+from unit.kubelet.machine import TestMachine, eventually, is_ready, running_machine, state_of
 
 SERVER = (
     "import http.server, os\n"
@@ -106,3 +107,53 @@ async def test_pre_stop_runs_before_the_container_is_asked_to_end(machine: TestM
     await machine.client.delete(PODS, "pod", namespace="default")
     await machine.gone("pod")
     assert (tmp_path / "out" / "order").read_text() == "hook\nterm\n"
+
+
+STUBBORN = "trap '' TERM; echo up; while :; do sleep 0.02; done"
+"""Ends only by force: with a grace of ten minutes a test that passes has seen another one at work."""
+
+
+@pytest.mark.parametrize("probe", ["livenessProbe", "startupProbe"])
+async def test_a_failed_probe_may_have_a_grace_of_its_own(machine: TestMachine, probe: str) -> None:
+    failing: Object = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
+    failing["terminationGracePeriodSeconds"] = 1
+    await machine.run(STUBBORN, policy="Always", container={probe: failing}, terminationGracePeriodSeconds=600)
+    pod = await machine.until("pod", lambda pod: state_of(pod).get("restartCount", 0) >= 1)
+    assert state_of(pod)["lastState"]["terminated"]["exitCode"] == 137
+
+
+async def test_a_second_deletion_can_shorten_the_grace_and_never_lengthen_it(machine: TestMachine) -> None:
+    created = await machine.run(STUBBORN, terminationGracePeriodSeconds=600)
+    await machine.printed("pod", "up")
+    await machine.client.delete(PODS, "pod", namespace="default")
+    deleting = await machine.until("pod", lambda pod: pod["metadata"].get("deletionTimestamp"))
+    assert deleting["metadata"]["deletionGracePeriodSeconds"] == 600
+    await machine.client.delete(PODS, "pod", namespace="default", grace_period=1)
+    await machine.gone("pod")
+    await eventually(lambda: not any(processes.strays(created["metadata"]["uid"])))
+
+
+async def test_without_any_grace_a_container_is_not_asked_first(machine: TestMachine, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    created = await machine.run(
+        "trap 'touch /out/asked' TERM; echo up; while :; do sleep 0.02; done",
+        container={
+            "volumeMounts": [{"name": "out", "mountPath": "/out"}],
+            "lifecycle": {"preStop": {"exec": {"command": ["touch", "/out/hook"]}}},
+        },
+        volumes=[{"name": "out", "hostPath": {"path": str(out), "type": "DirectoryOrCreate"}}],
+        terminationGracePeriodSeconds=0,
+    )
+    await machine.printed("pod", "up")
+    await machine.client.delete(PODS, "pod", namespace="default")
+    await machine.gone("pod")
+    await eventually(lambda: not any(processes.strays(created["metadata"]["uid"])))
+    assert list(out.iterdir()) == []
+
+
+async def test_a_hook_that_takes_too_long_is_cut_off_with_its_container(machine: TestMachine) -> None:
+    hook = {"preStop": {"exec": {"command": ["sleep", "600"]}}}
+    await machine.run(STUBBORN, container={"lifecycle": hook}, terminationGracePeriodSeconds=1)
+    await machine.printed("pod", "up")
+    await machine.client.delete(PODS, "pod", namespace="default")
+    await machine.gone("pod")

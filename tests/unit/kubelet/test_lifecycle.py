@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -204,10 +205,17 @@ def test_a_published_end_is_final() -> None:
 
 
 def test_an_unhealthy_container_is_stopped_with_the_grace_its_probe_names() -> None:
-    container = {"name": "main", "livenessProbe": {"terminationGracePeriodSeconds": 3}}
-    pod = make_pod(containers=(container,), terminationGracePeriodSeconds=20)
-    plan = decide(pod, Observed(runs={"main": running()}, unhealthy={"main": "probe failed"}), NOW)
-    assert [(stop.name, stop.grace, stop.hook) for stop in plan.stop] == [("main", 3.0, True)]
+    pod = make_pod(terminationGracePeriodSeconds=20)
+    unhealthy = Observed(runs={"main": running()}, unhealthy={"main": "probe failed"})
+    for observed, grace in ((unhealthy, 20.0), (replace(unhealthy, probe_grace={"main": 3.0}), 3.0)):
+        stops = decide(pod, observed, NOW).stop
+        assert [(stop.name, stop.grace, stop.hook) for stop in stops] == [("main", grace, True)]
+
+
+def test_a_pod_that_took_too_much_has_a_second_to_end() -> None:
+    pod = make_pod(terminationGracePeriodSeconds=600)
+    stops = decide(pod, Observed(runs={"main": running()}, evicted="too much"), NOW).stop
+    assert [stop.grace for stop in stops] == [1.0]
 
 
 def test_a_blocked_container_waits_with_its_reason_and_holds_back_no_other() -> None:

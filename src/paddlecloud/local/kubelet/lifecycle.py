@@ -186,7 +186,7 @@ def _advance(pod: Object, container: Object, observed: Observed, *, now: float, 
     run = observed.runs.get(name)
     if run is not None and not run.ended:
         if name in observed.unhealthy:
-            plan.stop.append(Stop(name, _probe_grace(container, pod), hook=True))
+            plan.stop.append(Stop(name, observed.probe_grace.get(name, _granted_grace(pod)), hook=True))
         return
     attempt, streak = 0, 0
     if run is not None:
@@ -241,11 +241,6 @@ def _until_gone(pod: Object, now: float) -> float:
     """deletionTimestamp is the moment by which a pod should be gone: it includes the grace period."""
     deadline = pod["metadata"].get("deletionTimestamp")
     return parse_rfc3339(deadline) - now if deadline else _granted_grace(pod)
-
-
-def _probe_grace(container: Object, pod: Object) -> float:
-    own = (container.get("livenessProbe") or {}).get("terminationGracePeriodSeconds")
-    return float(own) if own is not None else _granted_grace(pod)
 
 
 def _natural_outcome(pod: Object, observed: Observed) -> Outcome:

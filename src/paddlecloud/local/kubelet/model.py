@@ -84,6 +84,8 @@ class Observed:
     """Result of the readiness probe; a container without one is ready when it is started."""
     unhealthy: Mapping[str, str] = field(default_factory=dict)
     """Containers whose liveness or startup probe, or postStart hook, asks for an end, with the message."""
+    probe_grace: Mapping[str, float] = field(default_factory=dict)
+    """How long those may take whose failed probe says so itself."""
     evicted: str = ""
     """Why the machine must end the pod, if it must."""
     degraded: str = ""

@@ -49,6 +49,7 @@ class _Watched:
     started: bool = True
     ready: bool = True
     unhealthy: str = ""
+    grace: float | None = None
 
 
 class Prober:
@@ -102,7 +103,7 @@ class Prober:
                     probe,
                     began,
                     eager=False,
-                    apply=lambda ok, why: None if ok else self._set_unhealthy(container, watched, "Liveness", why),
+                    apply=lambda ok, why: None if ok else self._set_unhealthy(container, watched, "liveness", why),
                 )
             )
         await asyncio.gather(*loops)
@@ -115,7 +116,7 @@ class Prober:
                 watched.started = True
                 self._changed()
             else:
-                self._set_unhealthy(container, watched, "Startup", why)
+                self._set_unhealthy(container, watched, "startup", why)
             started.set()
 
         follow = asyncio.ensure_future(self._follow(container, probe, began, eager=True, apply=apply))
@@ -157,7 +158,8 @@ class Prober:
         self._changed()
 
     def _set_unhealthy(self, container: Object, watched: _Watched, probe: str, why: str) -> None:
-        watched.unhealthy = f"Container {container['name']} failed {probe.lower()} probe, will be restarted: {why}"
+        watched.unhealthy = f"Container {container['name']} failed {probe} probe, will be restarted: {why}"
+        watched.grace = container[f"{probe}Probe"].get("terminationGracePeriodSeconds")
         self._changed()
 
     @property
@@ -171,6 +173,11 @@ class Prober:
     @property
     def unhealthy(self) -> dict[str, str]:
         return {name: watched.unhealthy for name, watched in self._watched.items() if watched.unhealthy}
+
+    @property
+    def grace(self) -> dict[str, float]:
+        """Of containers whose failed probe says how long their end may take."""
+        return {name: float(watched.grace) for name, watched in self._watched.items() if watched.grace is not None}
 
     def _end(self, name: str) -> None:
         for task in self._watched.pop(name).tasks:

@@ -201,6 +201,7 @@ class PodWorker:
             degraded=self._supervised.degraded,
             unlimited=self._supervised.unlimited,
             unhealthy={**self._prober.unhealthy, **self._hooks.failed},
+            probe_grace=self._prober.grace,
         )
 
     def _with_message(self, name: str, run: Run) -> Run:
