@@ -266,7 +266,8 @@ def test_a_workload_that_cannot_work_is_refused(kind: str, given: Json, field: s
 
 def test_a_stateful_set_may_mount_the_claims_it_makes() -> None:
     mounts = container(volumeMounts=[{"name": "data", "mountPath": "/d"}])
-    claims = [{"metadata": {"name": "data"}, "spec": {}}]
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = [{"metadata": {"name": "data"}, "spec": wanted}]
     template = {"metadata": {"labels": LABELS}, "spec": {"containers": [mounts]}}
     assert judged("StatefulSet", but(SPEC, template=template, volumeClaimTemplates=claims)) == []
 

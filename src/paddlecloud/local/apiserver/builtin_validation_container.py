@@ -7,6 +7,7 @@ from typing import Any
 from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import qualified_name_problems
+from paddlecloud.local.apiserver import builtin_validation_fieldref as fieldref
 from paddlecloud.local.apiserver.builtin_validation_rules import (
     key_problems,
     not_negative,
@@ -117,7 +118,7 @@ def _env_source(path: str, source: Object, *, has_value: bool) -> list[Cause]:
     if kind in ("configMapKeyRef", "secretKeyRef"):
         missing = [required(f"{path}.{kind}.{field}") for field in ("name", "key") if not found.get(field)]
         return missing or problems(f"{path}.{kind}.key", found["key"], key_problems(found["key"]))
-    return []
+    return fieldref.variable(f"{path}.{kind}", found) if kind == "fieldRef" else []
 
 
 def _mounts(path: str, mounts: list[Object], volumes: set[Any]) -> list[Cause]:

@@ -188,6 +188,8 @@ def validate_claim(new: Object, old: Object | None) -> list[Cause]:
         found.append(required("spec.resources[storage]"))
     elif quantity.parse(size) <= 0:
         found.append(invalid("spec.resources[storage]", size, "must be greater than zero"))
+    if storage_class := spec.get("storageClassName"):
+        found += problems("spec.storageClassName", storage_class, subdomain_problems(storage_class))
     if old is not None and not found:
         found = _claim_update(spec, old)
     return found

@@ -11,6 +11,7 @@ from functools import cache
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems, subdomain_problems
+from paddlecloud.local.apiserver import builtin_validation_fieldref as fieldref
 from paddlecloud.local.apiserver.builtin_types import DEFINITIONS
 from paddlecloud.local.apiserver.builtin_validation_container import container_rules, relative_path, restart_rules
 from paddlecloud.local.apiserver.builtin_validation_rules import (
@@ -140,6 +141,8 @@ def _volume_source(path: str, kind: str, source: Object) -> list[Cause]:
     if kind == "hostPath" and ".." in source.get("path", "").split("/"):
         found.append(invalid(f"{path}.hostPath.path", source["path"], "must not contain '..'"))
     found += _modes(f"{path}.{kind}", source)
+    if kind == "downwardAPI":
+        found += fieldref.files(f"{path}.{kind}", source.get("items") or [])
     if kind == "projected":
         for index, part in enumerate(source.get("sources") or ()):
             place = f"{path}.projected.sources[{index}]"
@@ -147,6 +150,8 @@ def _volume_source(path: str, kind: str, source: Object) -> list[Cause]:
             found += [forbidden(f"{place}.{of}", "may not specify more than 1 volume type") for of in chosen[1:]]
             if chosen:
                 found += _modes(f"{place}.{chosen[0]}", part[chosen[0]])
+            if chosen == ["downwardAPI"]:
+                found += fieldref.files(f"{place}.downwardAPI", part["downwardAPI"].get("items") or [])
     return found
 
 

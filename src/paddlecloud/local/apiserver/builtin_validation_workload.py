@@ -8,6 +8,7 @@ from typing import Any
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector
+from paddlecloud.local.apiserver.builtin_validation_core import validate_claim
 from paddlecloud.local.apiserver.builtin_validation_pod import pod_template
 from paddlecloud.local.apiserver.builtin_validation_rules import (
     immutable,
@@ -78,8 +79,10 @@ def validate_stateful_set(new: Object, old: Object | None) -> list[Cause]:
     found += _selected_template(spec, "statefulset", claims=True) + _always_restarted(spec)
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         name = (claim.get("metadata") or {}).get("name", "")
-        place = f"spec.volumeClaimTemplates[{index}].metadata.name"
-        found += problems(place, name, label_name_problems(name)) if name else [required(place)]
+        place = f"spec.volumeClaimTemplates[{index}]"
+        named = f"{place}.metadata.name"
+        found += problems(named, name, label_name_problems(name)) if name else [required(named)]
+        found += [(f"{place}.{field}", reason, text) for field, reason, text in validate_claim(claim, None)]
     if old is not None:
         was = old.get("spec") or {}
         fixed = {*spec, *was} - set(_STATEFUL_SET_MUTABLE)
