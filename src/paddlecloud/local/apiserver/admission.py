@@ -44,7 +44,7 @@ FIRST_STATUS: Mapping[str, Object] = {
     "ReplicaSet": {"replicas": 0},
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},
     "PodDisruptionBudget": _NO_PODS,
-    "HorizontalPodAutoscaler": {"desiredReplicas": 0, "currentMetrics": None},
+    "HorizontalPodAutoscaler": {"desiredReplicas": 0},
 }
 """The status of built-in kinds before anybody reported one: typed clients count on the fields that are required."""
 
@@ -184,7 +184,7 @@ class Admission:
         if not isinstance(meta, dict):
             raise errors.BadRequest("metadata must be an object")
         for name in ("name", "namespace", "generateName"):
-            if name in meta and not isinstance(meta[name], str):
+            if meta.get(name) is not None and not isinstance(meta[name], str):
                 raise errors.BadRequest(f"metadata.{name} must be a string")
         return meta
 

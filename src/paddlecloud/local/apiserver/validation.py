@@ -68,6 +68,8 @@ _NAME_RULES: dict[NameRule, Callable[[str], list[str]]] = {
 _RULE_OF_RESOURCE: dict[tuple[str, str], NameRule] = {
     ("", "namespaces"): "label",
     ("", "services"): "dns1035",
+    ("", "events"): "path-segment",  # named after what they are about, whatever that may be called
+    ("events.k8s.io", "events"): "path-segment",
 }
 _RULE_OF_GROUP: dict[str, NameRule] = {
     "rbac.authorization.k8s.io": "path-segment",
