@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from . import own_image
 from .base_images import ImageCache
 from .cluster import Cluster, Options
+from .engines import BASE, ENGINE_TABLE
 from .errors import HarnessError
 from .layout import Layout
 from .machine import Machine, running_machines
@@ -28,7 +30,7 @@ def main() -> int:
     cluster = Cluster(layout, say=say)
     try:
         if arguments.command == "build":
-            cluster.build()
+            cluster.build(arguments.engines or BASE)
         elif arguments.command == "up":
             cluster.up(Options(nodes=arguments.nodes, durable=arguments.durable))
             print(layout.kubeconfig)
@@ -48,7 +50,8 @@ def main() -> int:
 
 def _image(layout: Layout, name: str, archive: Path | None, say: Callable[[str], None]) -> None:
     cache = ImageCache(layout.images)
-    made = asyncio.run(offer_recipe(cache, name, say=say))
+    folder = own_image.write_recipe(layout.cache / "recipes") if name == own_image.NAME else None
+    made = asyncio.run(offer_recipe(cache, name, say=say, folder=folder))
     if archive is not None:
         cache.store.export(made, name, archive)
     say(f"{name} is {made.digest}")
@@ -65,7 +68,8 @@ def _status(layout: Layout) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cluster.harness", description="A real Kubernetes on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="build the programs that the cache lacks")
+    build = commands.add_parser("build", help="build the programs that the cache lacks")
+    build.add_argument("engines", nargs="*", help=f"of {', '.join(ENGINE_TABLE)}; default: those of the base cluster")
     up = commands.add_parser("up", help="start a new cluster and print the path of its kubeconfig")
     up.add_argument("--nodes", type=int, default=1)
     up.add_argument("--durable", action="store_true", help="etcd waits for the disk")

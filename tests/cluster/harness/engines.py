@@ -41,6 +41,8 @@ class Engine:
 
 _CMD = "k8s.io/kubernetes/cmd"
 _PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
+_VOLCANO = "volcano.sh/volcano"
+_SERVING = ("controller", "webhook", "autoscaler", "activator", "queue")
 ENGINE_TABLE: dict[str, Engine] = {
     engine.name: engine
     for engine in (
@@ -52,6 +54,19 @@ ENGINE_TABLE: dict[str, Engine] = {
             tuple((f"{_VERSION}.{name}", value) for name, value in _KUBERNETES_VERSION.items()),
         ),
         Engine("coredns", ("./coredns",)),
+        Engine(
+            "volcano",
+            tuple(f"{_VOLCANO}/cmd/{name}" for name in ("scheduler", "controller-manager", "webhook-manager")),
+            ((f"{_VOLCANO}/pkg/version.Version", "v1.14.1"),),
+        ),
+        Engine(
+            "knative",
+            (
+                *(f"knative.dev/serving/cmd/{name}" for name in _SERVING),
+                "knative.dev/net-kourier/cmd/kourier",
+            ),
+        ),
+        Engine("juicefs-csi", ("github.com/juicedata/juicefs-csi-driver/cmd", "./registrar")),
     )
 }
 BASE = ("pause", "etcd", "kubernetes", "coredns")
@@ -84,6 +99,8 @@ class Builder:
         """Binaries by name, built where the cache has none."""
         binaries: dict[str, Path] = {}
         for name in names:
+            if name not in ENGINE_TABLE:
+                raise HarnessError(f"no engine is called {name}, only {', '.join(ENGINE_TABLE)}", reason="NoEngine")
             engine = ENGINE_TABLE[name]
             folder = self._cache / f"{name}-{key_of(engine)}"
             if not folder.is_dir():

@@ -44,18 +44,22 @@ _FILES = {
 }
 _USR = "/usr/local"
 
-FOLDER = Path(__file__).parents[3] / "images"
-"""Recipes of images that only clusters need, beside those that the package ships."""
 
+async def offer_recipe(
+    cache: ImageCache, name: str, *, say: Callable[[str], None], folder: Path | None = None
+) -> Descriptor:
+    """Have the image of the recipe that answers for a name, and offer it under all names of that recipe.
 
-async def offer_recipe(cache: ImageCache, name: str, *, say: Callable[[str], None]) -> Descriptor:
-    """Have the image of the recipe that answers for a name, and offer it under all names of that recipe."""
-    store = ImageStore(folders=[FOLDER])
+    Recipes are those that the package ships and, where given, those below `folder`.
+    """
+    store = ImageStore(folders=[folder] if folder else [])
     recipe = store.find(name)
     if recipe is None:
         raise HarnessError(f"no recipe answers for the image {name}; `pdc image ls` lists them", reason="NoRecipe")
     try:
-        environment = await store.build(name, progress=say)
+        if store.resolve(name) is None:
+            say(f"installing the packages of {name}")
+        environment = await store.build(name)
     except ImageUnavailable as error:
         raise HarnessError(f"the image {name} cannot be made: {error}", reason="NoImage") from error
     made = environment_image(cache, environment)
