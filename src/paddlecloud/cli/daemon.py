@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
+import gc
 import json
 import logging
 import os
@@ -97,6 +98,8 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         machine.announce(args.data, port=platform.port)
         log.info("ready on port %d", platform.port)
         answer({"port": platform.port})
+        # Modules, kinds and schemas stay for good: without them a full collection under load takes no longer than need be.
+        gc.freeze()
         args.port = platform.port
         await _first(stop, platform.failed)
         log.info("stopping")
