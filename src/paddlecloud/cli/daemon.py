@@ -98,7 +98,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         machine.announce(args.data, port=platform.port)
         log.info("ready on port %d", platform.port)
         answer({"port": platform.port})
-        # Modules, kinds and schemas stay for good: without them a full collection under load takes no longer than need be.
+        # Modules, kinds and schemas stay for good: the collector need not look at them again under load.
         gc.freeze()
         args.port = platform.port
         await _first(stop, platform.failed)
