@@ -76,6 +76,12 @@ def test_all_mistakes_are_told_at_once(here: Here, widgets: Resource) -> None:
     assert {cause["field"] for cause in refused.value.details["causes"]} == {"spec.size", "spec.colour", "spec.code"}
 
 
+def test_true_is_not_one(here: Here, widgets: Resource) -> None:
+    here.make(widgets, "w", spec={"free": {"a": 1, "b": [0]}})
+    here.patch(widgets, "w", {"spec": {"free": {"a": True, "b": [False]}}})
+    assert [type(value) for value in here.get(widgets, "w")["spec"]["free"].values()] == [bool, list]
+
+
 @pytest.mark.parametrize("port", [80, "http"])
 def test_int_or_string_takes_both(here: Here, widgets: Resource, port: object) -> None:
     assert here.make(widgets, "w", spec={"port": port})["spec"]["port"] == port

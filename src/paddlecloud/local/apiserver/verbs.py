@@ -18,6 +18,7 @@ from paddlecloud.local.store.store import Store
 
 from .admission import Admission, WriteOptions, node_of
 from .apply import apply
+from .patch import json_equal
 from .registry import KindInfo
 
 Mutate = Callable[[Object], Object]
@@ -220,7 +221,7 @@ class Verbs:
         """Enqueue the replacement (or the removal that it completes); an unchanged object is not written."""
         meta = new["metadata"]
         meta["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if dry_run or new == old:
+        if dry_run or (new == old and json_equal(new, old)):  # the second look tells true from 1
             return _value(new)
         if meta.get("deletionTimestamp") and not meta.get("finalizers") and self._removable(info, new):
             return _then(self._store.delete(record.address, info.stored(new), expect=record.rev), new)
