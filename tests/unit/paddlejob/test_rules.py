@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.controllers.paddlejob import Options
+from paddlecloud.controllers.paddlejob.gang import COSCHEDULING, VOLCANO
 from paddlecloud.controllers.paddlejob.ports import SHARED_RANGE, choose
 from paddlecloud.kube.clock import rfc3339
 
@@ -327,6 +328,7 @@ def test_the_manuals_form_uses_the_users_pod_group_for_all_roles() -> None:
     world.step()
     assert world.pods == {}, "the file lists the job first: its PodGroup follows"
     users = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
         "metadata": {"name": "job", "namespace": "default"},
         "spec": {"minMember": 4},
         "status": {"phase": "Inqueue"},
@@ -366,6 +368,52 @@ def test_the_pod_group_follows_the_scale_and_goes_with_the_job() -> None:
     world.succeed(*world.pods)
     world.settle()
     assert world.get("PodGroup") is None
+
+
+def coscheduled(**spec: Any) -> World:
+    """A cluster with the coscheduling plugin and without Volcano."""
+    return World(paddlejob(**spec), options=Options(gangs=(COSCHEDULING,)))
+
+
+def test_where_only_coscheduling_is_served_its_pod_group_is_made_with_the_pods() -> None:
+    policy = {"minAvailable": 2, "priorityClass": "high", "queue": "q"}
+    world = coscheduled(worker={"replicas": 3, "template": cpu("500m")}, schedulingPolicy=policy)
+    world.step()
+    group = world.get("PodGroup")
+    assert group is not None
+    assert group["apiVersion"] == "scheduling.x-k8s.io/v1alpha1"
+    assert group["spec"] == {"minMember": 2, "minResources": {"cpu": "1500m"}}
+    pod = world.pods["job-worker-0"]
+    assert pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "job"
+    assert pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+    assert pod["spec"]["priorityClassName"] == "high"
+    world.start()
+    world.succeed(*world.pods)
+    world.settle()
+    assert world.get("PodGroup") is None
+
+
+def cpu(amount: str) -> dict[str, Any]:
+    return template(container={"resources": {"requests": {"cpu": amount}}})
+
+
+def test_where_both_are_served_the_named_scheduler_decides() -> None:
+    both = Options(gangs=(VOLCANO, COSCHEDULING))
+    worker = {"replicas": 1, "template": template(schedulerName="scheduler-plugins-scheduler")}
+    for job, group in (
+        (paddlejob(worker=worker, schedulingPolicy={}), "scheduling.x-k8s.io/v1alpha1"),
+        (paddlejob(worker=1, schedulingPolicy={}), "scheduling.volcano.sh/v1beta1"),
+    ):
+        world = World(job, options=both).start()
+        made = world.get("PodGroup")
+        assert made is not None
+        assert made["apiVersion"] == group
+
+
+def test_where_nobody_schedules_gangs_the_job_runs_without_and_says_so() -> None:
+    world = World(paddlejob(worker=1, schedulingPolicy={"queue": "q"}), options=Options(gangs=())).start()
+    assert world.get("PodGroup") is None
+    assert any("serves no PodGroups" in event for event in world.events)
 
 
 # Data
@@ -604,3 +652,86 @@ def test_with_an_etcd_scaling_and_losses_touch_single_pods() -> None:
     world.succeed("job-worker-0")
     world.settle()
     assert world.phase == "Completed"
+
+
+# Being run again
+
+
+def asked_to_retry(world: World, value: str) -> World:
+    world.job["metadata"]["annotations"] = {"paddlepaddle.org/retry-at": value}
+    world.settle()
+    return world
+
+
+def failed_job(**spec: Any) -> World:
+    world = World(paddlejob(worker=2, backoffLimit=1, **spec)).start()
+    for _ in range(2):
+        world.now += 10
+        world.fail("job-worker-1", message="ValueError: no")
+        world.settle()
+        world.obey()
+        world.now += 10
+        world.settle()
+        if world.phase != "Failed":
+            world.start()
+    assert (world.phase, world.status["restarts"]) == ("Failed", 1)
+    return world
+
+
+def test_a_failed_job_that_is_asked_for_again_runs_with_its_whole_budget() -> None:
+    world = failed_job()
+    uids = {pod["metadata"]["uid"] for pod in world.pods.values()}
+    asked_to_retry(world, rfc3339(world.now))
+    assert (world.phase, world.status["reason"]) == ("Restarting", "Retried")
+    assert "restarts" not in world.status
+    assert "completionTime" not in world.status
+    assert conditions(world)["Failed"] == "False"
+    assert [failure["message"] for failure in world.status["failures"]] == ["ValueError: no"] * 2
+    world.obey()
+    world.start()
+    assert not uids & {pod["metadata"]["uid"] for pod in world.pods.values()}
+    world.succeed("job-worker-0", "job-worker-1")
+    world.settle()
+    assert (world.phase, conditions(world)["Succeeded"]) == ("Completed", "True")
+    assert world.phase == "Completed", "and is not run a third time"
+
+
+def test_a_completed_job_can_be_run_again_too() -> None:
+    world = World(paddlejob(worker=1, cleanPodPolicy="OnCompletion", intranet="Service")).start()
+    world.succeed("job-worker-0")
+    world.settle()
+    world.obey()
+    world.now += 10
+    asked_to_retry(world, rfc3339(world.now))
+    world.start()
+    assert conditions(world)["Succeeded"] == "False"
+
+
+def test_a_retry_asked_for_while_the_job_ran_is_not_followed_when_it_ends() -> None:
+    world = World(paddlejob(worker=1)).start()
+    asked_to_retry(world, rfc3339(world.now))
+    world.now += 10
+    world.fail("job-worker-0", message="ModuleNotFoundError")
+    world.job["spec"]["backoffLimit"] = 0
+    world.settle()
+    world.settle()
+    assert world.phase == "Failed"
+
+
+def test_any_new_word_asks_for_one_more_run() -> None:
+    world = asked_to_retry(failed_job(), "please")
+    assert world.phase == "Restarting"
+
+
+def test_the_deadline_counts_from_the_retry() -> None:
+    world = failed_job(activeDeadlineSeconds=3600)
+    world.now += 10_000
+    asked_to_retry(world, rfc3339(world.now))
+    world.obey()
+    world.start()
+    world.now += 3000
+    world.settle()
+    assert world.phase == "Running"
+    world.now += 600
+    world.settle()
+    assert world.status["reason"] == "DeadlineExceeded"

@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 from paddlecloud.controllers.paddlejob import Observed, Options, decide, view
+from paddlecloud.controllers.paddlejob.gang import ENGINES
 from paddlecloud.controllers.paddlejob.report import Told
 from paddlecloud.controllers.paddlejob.status import drifted, essence, hold_back
 from paddlecloud.kube.clock import rfc3339
@@ -88,11 +89,12 @@ class World:
     def observed(self) -> Observed:
         views = [view(pod) for pod in self.pods.values()]
         group = self.get("PodGroup")
+        kinds = {engine.resource.api_version: engine.resource for engine in ENGINES}
         return Observed(
             pods=tuple(sorted((v for v in views if v), key=lambda v: (v.role, v.index))),
             config=self.get("ConfigMap"),
             service=self.get("Service"),
-            pod_group=group,
+            pod_groups={kinds[group["apiVersion"]]: group} if group else {},
             claim=self.claim,
             cache_nodes=self.cache_nodes,
             leftovers=self.leftovers,
@@ -178,7 +180,7 @@ class World:
         created["metadata"] |= {"uid": f"u{self._uids}", "creationTimestamp": rfc3339(self.now), "resourceVersion": "1"}
         if key[0] == "Pod":
             created["status"] = {"phase": "Pending"}
-        if key[0] == "PodGroup":
+        if key[0] == "PodGroup" and "volcano" in created["apiVersion"]:
             created["status"] = {"phase": "Inqueue"}
         self.objects[key] = created
 

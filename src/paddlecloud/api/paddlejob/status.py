@@ -111,6 +111,9 @@ class PaddleJobStatus(Wire):
     restarts: Annotated[Int32 | None, doc("Restarts counted against backoffLimit.")] = None
     disruptions: Annotated[Int32 | None, doc("Restarts after lost nodes, evictions and preemptions.")] = None
     generation: Annotated[Int64 | None, doc("Counts gang restarts and re-formations; pods carry it.")] = None
+    retried_at: Annotated[
+        str | None, doc("Value of the annotation paddlepaddle.org/retry-at that was last followed.")
+    ] = None
     port: Annotated[Int32 | None, doc("First of the twenty ports the job uses.")] = None
     progress: Annotated[Progress | None, doc("What the training program reports.")] = None
     checkpoint: Annotated[Checkpoint | None, doc("The last complete checkpoint.")] = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, phase_of
-from paddlecloud.controllers.paddlejob import env, names, ports
+from paddlecloud.controllers.paddlejob import env, gang, names, ports
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView
 from paddlecloud.kube.resource import Object
 
@@ -29,6 +29,8 @@ class Options:
     """The value of `managedBy` that means us, besides none at all."""
     etcd: str = ""
     """`host:port` of an etcd that elastic jobs use, for clusters that rely on Paddle's own elastic launcher."""
+    gangs: tuple[gang.Engine, ...] = (gang.VOLCANO,)
+    """Schedulers of gangs that are there, the preferred one first."""
     report_url: str = ""
     """Where pods report to, as they reach it; empty where nobody listens."""
     python_path: str = ""
@@ -59,6 +61,15 @@ class Case:
     def etcd(self) -> str:
         """With an etcd the workers form the job among themselves: pods come and go singly, and are told nothing."""
         return env.etcd_of(self.settings, self.options.etcd)
+
+    @cached_property
+    def gang(self) -> gang.Engine | None:
+        return gang.choose(self.settings, self.options.gangs)
+
+    @property
+    def pod_group(self) -> Object | None:
+        """The PodGroup of the job's name that its scheduler would read, whoever made it."""
+        return self.observed.pod_groups.get(self.gang.resource) if self.gang is not None else None
 
     @cached_property
     def members(self) -> tuple[Member, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import phase_of
-from paddlecloud.controllers.paddlejob import data, names
+from paddlecloud.controllers.paddlejob import data, gang, names
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
 from paddlecloud.controllers.paddlejob.decide import decide
@@ -36,7 +36,6 @@ from paddlecloud.kube.resource import (
     NODES,
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
-    PODGROUPS,
     PODS,
     SERVICES,
     Key,
@@ -47,12 +46,13 @@ from paddlecloud.kube.resource import (
 )
 
 SAMPLESETS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet")
-OPTIONAL = (PODGROUPS, SAMPLESETS, NODES)
-"""Kinds that not every API server has, or not everybody may read."""
+GANGS = {engine.resource: engine for engine in gang.ENGINES}
+OPTIONAL = (gang.VOLCANO.resource, SAMPLESETS, NODES)
+"""Kinds that not every API server has, or not everybody may read: what is expected of one that says nothing."""
 
 log = logging.getLogger(__name__)
 
-OWNED = (PODS, CONFIGMAPS, SERVICES, PODGROUPS)
+OWNED = (PODS, CONFIGMAPS, SERVICES)
 COMPONENT = "paddlejob-controller"
 
 
@@ -72,7 +72,9 @@ class _Memory:
 async def served_kinds(client: Client) -> list[Resource]:
     """Which of the optional kinds this API server has; what `served` should be on a cluster."""
     known = {(entry.resource.api_version, entry.resource.kind) for entry in await client.discover()}
-    return [resource for resource in OPTIONAL if (resource.api_version, resource.kind) in known]
+    return [
+        resource for resource in {**GANGS, **dict.fromkeys(OPTIONAL)} if (resource.api_version, resource.kind) in known
+    ]
 
 
 class PaddleJobController:
@@ -93,7 +95,8 @@ class PaddleJobController:
         served: Collection[Resource] = OPTIONAL,
         reports: Place | None = None,
     ) -> None:
-        self.options = options or Options()
+        gangs = [resource for resource in GANGS if resource in served]
+        self.options = replace(options or Options(), gangs=tuple(GANGS[resource] for resource in gangs))
         self._client = client
         self._clock = clock or SystemClock()
         self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
@@ -112,11 +115,10 @@ class PaddleJobController:
                 resource,
                 namespace=namespace,
                 clock=self._clock,
-                label_selector=None if resource == PODGROUPS else names.JOB,
+                label_selector=None if resource in GANGS else names.JOB,
                 indexers={"owner": by_owner, "job": by_label(names.JOB)},
             )
-            for resource in OWNED
-            if resource != PODGROUPS or PODGROUPS in served
+            for resource in (*OWNED, *gangs)
         }
         self._claims = Informer(client, PERSISTENTVOLUMECLAIMS, namespace=namespace, clock=self._clock)
         self._sets = Informer(client, SAMPLESETS, clock=self._clock) if SAMPLESETS in served else None
@@ -139,7 +141,7 @@ class PaddleJobController:
         self.controller.watch(self._jobs, expectations=self._expectations)
         for resource, informer in self._owned.items():
             self.controller.watch_owned(informer, owner_kind=PADDLEJOBS, expectations=self._expectations)
-            if resource == PODGROUPS:  # also those that users made, which nobody owns
+            if resource in GANGS:  # also those that users made, which nobody owns
                 self.controller.watch(informer)
         self.controller.watch(self._claims, map=self._readers_of)
         if self._sets is not None:
@@ -269,7 +271,7 @@ class PaddleJobController:
             pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
             config=ours.get(CONFIGMAPS),
             service=ours.get(SERVICES),
-            pod_group=named.get(PODGROUPS),
+            pod_groups={resource: obj for resource, obj in named.items() if resource in GANGS and obj is not None},
             claim=self._claims.cache.get(ref.claim) if ref else None,
             sample_set=self._sets.cache.get(ref.key) if ref and self._sets else None,
             cache_nodes=self._cache_nodes(job, ref) if ref else {},
@@ -284,7 +286,7 @@ class PaddleJobController:
         """What holds the names we need: leftovers of an earlier job will go by themselves, others will not."""
         pods = self._owned[PODS].cache.by_index("job", key.name)
         others = [pod for pod in pods if pod["metadata"]["namespace"] == key.namespace]
-        others += [obj for resource, obj in named.items() if obj is not None and resource != PODGROUPS]
+        others += [obj for resource, obj in named.items() if obj is not None and resource not in GANGS]
         foreign = [obj for obj in others if _owner_uid(obj) != uid]
         mortal = [obj for obj in foreign if (controller_of(obj) or {}).get("kind") == PADDLEJOBS.kind]
         blockers = tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in foreign if obj not in mortal)

@@ -14,12 +14,12 @@ import msgspec
 from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, validate
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.api.problems import DecodeError
-from paddlecloud.controllers.paddlejob import data, failure, finish, form, objects, report, silence, status
+from paddlecloud.controllers.paddlejob import data, failure, finish, form, gang, names, objects, report, silence, status
 from paddlecloud.controllers.paddlejob.case import Case, Member, Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
-from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
-from paddlecloud.kube.resource import PODGROUPS, Object
+from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.resource import Object
 
 INVALID = "InvalidSpec"
 
@@ -34,6 +34,8 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
     settings, warnings = normalise(parsed)
     if settings.heartbeat_seconds is not None and observed.told is None:
         warnings.append("hangDetection.heartbeatSeconds is not watched here: use logSilenceSeconds")
+    if gang.missed(settings, options.gangs):
+        warnings.append("schedulingPolicy is ignored: this cluster serves no PodGroups, neither Volcano's nor others")
     case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options)
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
@@ -41,6 +43,8 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
         # The garbage collector takes everything the job owns; nothing new may be made meanwhile.
         return _conclude(case, Plan(), case.old, "Terminating", reason="Deleted")
     if case.phase in status.FINISHED:
+        if _asked_again(case):
+            return _retry(case)
         if not _changed_since_refused(case):
             return _after_the_end(case)
         case = replace(case, old=PaddleJobStatus())
@@ -66,6 +70,37 @@ def _changed_since_refused(case: Case) -> bool:
         and case.old.reason == INVALID
         and case.old.observed_generation != case.job["metadata"].get("generation")
     )
+
+
+def _asked_again(case: Case) -> bool:
+    """Whether the annotation asks for another run: once per value, and not when it was set before the job ended."""
+    asked = (case.job["metadata"].get("annotations") or {}).get(names.RETRY_AT)
+    if not asked or asked == case.old.retried_at:
+        return False
+    try:
+        return case.old.completion_time is None or parse_rfc3339(asked) >= parse_rfc3339(case.old.completion_time)
+    except ValueError:
+        return True  # any word that is new will do
+
+
+def _retry(case: Case) -> Plan:
+    """Run a finished job again, with all its budgets and from its checkpoint. Only what a person needs is kept."""
+    old = case.old
+    new = PaddleJobStatus(
+        generation=case.generation + 1,
+        port=old.port,
+        conditions=old.conditions,
+        failures=old.failures,
+        progress=old.progress,
+        checkpoint=old.checkpoint,
+        retried_at=case.job["metadata"]["annotations"][names.RETRY_AT],
+    )
+    text = f"run again, as asked: {_number(case.settings.total, 'pod')}"
+    plan = Plan(status_first=True, events=[PlannedEvent("Retried", text)])
+    form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
+    new = status.with_counts(new, case.settings, ())
+    new = status.with_condition(new, "Created", "False", reason="Retried", now=case.now)
+    return _conclude(case, plan, new, "Restarting", reason="Retried", message=text)
 
 
 def _reject(job: Object, old: PaddleJobStatus, problems: list[str], now: float, *, begun: bool) -> Plan:
@@ -96,8 +131,7 @@ def _suspend(case: Case) -> Plan:
         plan.events.append(PlannedEvent("Suspended", "the job is suspended: its pods are removed"))
         new = msgspec.structs.replace(new, generation=case.generation + 1)
     form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
-    if (group := case.observed.pod_group) is not None and form.is_ours(case, group):
-        plan.delete.append(Delete(PODGROUPS, case.settings.name, case.settings.namespace, uid=finish.uid_of(group)))
+    form.drop_gang(case, plan)
     new = status.with_counts(new, case.settings, ())
     new = status.with_condition(new, "Created", "False", reason="Suspended", now=case.now)
     return _conclude(case, plan, new, "Suspended", reason="Suspended", message="spec.suspend is true")

@@ -7,11 +7,11 @@ keeps object and logs; parameter servers, for one, never exit by themselves.
 from __future__ import annotations
 
 from paddlecloud.controllers.paddlejob.case import Case
-from paddlecloud.controllers.paddlejob.form import is_ours, look_again, patch
+from paddlecloud.controllers.paddlejob.form import drop_gang, look_again, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Plan
-from paddlecloud.kube.resource import PADDLEJOBS, PODGROUPS, PODS, SERVICES, Object
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, SERVICES, Object
 
 CLEANED: dict[str, frozenset[str]] = {
     "Always": frozenset({"Completed", "Failed"}),
@@ -35,13 +35,11 @@ def clean_up(case: Case, plan: Plan, phase: str) -> None:
         elif not pod.ended and not _ending(pod):
             plan.patch.append(patch(PODS, pod.raw, {"spec": {"activeDeadlineSeconds": 1}}))
     if everything and case.observed.service is not None:
-        plan.delete.append(Delete(SERVICES, settings.name, settings.namespace, uid=uid_of(case.observed.service)))
-    group = case.observed.pod_group
-    if group is not None and is_ours(case, group):
-        plan.delete.append(Delete(PODGROUPS, settings.name, settings.namespace, uid=uid_of(group)))
+        plan.delete.append(Delete(SERVICES, settings.name, settings.namespace, uid=_uid(case.observed.service)))
+    drop_gang(case, plan)
 
 
-def uid_of(obj: Object) -> str:
+def _uid(obj: Object) -> str:
     return str(obj["metadata"].get("uid", ""))
 
 

@@ -13,7 +13,7 @@ from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
 from paddlecloud.controllers.paddlejob.observe import PodView, unschedulable, waiting_reason
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
-from paddlecloud.kube.resource import CONFIGMAPS, PODGROUPS, PODS, Object, Resource, controller_of
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource, controller_of
 
 GANG_GRACE = 3
 """Seconds a pod gets when the gang is torn down: its peers are gone, there is nothing left to finish."""
@@ -74,8 +74,8 @@ def restart_delay(case: Case) -> float:
 
 def ensure_gang(case: Case, plan: Plan) -> str:
     """The PodGroup, created or kept in step; what is awaited from it, empty when pods may be created."""
-    settings, group = case.settings, case.observed.pod_group
-    if not gang.wanted(settings):
+    settings, engine, group = case.settings, case.gang, case.pod_group
+    if engine is None:
         return ""
     if group is None:
         age = case.now - parse_rfc3339(case.job["metadata"]["creationTimestamp"])
@@ -83,13 +83,15 @@ def ensure_gang(case: Case, plan: Plan) -> str:
             look_again(plan, gang.WAIT_FOR_USERS - age)
             return f"waiting for a PodGroup {settings.name} made by the user"
         meta = objects.metadata(case.job, settings.name, labels={names.JOB: settings.name})
-        plan.create.append(gang.build(meta, settings))
-        return "waiting for the PodGroup to be queued"
+        plan.create.append(gang.build(meta, settings, engine))
+        return "waiting for the PodGroup to be queued" if engine.queues else ""
     if is_ours(case, group):
-        changes = merge_diff(group.get("spec") or {}, gang.spec_of(settings))
+        changes = merge_diff(group.get("spec") or {}, gang.spec_of(settings, engine))
         changes = {field: value for field, value in changes.items() if value is not None}
         if changes:
-            plan.patch.append(patch(PODGROUPS, group, {"spec": changes}))
+            plan.patch.append(patch(engine.resource, group, {"spec": changes}))
+    if not engine.queues:
+        return ""
     phase = (group.get("status") or {}).get("phase") or "Pending"
     return f"waiting for the PodGroup to be queued: {gang_message(group)}" if phase == "Pending" else ""
 
@@ -99,6 +101,14 @@ def gang_message(group: Object) -> str:
     conditions = (group.get("status") or {}).get("conditions") or ()
     said = [str(c.get("message") or c.get("reason") or "") for c in conditions if c.get("status") == "True"]
     return said[-1] if said else "the scheduler has not taken it up yet"
+
+
+def drop_gang(case: Case, plan: Plan) -> None:
+    """Delete the PodGroup, if it is ours to delete."""
+    group, engine = case.pod_group, case.gang
+    if group is not None and engine is not None and is_ours(case, group):
+        meta = group["metadata"]
+        plan.delete.append(Delete(engine.resource, meta["name"], meta["namespace"], uid=meta.get("uid")))
 
 
 def is_ours(case: Case, obj: Object) -> bool:

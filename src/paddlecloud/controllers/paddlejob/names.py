@@ -19,6 +19,9 @@ GENERATION = "paddlepaddle.org/generation"
 PORT = "paddlepaddle.org/port"
 """Annotation of pods: the first port of their job."""
 
+RETRY_AT = "paddlepaddle.org/retry-at"
+"""Annotation of jobs: a new value asks for a finished job to be run again."""
+
 NUDGED = "paddlepaddle.org/nudged"
 """Annotation that is changed for no other reason than to make a kubelet look at the pod again."""
 

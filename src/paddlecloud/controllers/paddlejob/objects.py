@@ -92,7 +92,7 @@ def build_pod(
     if settings.intranet == "Host":
         _use_host_network(spec, port)
     data.mount(spec, settings, role.name, index, observed)
-    gang.enroll(meta, spec, settings)
+    gang.enroll(meta, spec, settings, gang.choose(settings, options.gangs))
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.report import Told
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, Resource
 
 State = Literal["pending", "starting", "running", "succeeded", "failed", "unknown"]
 
@@ -56,8 +56,8 @@ class Observed:
     pods: tuple[PodView, ...] = ()
     config: Object | None = None
     service: Object | None = None
-    pod_group: Object | None = None
-    """The PodGroup of the job's name, whoever made it."""
+    pod_groups: Mapping[Resource, Object] = field(default_factory=dict)
+    """The PodGroups of the job's name, one per scheduler that has such, whoever made them."""
     claim: Object | None = None
     """The PersistentVolumeClaim that `sampleSetRef` names, in the job's namespace."""
     sample_set: Object | None = None

@@ -96,8 +96,9 @@ def in_phase(
     """The status in a phase: phase, reason, message, and the conditions and times that go with it."""
     conditions = {condition.type: condition for condition in status.conditions or ()}
     wanted = dict(_BY_PHASE[phase])
-    if phase != "Suspended" and "Suspended" in conditions:
-        wanted["Suspended"] = "False"
+    over = {"Suspended"} if phase != "Suspended" else set()
+    over |= {"Succeeded", "Failed"} if phase not in (*FINISHED, "Terminating") else set()
+    wanted.update(dict.fromkeys(over & set(conditions), "False"))
     for name, value in wanted.items():
         if value == "True" or name in conditions or name == "PodsReady":
             conditions[name] = _condition(conditions.get(name), name, value, reason=reason, now=now)
