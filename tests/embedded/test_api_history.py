@@ -1,0 +1,91 @@
+"""What the API server forgets, and how it says so: compacted versions, unfinished pages, and bookmarks against both."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.client import Client, WatchEvent
+from paddlecloud.kube.clock import FakeClock
+from paddlecloud.kube.resource import SECRETS, Object
+from paddlecloud.local.apiserver import listing, watching
+from paddlecloud.local.platform import Platform
+
+NS = "default"
+PATH = SECRETS.path(NS)
+
+
+def secret(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NS}}
+
+
+async def first(client: Client, *, since: str) -> WatchEvent:
+    events = client.watch(SECRETS, NS, resource_version=since)
+    try:
+        return await asyncio.wait_for(events.__anext__(), 10)
+    finally:
+        await events.aclose()
+
+
+async def test_a_compacted_version_is_gone_for_watches_and_exact_lists(inner: Platform, client: Client) -> None:
+    old = (await client.create(SECRETS, secret("a")))["metadata"]["resourceVersion"]
+    newer = (await client.create(SECRETS, secret("b")))["metadata"]["resourceVersion"]
+    await client.create(SECRETS, secret("c"))
+    await inner.store.compact(int(newer))
+    with pytest.raises(errors.Expired, match="too old resource version"):
+        await first(client, since=old)
+    with pytest.raises(errors.Expired, match="too old resource version"):
+        await client.raw("GET", PATH, query={"resourceVersion": old, "resourceVersionMatch": "Exact"})
+    assert (await first(client, since=newer)).object["metadata"]["name"] == "c"
+
+
+async def test_a_version_of_the_future_is_a_timeout_to_be_tried_again(client: Client) -> None:
+    with pytest.raises(errors.Timeout, match="Too large resource version") as refused:
+        await first(client, since="999999")
+    assert refused.value.retry_after == 1
+
+
+async def test_of_too_many_unfinished_lists_the_oldest_must_begin_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "SNAPSHOTS", 2)
+    for name in ("a", "b", "c"):
+        await client.create(SECRETS, secret(name))
+    tokens = []
+    for _ in range(3):
+        answer = await client.raw("GET", PATH, query={"limit": "1"})
+        tokens.append(msgspec.json.decode(answer.body)["metadata"]["continue"])
+    with pytest.raises(errors.Expired, match="start a new list without the continue parameter"):
+        await client.raw("GET", PATH, query={"limit": "1", "continue": tokens[0]})
+    assert (await client.raw("GET", PATH, query={"limit": "1", "continue": tokens[2]})).status == 200
+
+
+async def test_the_client_begins_again_by_itself(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "SNAPSHOTS", 0)
+    for name in ("a", "b", "c"):
+        await client.create(SECRETS, secret(name))
+    found = await client.list(SECRETS, NS, limit=1)
+    assert [item["metadata"]["name"] for item in found.items] == ["a", "b", "c"]
+
+
+async def test_bookmarks_carry_a_quiet_watch_past_compaction(
+    inner: Platform, client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "BOOKMARK_EVERY", 0.05)
+    since = (await client.create(SECRETS, secret("a")))["metadata"]["resourceVersion"]
+    events = client.watch(SECRETS, NS, resource_version=since, field_selector="metadata.name=a")
+    waiting = asyncio.ensure_future(events.__anext__())
+    await asyncio.sleep(0)
+    written = (await client.create(SECRETS, secret("b")))["metadata"]["resourceVersion"]
+    await clock.advance(0.1)
+    event = await asyncio.wait_for(waiting, 10)
+    await events.aclose()
+    newest = event.object["metadata"]["resourceVersion"]
+    assert event.type == "BOOKMARK"
+    assert int(newest) >= int(written)
+    await inner.store.compact(int(newest))
+    await client.create(SECRETS, secret("c"))
+    assert (await first(client, since=newest)).object["metadata"]["name"] == "c"
