@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Kubectl, Target, pdc, until
+from harness import Kubectl, pdc, until
 from paddlecloud.cli import machine
 from paddlecloud.kube.resource import Object
 
@@ -111,7 +111,7 @@ def test_a_failing_worker_fails_the_job_with_its_last_words(kubectl: Kubectl) ->
     assert "3" in status["message"], status["message"]
 
 
-def test_a_failed_job_is_run_again_when_asked(kubectl: Kubectl, server: Target, namespace: str, tmp_path: Path) -> None:
+def test_a_failed_job_is_run_again_when_asked(kubectl: Kubectl, tmp_path: Path) -> None:
     body = json.loads(job("again", "test -e /state/mended || { echo broken >&2; exit 3; }", backoffLimit=0))
     pod = body["spec"]["worker"]["template"]["spec"]
     pod["containers"][0]["volumeMounts"] = [{"name": "state", "mountPath": "/state"}]
@@ -120,7 +120,7 @@ def test_a_failed_job_is_run_again_when_asked(kubectl: Kubectl, server: Target, 
     status = finished(kubectl, "again")
     assert (status["phase"], status["failures"][-1]["failureClass"]) == ("Failed", "UserError")
     (tmp_path / "mended").touch()
-    pdc("-n", namespace, "retry", "again", env=server.env)
+    kubectl("annotate", "pdj", "again", "paddlepaddle.org/retry-at=now")
     until(phase_is(kubectl, "again", "Completed"), timeout=30)
     conditions = {c["type"]: c["status"] for c in read(kubectl, "pdj", "again")["status"]["conditions"]}
     assert (conditions["Failed"], conditions["Succeeded"]) == ("False", "True")
