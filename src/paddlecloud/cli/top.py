@@ -142,18 +142,16 @@ def _usage_by_job(session: Session) -> dict[tuple[str, str], Usage]:
 
 
 def _progress(status: Object) -> dict[str, Any]:
-    progress = status.get("progress") or {}
-    texts = []
-    for word, plural in (("epoch", "totalEpochs"), ("step", "totalSteps")):
-        if progress.get(word) is not None:
-            of = f"/{progress[plural]}" if progress.get(plural) else ""
-            texts.append(f"{word} {progress[word]}{of}")
-    record: dict[str, Any] = {"progress": ", ".join(texts)} if texts else {}
-    if progress.get("etaSeconds") is not None:
-        record["etaSeconds"] = progress["etaSeconds"]
-    if (progress.get("metrics") or {}).get("loss") is not None:
-        record["loss"] = progress["metrics"]["loss"]
-    return record
+    """What the training program reports of itself, through the controller."""
+    told = status.get("progress") or {}
+    record: dict[str, Any] = {}
+    if told.get("done") or told.get("step") is not None:
+        record["progress"] = told.get("done") or f"step {told['step']}"
+    if told.get("epoch") is not None:
+        record["epoch"] = f"{told['epoch']}/{told['totalEpochs']}" if told.get("totalEpochs") else str(told["epoch"])
+    loss = told.get("loss", (told.get("metrics") or {}).get("loss"))
+    given = {"etaSeconds": told.get("etaSeconds"), "loss": loss}
+    return {**record, **{name: value for name, value in given.items() if value is not None}}
 
 
 def _pods_wanted(spec: Object) -> int:
@@ -254,6 +252,7 @@ COLUMNS: dict[str, Iterable[tuple[str, str]]] = {
         *_USED,
         ("GPU", "gpus"),
         ("Progress", "progress"),
+        ("Epoch", "epoch"),
         ("ETA", "etaSeconds"),
         ("Loss", "loss"),
     ),

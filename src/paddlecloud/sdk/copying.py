@@ -62,6 +62,8 @@ def download(start: Start, source: str, destination: Path, *, moved: Callable[[i
         if program.exit_code == 0:
             raise CopyError(f"what the container sent is no archive: {error}") from error
         found = 0
+    except OSError as error:
+        raise CopyError(f"cannot write {target}: {error}") from error
     finally:
         program.close()
     if program.exit_code != 0 or not found:
@@ -177,7 +179,7 @@ def _unpack(archive: tarfile.TarFile, root: str, target: Path, tell: Tell) -> in
             later.append((place, entry.mode))
         elif entry.isreg():
             _write_file(archive, entry, place)
-        elif entry.islnk() and (twin := _relative(entry.linkname, root)) is not None:
+        elif entry.islnk() and (twin := _relative(entry.linkname, root)) and target.joinpath(*twin).is_file():
             shutil.copy2(target.joinpath(*twin), place)
         elif entry.issym() and _inside(place.parent / entry.linkname, target):
             place.unlink(missing_ok=True)

@@ -53,16 +53,16 @@ def test_the_pods_of_a_job_are_added_up(stub: Stub, pdc: Pdc) -> None:
     container = {"name": "paddle", "resources": {"limits": {"nvidia.com/gpu": 2}}}
     made["spec"]["worker"]["template"] = {"spec": {"containers": [container]}}
     made["status"]["progress"] = {
-        "epoch": 1, "totalEpochs": 3, "step": 40, "totalSteps": 120, "etaSeconds": 3725, "metrics": {"loss": 0.123456},
+        "epoch": 1, "totalEpochs": 3, "step": 40, "done": "40/120 (33%)", "etaSeconds": 3725, "loss": 0.123456,
     }  # fmt: skip
     measured(stub, {"wide-worker-0": "1500m", "wide-worker-1": "500m", "wide-ps-0": "1m", "stranger": "9"})
     item = pdc("top", "pdj", "-o", "json").json()["items"][0]
     assert item == {
         "name": "wide", "status": "Running", "pods": 3, "cpuMillicores": 2001, "memoryBytes": 3 * (64 << 20),
-        "gpus": 4, "progress": "epoch 1/3, step 40/120", "etaSeconds": 3725, "loss": 0.123456,
+        "gpus": 4, "progress": "40/120 (33%)", "epoch": "1/3", "etaSeconds": 3725, "loss": 0.123456,
     }  # fmt: skip
     header, row = pdc("top", "pdj").out.splitlines()
-    assert header.split()[-3:] == ["PROGRESS", "ETA", "LOSS"]
+    assert header.split()[-3:] == ["EPOCH", "ETA", "LOSS"]
     assert row.endswith("1h02m   0.1235")
 
 
