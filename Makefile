@@ -69,7 +69,7 @@ ifdef ON
 else
 	@$(CLUSTER) down
 	PDC_CLUSTER=1 $(BIN)/python -m pytest tests/cluster -m lifecycle
-	@$(CLUSTER) up
+	@$(CLUSTER) up --nodes 3
 	PDC_CLUSTER=1 PDC_KUBECONFIG=$$($(CLUSTER) kubeconfig) $(BIN)/python -m pytest tests/cluster tests/conformance \
 	  -m "not lifecycle"; status=$$?; $(CLUSTER) down; exit $$status
 endif

@@ -36,6 +36,8 @@ def main() -> int:
             print(layout.kubeconfig)
         elif arguments.command == "down":
             cluster.down()
+        elif arguments.command == "node":
+            (cluster.node_on if arguments.state == "on" else cluster.node_off)(arguments.number)
         elif arguments.command == "image":
             _image(layout, arguments.name, arguments.archive, say)
         elif arguments.command == "kubeconfig":
@@ -74,6 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--nodes", type=int, default=1)
     up.add_argument("--durable", action="store_true", help="etcd waits for the disk")
     commands.add_parser("down", help="remove the cluster and everything it made outside the cache")
+    node = commands.add_parser("node", help="switch a node off, as a power cut would, or on again")
+    node.add_argument("state", choices=["on", "off"])
+    node.add_argument("number", type=int)
     image = commands.add_parser("image", help="make an image from its image.yaml and offer it to the cluster")
     image.add_argument("name")
     image.add_argument("--archive", type=Path, help="also write it here, as an OCI archive")

@@ -87,11 +87,30 @@ class Cluster:
         for each, machine in machines.items():
             node.start_agents(each, machine, binaries)
         self.apply(binaries, HARNESS / "manifests" / "dns.yaml")
-        for each, machine in machines.items():
-            self._await(each.name, partial(api.node_ready, each.name), of=(machine, "kubelet"))
+        for each in nodes:
+            self._await_node(each, api)
         dns = partial(api.deployment_ready, "kube-system", "coredns")
         self._await("cluster DNS", dns, of=(machines[nodes[0]], "kubelet"))
         api.close()
+
+    def node_off(self, number: int) -> None:
+        """A power cut: nothing on the node hears of it."""
+        Machine(self.layout, Node(number).name).power_off()
+
+    def node_on(self, number: int) -> None:
+        """Switch a lost node on again, or add one; it finds the disk it had."""
+        each, binaries = Node(number), self.build()
+        machine = Machine(self.layout, each.name)
+        pki.make(self.layout, [each])
+        self._boot(each, machine, binaries)
+        node.start_agents(each, machine, binaries)
+        api = ClusterApi(self.layout)
+        self._await_node(each, api)
+        api.close()
+
+    def _await_node(self, each: Node, api: ClusterApi) -> None:
+        machine = Machine(self.layout, each.name)
+        self._await(each.name, partial(api.node_ready, each.name), of=(machine, "kubelet"))
 
     def _boot(self, each: Node, machine: Machine, binaries: Mapping[str, Path]) -> None:
         node.boot(each, machine, self.control, binaries)

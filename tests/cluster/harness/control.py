@@ -89,6 +89,7 @@ def controller_manager(binaries: Mapping[str, Path], layout: Layout) -> list[str
         str(binaries["kube-controller-manager"]),
         *_component(layout, "controller-manager"),
         "--controllers=*,-node-ipam-controller",  # each node's pod network is fixed by its number
+        "--node-monitor-grace-period=20s",  # default 50 s: tests of lost nodes would wait for most of it
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={pki}/service-accounts.key",
         f"--root-ca-file={pki}/ca.crt",

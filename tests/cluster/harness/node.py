@@ -48,6 +48,7 @@ def boot(node: Node, machine: Machine, control: Machine, binaries: Mapping[str, 
 
 def start_runtime(node: Node, machine: Machine) -> None:
     folder = machine.folder
+    (folder / "containerd.sock").unlink(missing_ok=True)  # left by a power cut
     _write(folder / "cni" / "10-pods.conflist", json.dumps(cni(node, folder), indent=2))
     _write(folder / "registries" / "_default" / "hosts.toml", registries())
     _write(folder / "containerd.toml", containerd(folder))
@@ -133,6 +134,7 @@ def kubelet(node: Node, layout: Layout) -> dict[str, Any]:
         "volumePluginDir": f"{folder}/volume-plugins",
         "healthzBindAddress": "127.0.0.1",
         "serializeImagePulls": False,
+        "nodeLeaseDurationSeconds": 12,  # renewed every 3 s; see the grace period of the controller manager
         "failSwapOn": False,
         "failCgroupV1": False,
         # Root without CAP_SYS_RESOURCE, as in many virtual machines, may neither lower the one nor raise the other.
