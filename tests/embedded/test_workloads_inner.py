@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import Invalid
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import EVENTS, PODS, SERVICES, Object, Resource
@@ -45,11 +46,12 @@ async def workloads(inner: Platform) -> AsyncIterator[Workloads]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def until(what: str, condition: Callable[[], Awaitable[bool]]) -> None:
+async def until(what: str, condition: Callable[[], Awaitable[bool]], clock: FakeClock | None = None) -> None:
+    """Wait for news, at most some seconds; with `clock`, while its time passes."""
     for _ in range(1000):
         if await condition():
             return
-        await asyncio.sleep(0.005)
+        await (clock.advance(0.1) if clock else asyncio.sleep(0.005))
     raise AssertionError(f"never: {what}")
 
 
@@ -63,7 +65,9 @@ async def become_ready(client: Client, pod: Object, address: str = "127.70.1.1")
     await client.patch(PODS, meta["name"], {"status": status}, namespace="default", subresource="status")
 
 
-async def test_two_hundred_pods_are_made_once_with_few_writes(client: Client, workloads: Workloads) -> None:
+async def test_two_hundred_pods_are_made_once_with_few_writes(
+    client: Client, workloads: Workloads, clock: FakeClock
+) -> None:
     before = int((await client.list(PODS, "default")).resource_version)
     await client.create(DEPLOYMENTS, workload(200), namespace="default")
 
@@ -71,7 +75,7 @@ async def test_two_hundred_pods_are_made_once_with_few_writes(client: Client, wo
         found = (await client.list(REPLICASETS, "default")).items
         return bool(found) and (found[0].get("status") or {}).get("replicas") == 200
 
-    await until("the set counts 200 pods", counted)
+    await until("the set counts 200 pods", counted, clock)
     assert len(await pods(client)) == 200
     after = int((await client.list(PODS, "default")).resource_version)
     assert after - before < 200 + 40, "beyond the pods themselves only a handful of writes"

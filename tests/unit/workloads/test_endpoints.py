@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.endpoints import Observed, by_labels, by_selector, decide
+from paddlecloud.local.workloads.endpoint_controller import by_labels, by_selector
+from paddlecloud.local.workloads.endpoints import SLICE_SIZE, Observed, decide
 
 SELECTOR = {"app": "web"}
 
@@ -85,10 +91,67 @@ def test_old_clients_see_ready_and_unready_addresses_but_not_those_that_leave() 
 def test_what_did_not_change_is_not_written() -> None:
     svc = service()
     piece, mirror = made(svc, pod("p1"))
-    same = decide(svc, Observed((pod("p1"),), piece, mirror))
+    same = decide(svc, Observed((pod("p1"),), (piece,), mirror))
     assert (same.create, same.patch) == ([], [])
-    moved = decide(svc, Observed((pod("p1", ready=False),), piece, mirror))
+    moved = decide(svc, Observed((pod("p1", ready=False),), (piece,), mirror))
     assert [patch.resource.kind for patch in moved.patch] == ["EndpointSlice", "Endpoints"]
+
+
+def crowd(count: int, first: int = 0) -> list[Object]:
+    return [pod(f"p{number:05}") for number in range(first, first + count)]
+
+
+def stored(plan: Plan, before: Iterable[Object] = ()) -> list[Object]:
+    """The slices after a plan was carried out."""
+    slices = {piece["metadata"]["name"]: copy.deepcopy(piece) for piece in before}
+    for delete in plan.delete:
+        del slices[delete.name]
+    for patch in plan.patch:
+        if patch.resource.kind == "EndpointSlice":
+            slices[patch.name].update(patch.patch)
+    for obj in plan.create:
+        if obj["kind"] == "EndpointSlice":
+            obj["metadata"]["uid"] = obj["metadata"]["name"]
+            slices[obj["metadata"]["name"]] = obj
+    return list(slices.values())
+
+
+def sizes(slices: list[Object]) -> list[int]:
+    return sorted(len(piece["endpoints"]) for piece in slices)
+
+
+def test_many_pods_are_spread_over_slices_and_each_stays_where_it_is() -> None:
+    svc, pods = service(), crowd(250)
+    slices = stored(decide(svc, Observed(tuple(pods))))
+    assert sizes(slices) == [50, SLICE_SIZE, SLICE_SIZE]
+    pods[120]["status"]["conditions"][0]["status"] = "False"
+    plan = decide(svc, Observed(tuple(pods), tuple(slices)))
+    assert len([patch for patch in plan.patch if patch.resource.kind == "EndpointSlice"]) == 1
+    fewer = stored(decide(svc, Observed(tuple(pods[60:]), tuple(slices))), slices)
+    assert sizes(fewer) == [40, 50, SLICE_SIZE]
+    refilled = stored(decide(svc, Observed((*pods[60:], *crowd(130, 1000)), tuple(fewer))), fewer)
+    assert sizes(refilled) == [20, SLICE_SIZE, SLICE_SIZE, SLICE_SIZE]
+
+
+def test_slices_that_are_empty_go_all_but_one() -> None:
+    svc = service()
+    slices = stored(decide(svc, Observed(tuple(crowd(150)))))
+    left = stored(decide(svc, Observed((), tuple(slices))), slices)
+    assert sizes(left) == [0]
+    assert sizes(stored(decide(svc, Observed((), tuple(left))), left)) == [0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sets(st.integers(0, 260)), min_size=1, max_size=6))
+def test_whatever_comes_and_goes_every_pod_is_in_one_slice(rounds: list[set[int]]) -> None:
+    svc = service()
+    slices: list[Object] = []
+    for present in rounds:
+        pods = tuple(crowd(1, number)[0] for number in present)
+        slices = stored(decide(svc, Observed(pods, tuple(slices))), slices)
+        uids = [endpoint["targetRef"]["uid"] for piece in slices for endpoint in piece["endpoints"]]
+        assert sorted(uids) == sorted(one["metadata"]["uid"] for one in pods)
+        assert max(sizes(slices)) <= SLICE_SIZE
 
 
 def test_a_service_without_a_selector_is_written_by_hand() -> None:

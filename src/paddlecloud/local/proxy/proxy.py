@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Iterable
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.events import EventRecorder
@@ -12,6 +11,7 @@ from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import SERVICES, Key, Object
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.routes import Address, routes_of, unsupported
+from paddlecloud.local.workloads.endpoint_controller import by_service, service_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
 RETRY = 2.0
@@ -28,13 +28,13 @@ class ServiceProxy:
         self._clock = clock
         self._recorder = EventRecorder(manager.client, component="service-proxy", clock=clock)
         self._services = manager.informer(SERVICES)
-        self._slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": _by_service})
+        self._slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
         self._listeners: dict[Address, tuple[Key, Listener]] = {}
         self._told: dict[Key, set[str]] = {}
         # One worker: an address that moves from one Service to another must be let go before it is taken.
         controller = manager.controller("service-proxy", self._reconcile, workers=1)
         controller.watch(self._services)
-        controller.watch(self._slices, map=_service_of)
+        controller.watch(self._slices, map=service_of)
 
     @property
     def addresses(self) -> list[Address]:
@@ -76,13 +76,3 @@ class ServiceProxy:
         for text in sorted(problems - self._told.get(key, set())):
             await self._recorder.record(service, "PortUnavailable", text, type="Warning")
         self._told[key] = problems
-
-
-def _service_of(piece: Object) -> Iterable[Key]:
-    meta = piece["metadata"]
-    if name := (meta.get("labels") or {}).get(SERVICE_LABEL):
-        yield Key(meta.get("namespace", ""), name)
-
-
-def _by_service(piece: Object) -> Iterable[str]:
-    return [str(key) for key in _service_of(piece)]

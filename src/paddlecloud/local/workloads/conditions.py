@@ -42,7 +42,10 @@ def without_condition(conditions: Iterable[Object], kind: str) -> list[Object]:
 
 
 def condition_in(conditions: Iterable[Object], kind: str) -> Object | None:
-    return next((c for c in conditions if c.get("type") == kind), None)
+    for condition in conditions:
+        if condition.get("type") == kind:
+            return condition
+    return None
 
 
 def conditions_of(obj: Object) -> list[Object]:

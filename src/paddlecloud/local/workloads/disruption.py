@@ -122,5 +122,13 @@ def budget_controller(manager: Manager, clock: Clock) -> None:
             if selects(budget, pod):
                 yield key_of(budget)
 
-    loop = Loop(manager, BUDGETS, name="disruption-controller", observe=observe, decide=decide, clock=clock)
+    loop = Loop(
+        manager,
+        BUDGETS,
+        name="disruption-controller",
+        observe=observe,
+        decide=decide,
+        clock=clock,
+        size=lambda observed: len(observed.pods),
+    )
     loop.controller.watch(pods, map=budgets_of)

@@ -1,25 +1,29 @@
-"""Services to EndpointSlices: which pods answer behind a name, and whether they are ready.
+"""Services to EndpointSlices: which pods answer behind a name, and whether they are ready. Pure.
 
-One slice per service: on one machine there are never so many pods that splitting would pay. Old clients read the same
-as a core/v1 Endpoints object; slices of services without a selector are written by hand and left alone.
+A slice holds a hundred endpoints at most, and a pod stays in the slice it is in: when one of a thousand pods turns
+ready, a tenth of the list is written, not all of it. Old clients read the same as a core/v1 Endpoints object. Slices
+of services without a selector are written by hand and left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from paddlecloud.kube.controller import Controller
-from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.plan import Patch, Plan, carry_out
-from paddlecloud.kube.resource import PODS, SERVICES, Key, Object, Resource, key_of
-from paddlecloud.local.workloads.pods import is_finished, is_leaving, is_ready, owner_reference
+from paddlecloud.kube.plan import Delete, Patch, Plan
+from paddlecloud.kube.resource import Object, Resource, key_of
+from paddlecloud.local.workloads.pods import is_finished, is_leaving, is_ready, owner_reference, suffix
 from paddlecloud.local.workloads.resources import ENDPOINTS
 
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 SERVICE_LABEL = "kubernetes.io/service-name"
+MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
 MIRROR_LABEL = "endpoints.kubernetes.io/managed-by"
 MANAGER = "paddlecloud"
+SLICE_SIZE = 100
+MIRROR_SIZE = 1000
+"""Of one Endpoints object; Kubernetes cuts it off there, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Observed:
     """The pods a service selects, and what was written for it before."""
 
     pods: tuple[Object, ...] = ()
-    piece: Object | None = None
+    slices: tuple[Object, ...] = ()
     mirror: Object | None = None
 
 
@@ -35,46 +39,93 @@ def decide(service: Object, observed: Observed) -> Plan:
     plan = Plan()
     if not service["spec"].get("selector") or service["metadata"].get("deletionTimestamp"):
         return plan
-    wanted = desired_slice(service, observed.pods)
-    _bring(plan, SLICES, wanted, observed.piece, ("endpoints", "ports"))
-    _bring(plan, ENDPOINTS, desired_mirror(service, wanted), observed.mirror, ("subsets",))
+    pods = sorted((pod for pod in observed.pods if _has_address(pod)), key=key_of)
+    endpoints = {pod["metadata"]["uid"]: _endpoint(pod, service) for pod in pods}
+    named = _named_ports(pods)
+    ports = [_port(port, named) for port in service["spec"].get("ports") or ()]
+    _bring_slices(plan, service, observed.slices, endpoints, ports)
+    mirror = _mirror(service, _subsets(endpoints.values(), ports))
+    if observed.mirror is None:
+        plan.create.append(mirror)
+    else:
+        _bring(plan, ENDPOINTS, observed.mirror, {"subsets": mirror["subsets"]})
     return plan
 
 
-def _bring(plan: Plan, resource: Resource, wanted: Object, current: Object | None, fields: tuple[str, ...]) -> None:
-    if current is None:
-        plan.create.append(wanted)
-        return
-    changed = {name: wanted[name] for name in fields if (current.get(name) or []) != wanted[name]}
+def _bring(plan: Plan, resource: Resource, current: Object, wanted: Object) -> None:
+    changed = {name: value for name, value in wanted.items() if (current.get(name) or []) != value}
     if changed:
-        meta = wanted["metadata"]
+        meta = current["metadata"]
         plan.patch.append(Patch(resource, meta["name"], meta["namespace"], changed))
 
 
 # Slices
 
 
-def desired_slice(service: Object, pods: Iterable[Object]) -> Object:
-    """The slice a service should have. Pods without an address cannot answer; ended ones no longer do."""
-    meta, spec = service["metadata"], service["spec"]
-    pods = sorted((pod for pod in pods if _has_address(pod)), key=key_of)
-    named = _named_ports(pods)
+def _bring_slices(
+    plan: Plan, service: Object, slices: Sequence[Object], endpoints: dict[str, Object], ports: list[Object]
+) -> None:
+    members: dict[str, list[str]] = {}
+    left = dict.fromkeys(endpoints)
+    ours = [piece for piece in slices if (piece["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER]
+    for piece in sorted(ours, key=key_of):
+        held = [uid for uid in _uids(piece) if uid in left]
+        members[piece["metadata"]["name"]] = held
+        for uid in held:
+            del left[uid]
+    _place(members, iter(left), _names(service, members))
+    known = {piece["metadata"]["name"]: piece for piece in ours}
+    for number, (name, held) in enumerate(sorted(members.items(), key=lambda item: (not item[1], item[0]))):
+        body = {"endpoints": [endpoints[uid] for uid in held], "ports": ports}
+        if name not in known:
+            plan.create.append(_slice(service, name, body))
+        elif held or number == 0:  # one stays even when it is empty: there is a service, with nobody behind it
+            _bring(plan, SLICES, known[name], body)
+        else:
+            meta = known[name]["metadata"]
+            plan.delete.append(Delete(SLICES, name, meta["namespace"], uid=meta["uid"]))
+
+
+def _place(members: dict[str, list[str]], newcomers: Iterator[str], names: Iterator[str]) -> None:
+    """Newcomers fill the slices that have room, then further ones."""
+    for held in members.values():
+        held.extend(itertools.islice(newcomers, max(0, SLICE_SIZE - len(held))))
+    while batch := list(itertools.islice(newcomers, SLICE_SIZE)):
+        members[next(names)] = batch
+    if not members:
+        members[next(names)] = []
+
+
+def _names(service: Object, taken: Iterable[str]) -> Iterator[str]:
+    meta, used = service["metadata"], set(taken)
+    for number in itertools.count():
+        name = f"{meta['name']}-{suffix(meta['uid'], str(number))}"
+        if name not in used:
+            yield name
+
+
+def _slice(service: Object, name: str, body: Object) -> Object:
+    meta = service["metadata"]
     return {
         "apiVersion": SLICES.api_version,
         "kind": SLICES.kind,
         "metadata": {
-            "name": meta["name"],
+            "name": name,
             "namespace": meta["namespace"],
-            "labels": {SERVICE_LABEL: meta["name"], "endpointslice.kubernetes.io/managed-by": MANAGER},
+            "labels": {SERVICE_LABEL: meta["name"], MANAGER_LABEL: MANAGER},
             "ownerReferences": [owner_reference(service)],
         },
         "addressType": "IPv4",
-        "endpoints": [_endpoint(pod, service) for pod in pods],
-        "ports": [_port(port, named) for port in spec.get("ports") or ()],
+        **body,
     }
 
 
+def _uids(piece: Object) -> list[str]:
+    return [endpoint.get("targetRef", {}).get("uid", "") for endpoint in piece.get("endpoints") or ()]
+
+
 def _has_address(pod: Object) -> bool:
+    """Pods without an address cannot answer; ended ones no longer do."""
     return bool((pod.get("status") or {}).get("podIP")) and not is_finished(pod)
 
 
@@ -115,7 +166,7 @@ def _port(port: Object, named: dict[str, int]) -> Object:
 # Endpoints, for old clients
 
 
-def desired_mirror(service: Object, piece: Object) -> Object:
+def _mirror(service: Object, subsets: list[Object]) -> Object:
     meta = service["metadata"]
     return {
         "apiVersion": ENDPOINTS.api_version,
@@ -126,13 +177,13 @@ def desired_mirror(service: Object, piece: Object) -> Object:
             "labels": {**(meta.get("labels") or {}), MIRROR_LABEL: MANAGER},
             "ownerReferences": [owner_reference(service)],
         },
-        "subsets": _subsets(piece),
+        "subsets": subsets,
     }
 
 
-def _subsets(piece: Object) -> list[Object]:
+def _subsets(endpoints: Iterable[Object], ports: list[Object]) -> list[Object]:
     groups: dict[str, list[Object]] = {"addresses": [], "notReadyAddresses": []}
-    for endpoint in piece["endpoints"]:
+    for endpoint in endpoints:
         conditions = endpoint["conditions"]
         if conditions["terminating"] and not conditions["ready"]:
             continue
@@ -140,60 +191,6 @@ def _subsets(piece: Object) -> list[Object]:
         if "hostname" in endpoint:
             address["hostname"] = endpoint["hostname"]
         groups["addresses" if conditions["ready"] else "notReadyAddresses"].append(address)
-    present = {name: addresses for name, addresses in groups.items() if addresses}
-    ports = [{name: value for name, value in port.items() if value != ""} for port in piece["ports"]]
-    return [{**present, **({"ports": ports} if ports else {})}] if present else []
-
-
-# The controller
-
-
-def _pairs(labels: Object, namespace: str) -> Iterable[str]:
-    return [f"{namespace}/{name}={value}" for name, value in labels.items()]
-
-
-def by_labels(pod: Object) -> Iterable[str]:
-    meta = pod["metadata"]
-    return _pairs(meta.get("labels") or {}, meta.get("namespace", ""))
-
-
-def by_selector(service: Object) -> Iterable[str]:
-    """Under one of its labels, which every pod it selects must have: thousands of services are not gone through."""
-    pairs = _pairs(service["spec"].get("selector") or {}, service["metadata"].get("namespace", ""))
-    return sorted(pairs)[:1]
-
-
-def _matches(service: Object, pod: Object) -> bool:
-    labels = pod["metadata"].get("labels") or {}
-    return all(labels.get(key) == value for key, value in service["spec"]["selector"].items())
-
-
-def endpoint_controller(manager: Manager) -> Controller:
-    client = manager.client
-    services = manager.informer(SERVICES, indexers={"selector": by_selector})
-    pods = manager.informer(PODS, indexers={"labels": by_labels})
-    slices = manager.informer(SLICES, label_selector=SERVICE_LABEL)
-    mirrors = manager.informer(ENDPOINTS, label_selector=MIRROR_LABEL)
-
-    async def reconcile(key: Key) -> float | None:
-        service = services.cache.get(key)
-        if service is None:
-            return None  # what was made for it goes with its owner
-        likely = [pod for pair in by_selector(service) for pod in pods.cache.by_index("labels", pair)]
-        found = tuple(pod for pod in likely if _matches(service, pod))
-        plan = decide(service, Observed(found, slices.cache.get(key), mirrors.cache.get(key)))
-        await carry_out(plan, client, owner=service)
-        return plan.after
-
-    def concerned(pod: Object) -> Iterable[Key]:
-        for pair in by_labels(pod):
-            for service in services.cache.by_index("selector", pair):
-                if _matches(service, pod):
-                    yield key_of(service)
-
-    controller = manager.controller("endpoints", reconcile)
-    controller.watch(services)
-    controller.watch(slices)
-    controller.watch(mirrors)
-    controller.watch(pods, map=concerned)
-    return controller
+    present = {name: addresses[:MIRROR_SIZE] for name, addresses in groups.items() if addresses}
+    shown = [{name: value for name, value in port.items() if value != ""} for port in ports]
+    return [{**present, **({"ports": shown} if shown else {})}] if present else []

@@ -20,6 +20,7 @@ from paddlecloud.kube.plan import Plan, PlanFailed, carry_out
 from paddlecloud.kube.resource import Key, Object, Resource, key_of
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.workloads.ownership import orphans_by_namespace
+from paddlecloud.local.workloads.pace import Pace
 
 T = TypeVar("T")
 
@@ -36,7 +37,9 @@ class Loop(Generic[T]):
         observe: Callable[[Object], T],
         decide: Callable[[Object, T, float], Plan],
         clock: Clock,
+        size: Callable[[T], int] = lambda _: 0,
     ) -> None:
+        """`size` tells how many objects a decision is about, for those that may be about thousands."""
         self.primary = manager.informer(resource)
         self.refusals: dict[Key, str] = {}  # why the last pass of an object could not be carried out
         self._manager = manager
@@ -44,6 +47,8 @@ class Loop(Generic[T]):
         self._observe = observe
         self._decide = decide
         self._clock = clock
+        self._size = size
+        self._pace: Pace[Key] = Pace(clock)
         self._expectations = Expectations(clock=clock)
         self._recorder = EventRecorder(manager.client, component=name, clock=clock)
         self.controller = manager.controller(name, self.reconcile)
@@ -77,11 +82,16 @@ class Loop(Generic[T]):
         obj = self.primary.cache.get(key)
         if obj is None:
             self._expectations.forget(key)
+            self._pace.forget(key)
             self.refusals.pop(key, None)
             return None
         if (wait := self._expectations.pending(key)) is not None:
             return wait  # our own writes are still on their way back; they bring the next pass
-        plan = self._decide(obj, self._observe(obj), self._clock.now())
+        if (wait := self._pace.wait(key)) is not None:
+            return wait
+        observed = self._observe(obj)
+        self._pace.note(key, self._size(observed))
+        plan = self._decide(obj, observed, self._clock.now())
         try:
             await carry_out(plan, self._manager.client, owner=obj, expectations=self._expectations)
         except PlanFailed as failed:

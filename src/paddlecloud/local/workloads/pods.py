@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of
+from paddlecloud.local.workloads.conditions import condition_in
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Of generated names: without vowels and look-alikes, as in Kubernetes."""
@@ -35,14 +35,20 @@ def is_active(pod: Object) -> bool:
     return not is_finished(pod) and not is_leaving(pod)
 
 
+def _ready(pod: Object) -> Object | None:
+    """The Ready condition if it holds."""
+    ready = condition_in((pod.get("status") or {}).get("conditions") or (), "Ready")
+    return ready if ready is not None and ready.get("status") == "True" else None
+
+
 def is_ready(pod: Object) -> bool:
-    return (condition_in(conditions_of(pod), "Ready") or {}).get("status") == "True"
+    return _ready(pod) is not None
 
 
 def available_at(pod: Object, min_ready: int) -> float | None:
     """The moment from which a ready pod counts as available; None while it is not ready."""
-    ready = condition_in(conditions_of(pod), "Ready")
-    if ready is None or ready.get("status") != "True":
+    ready = _ready(pod)
+    if ready is None:
         return None
     since = ready.get("lastTransitionTime")
     return (parse_rfc3339(since) if since else 0.0) + min_ready

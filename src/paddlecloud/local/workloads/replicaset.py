@@ -129,5 +129,13 @@ def replica_set_controller(manager: Manager, clock: Clock) -> None:
             refusal=loop.refusals.get(key_of(replica_set), ""),
         )
 
-    loop = Loop(manager, REPLICASETS, name="replicaset-controller", observe=observe, decide=decide, clock=clock)
+    loop = Loop(
+        manager,
+        REPLICASETS,
+        name="replicaset-controller",
+        observe=observe,
+        decide=decide,
+        clock=clock,
+        size=lambda observed: len(observed.pods),
+    )
     pods = loop.owns(PODS)

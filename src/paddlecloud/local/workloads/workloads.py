@@ -9,7 +9,7 @@ from paddlecloud.local.proxy.proxy import ServiceProxy
 from paddlecloud.local.volumes.binder import VolumeBinder
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.disruption import budget_controller
-from paddlecloud.local.workloads.endpoints import endpoint_controller
+from paddlecloud.local.workloads.endpoint_controller import endpoint_controller
 from paddlecloud.local.workloads.eviction import guard
 from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.metrics.api import serve_metrics
@@ -19,6 +19,7 @@ from paddlecloud.local.workloads.replicaset import replica_set_controller
 from paddlecloud.local.workloads.statefulset.controller import stateful_set_controller
 
 CONTROLLERS = (
+    endpoint_controller,
     replica_set_controller,
     deployment_controller,
     job_controller,
@@ -37,7 +38,6 @@ class Workloads:
         self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
         self._binder = VolumeBinder(self.manager, folder=platform.data / "volumes")
         self._proxy = ServiceProxy(self.manager, clock)
-        endpoint_controller(self.manager)
         for declare in CONTROLLERS:
             declare(self.manager, clock)
         _plug_in(platform)

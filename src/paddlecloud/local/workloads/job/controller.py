@@ -14,5 +14,13 @@ def job_controller(manager: Manager, clock: Clock) -> None:
     def observe(job: Object) -> Observed:
         return Observed(tuple(pods.cache.by_index(OWNER, job["metadata"]["uid"])))
 
-    loop = Loop(manager, JOBS, name="job-controller", observe=observe, decide=decide, clock=clock)
+    loop = Loop(
+        manager,
+        JOBS,
+        name="job-controller",
+        observe=observe,
+        decide=decide,
+        clock=clock,
+        size=lambda observed: len(observed.pods),
+    )
     pods = loop.owns(PODS, adopting=False)

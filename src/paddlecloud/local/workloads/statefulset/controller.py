@@ -30,7 +30,15 @@ def stateful_set_controller(manager: Manager, clock: Clock) -> None:
             if _made_for(stateful_set, claim):
                 yield key_of(stateful_set)
 
-    loop = Loop(manager, STATEFULSETS, name="statefulset-controller", observe=observe, decide=decide, clock=clock)
+    loop = Loop(
+        manager,
+        STATEFULSETS,
+        name="statefulset-controller",
+        observe=observe,
+        decide=decide,
+        clock=clock,
+        size=lambda observed: len(observed.pods),
+    )
     pods = loop.owns(PODS)
     revisions = loop.owns(REVISIONS, adopting=False)
     claims = loop.follows(PERSISTENTVOLUMECLAIMS, map=sets_behind)
