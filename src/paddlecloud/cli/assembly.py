@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from paddlecloud.cli import podlibrary
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
+from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.images.store import ImageStore
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.kubelet import Kubelet
@@ -59,8 +60,11 @@ class Machine:
             images=ImageStore(folders=[platform.data / "images"]),
             clock=clock,
             api_address=("127.0.0.1", platform.port),
+            keep_logs_of=[PADDLEJOBS],
         )
-        platform.serve_streams(PodStreams(self._kubelet, clock))
+        streams = PodStreams(self._kubelet, clock)
+        platform.serve_streams(streams)
+        platform.serve_kept_logs(streams, [PADDLEJOBS])
         self._nodes = Nodes(
             platform.client(user_agent="node-controller"),
             platform.client(user_agent="simulated-kubelet"),

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from paddlecloud.cli import members, output, targets
+from paddlecloud.cli import members, outcome, output, targets
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
 from paddlecloud.cli.members import Member
 from paddlecloud.cli.parsing import Parsers, duration, number
@@ -47,7 +47,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
     with attempting(f"read the logs of {args.subject}"):
         place, owner = find(session, args.subject)
         writer = Writer(session, as_json=fmt.name == "json")
-        if args.follow:
+        ended = outcome.finished(owner) if args.follow else None
+        if args.follow and (ended is None or members.members_of(session, owner)):
             from paddlecloud.cli.follow import Follower
 
             return Follower(session, place, writer, options).run(owner)
@@ -57,7 +58,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         writer.introduce(chosen)
         for line in session.api.each(merged(session.api.client, chosen, options)):
             writer.write(line)
-    return OK
+    return ended.exit_code if ended else OK
 
 
 def find(session: Session, subject: str) -> tuple[Place, Object]:
@@ -80,17 +81,19 @@ def find(session: Session, subject: str) -> tuple[Place, Object]:
 
 
 def choose(session: Session, owner: Object) -> list[Member]:
-    """The pods whose logs are wanted."""
+    """The pods whose logs are wanted, with those that had the same rank before them where their logs were kept."""
     args = session.args
-    found = members.members_of(session, owner)
+    look_up = members.members_of if args.previous else members.lives_of
+    found = look_up(session, owner)
     chosen = members.choose(found, ranks=args.rank, everything=args.all_ranks)
     if found and not chosen:
-        ranks = ", ".join(str(one.rank) for one in found if one.role in ("worker", ""))
+        ranks = ", ".join(dict.fromkeys(str(one.rank) for one in found if one.role in ("worker", "")))
         raise CliError(
             f"no pod has rank {args.rank}", why=f"there are {ranks or 'none'}", next="--all-ranks", exit_code=NOT_FOUND
         )
-    if len(chosen) < len(found) and args.rank is None:
-        session.note(f"showing {chosen[0].tag} of {len(found)} pods; --all-ranks shows every one")
+    if args.rank is None and len({one.tag for one in chosen}) < len({one.tag for one in found}):
+        pods = len({one.name for one in found})
+        session.note(f"showing {chosen[0].tag} of {pods} pods; --all-ranks shows every one")
     return chosen
 
 
@@ -106,7 +109,7 @@ class Writer:
 
     def introduce(self, chosen: Sequence[Member]) -> None:
         """Make room for the longest name before the first line is printed."""
-        self._several = self._several or len(chosen) > 1
+        self._several = self._several or len({one.tag for one in chosen}) > 1
         size = max((len(one.tag) for one in chosen), default=0)
         for one in chosen:
             if one.name not in self._prefixes:

@@ -23,6 +23,11 @@ def choose(found: Iterable[Member], *, ranks: str | None, everything: bool) -> l
     return members.choose(found, ranks=None if ranks is None else parse_ranks(ranks), everything=everything)
 
 
+def lives_of(session: Session, obj: Object) -> list[Member]:
+    """Also those that are gone and whose logs are not."""
+    return session.api.do(members.lives_of(session.api.client, obj))
+
+
 def parse_ranks(text: str) -> frozenset[int]:
     """`0,3-5` → {0, 3, 4, 5}."""
     ranks: set[int] = set()

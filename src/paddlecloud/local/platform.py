@@ -16,14 +16,14 @@ import functools
 import logging
 import os
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import AlreadyExists
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, Resource
 
 from .apiserver import (
     authorization,
@@ -53,7 +53,9 @@ from .apiserver.quota_keeper import QuotaKeeper
 from .apiserver.rbac_aggregation import RoleAggregator
 from .apiserver.registry import Registry
 from .apiserver.streaming import handlers as streaming
+from .apiserver.streaming import kept
 from .apiserver.streaming.handlers import PodStreams
+from .apiserver.streaming.kept import KeptLogs
 from .apiserver.tokens import TokenIssuer, ensure_token
 from .apiserver.verbs import Verbs
 from .store.record import Address
@@ -169,6 +171,10 @@ class Platform:
     def serve_streams(self, streams: PodStreams) -> None:
         """Offer logs, exec, attach and port-forward of the pods that a kubelet runs."""
         self.extensions.handlers.update(streaming.handlers(self.verbs, streams))
+
+    def serve_kept_logs(self, logs: KeptLogs, owners: Sequence[Resource]) -> None:
+        """Offer the logs of pods that are gone, below the objects that made them."""
+        self.extensions.handlers.update(kept.handlers(self.verbs, logs, owners))
 
     @property
     def port(self) -> int:

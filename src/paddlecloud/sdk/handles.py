@@ -155,7 +155,8 @@ class AsyncHandle(Manifest):
 
             lines = following(self._client.api, self.place, choose, options)
         else:
-            found = choose(await members.members_of(self._client.api, self.body))
+            look_up = members.members_of if previous else members.lives_of
+            found = choose(await look_up(self._client.api, self.body))
             started = [one for one in found if one.started(container)]
             lines = merged(self._client.api, started, options)
         try:

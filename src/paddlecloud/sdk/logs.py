@@ -34,8 +34,10 @@ async def read(
 ) -> AsyncGenerator[Line, None]:
     """Lines as they come. `after` resumes: the server filters by whole seconds, the rest is filtered here."""
     meta = member.pod["metadata"]
-    path = PODS.path(meta.get("namespace"), meta["name"], "log")
+    path = member.kept_in or PODS.path(meta.get("namespace"), meta["name"], "log")
     query = _query(member, options, follow=follow, after=after)
+    if member.kept_in:
+        query["pod"] = member.uid
     lines = split_lines(client.stream(path, query=query, accept="*/*"))
     last, border = after, order(after)
     try:

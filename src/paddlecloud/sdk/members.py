@@ -5,12 +5,14 @@ Coroutines here await nothing but the client, so the command line drives them wi
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.errors import Forbidden, MethodNotAllowed, NotFound
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 
 JOB_LABEL = "paddlepaddle.org/job-name"
 ROLE_LABELS = ("paddlepaddle.org/role", "paddle-res-type")
@@ -30,6 +32,8 @@ class Member(NamedTuple):
     pod: Object
     role: str
     rank: int | None
+    kept_in: str = ""
+    """Where the log of a pod that is gone can be read; nothing for a pod that is there."""
 
     @property
     def name(self) -> str:
@@ -110,9 +114,27 @@ def choose(members: Iterable[Member], *, ranks: Iterable[int] | None, everything
         return members
     workers = [one for one in members if one.role in ("worker", "")] or members
     if ranks is None:
-        return workers[:1]
+        return [one for one in workers if one.tag == workers[0].tag]  # the first rank, in each of its lives
     wanted = frozenset(ranks)
     return [one for one in workers if one.rank in wanted]
+
+
+async def past_members_of(client: Client, obj: Object) -> list[Member]:
+    """Pods of a job that are gone, oldest first, where the platform has kept their logs; a cluster keeps none."""
+    if obj.get("kind") != "PaddleJob":
+        return []
+    meta = obj["metadata"]
+    place = PADDLEJOBS.path(meta.get("namespace"), meta["name"], "log")
+    try:
+        answer = await client.raw("GET", place)
+    except (NotFound, MethodNotAllowed, Forbidden):
+        return []
+    return [member(pod)._replace(kept_in=place) for pod in json.loads(answer.body)["items"]]
+
+
+async def lives_of(client: Client, obj: Object) -> list[Member]:
+    """Members with those that were before them, oldest first within a rank: whose logs there are."""
+    return sorted([*await past_members_of(client, obj), *await members_of(client, obj)], key=_order)
 
 
 async def _list(client: Client, namespace: str, selector: str | None) -> list[Object]:

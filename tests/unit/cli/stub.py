@@ -137,8 +137,10 @@ class _Handler(BaseHTTPRequestHandler):
         name = words[1] if len(words) > 1 else ""
         if kind is None:
             self._missing("the server could not find the requested resource", {})
-        elif words[2:] == ["log"]:
+        elif words[2:] == ["log"] and words[0] == "pods":
             self._log(name, query)
+        elif words[2:] == ["log"]:
+            self._missing("the server could not find the requested resource", {})
         elif method == "GET" and query.get("watch"):
             self._watch()
         elif method == "GET" and not name:

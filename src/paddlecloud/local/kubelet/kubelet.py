@@ -18,10 +18,11 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.resource import PODS, SERVICES, Object
+from paddlecloud.kube.resource import PODS, SERVICES, Object, Resource
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.accounts import api_env, api_tokens, service_env
 from paddlecloud.local.kubelet.addresses import Addresses, network_for
+from paddlecloud.local.kubelet.archive import LogArchive
 from paddlecloud.local.kubelet.care import Care
 from paddlecloud.local.kubelet.config_objects import WatchedObjects
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
@@ -48,7 +49,7 @@ class Kubelet:
     """`start` returns when the nodes are registered and their pods known; `stop` leaves the pods running.
 
     `api_address` is where pods reach the API server; `token` replaces the tokens that it issues for them; `gpus` are
-    the machine's, found by themselves unless given.
+    the machine's, found by themselves unless given; `keep_logs_of` are kinds whose pods' logs outlive the pods.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Kubelet:
         drivers: Mapping[str, Driver] | None = None,
         gpus: Sequence[str] | None = None,
         pids_limit: int = PIDS_LIMIT,
+        keep_logs_of: Sequence[Resource] = (),
         forbid: str = "",
     ) -> None:
         clock = clock or SystemClock()
@@ -89,6 +91,7 @@ class Kubelet:
             devices=Devices(gpus, taken={uid: spec.get("gpus") or {} for uid, spec in _pod_specs(data)}),
             warm=WarmParents(),
             cgroups=PodCgroups(find(forbid=forbid), data=str(data)),
+            archive=LogArchive(data / "logs", client, owners=keep_logs_of),
             service_env=self._service_env,
             allocatable=machine_capacity(),
             pids_limit=pids_limit,
@@ -113,7 +116,7 @@ class Kubelet:
             asyncio.create_task(self._slices.run(), name="endpoints for names"),
         ]
         await asyncio.gather(self.machine.launcher.start(), *(self.add_node(config) for config in self._configs))
-        care = Care(self.machine, workers=self._workers.values, tidy=self._end_forgotten)
+        care = Care(self.machine, workers=self._workers.values, tidy=self._tidy)
         self._background.append(asyncio.create_task(care.run(), name="care for pods"))
 
     def _reserve_addresses(self) -> None:
@@ -219,6 +222,10 @@ class Kubelet:
 
     # What was left behind
 
+    async def _tidy(self) -> None:
+        await self._end_forgotten()
+        await self.machine.archive.tidy()
+
     async def _end_forgotten(self) -> None:
         """Pods whose objects went while nobody looked: their processes and directories go."""
         for uid, spec in list(_pod_specs(self.machine.data)):
@@ -237,6 +244,10 @@ class Kubelet:
         except ApiError:
             return True  # while the API cannot be asked, nobody is ended
         return bool(pod["metadata"]["uid"] == uid)
+
+    @property
+    def archive(self) -> LogArchive:
+        return self.machine.archive
 
     def worker(self, namespace: str, name: str) -> PodWorker | None:
         """The newest pod of that name: its predecessor may still be on its way out."""

@@ -153,9 +153,12 @@ class PodFiles:
         self._settled = True
 
     async def remove(self, pod: Object) -> None:
-        """Free the address and delete the directory."""
+        """Free the address and delete the directory; logs that somebody may still ask for are kept elsewhere."""
         await self.settle(pod)
         if self.paths.root.exists():
+            archive = self._machine.archive
+            if owner := await archive.owner(pod):
+                await asyncio.to_thread(archive.keep, pod, owner, self.paths)
             await remove_pod_dir(self.paths.root)
         if self.ip and not pod["spec"].get("hostNetwork"):
             self._machine.addresses.release(self.ip)

@@ -13,6 +13,7 @@ from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.addresses import Addresses
+from paddlecloud.local.kubelet.archive import LogArchive
 from paddlecloud.local.kubelet.devices import Devices
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.limits import PodCgroups
@@ -71,6 +72,7 @@ class Machine:
     devices: Devices
     warm: WarmParents
     cgroups: PodCgroups
+    archive: LogArchive
     host_ip: str = "127.0.0.1"
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}

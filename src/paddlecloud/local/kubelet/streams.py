@@ -13,6 +13,7 @@ from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.errors import BadRequest, InternalError, not_found
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet import logreader
+from paddlecloud.local.kubelet.archive import LogArchive
 from paddlecloud.local.kubelet.attaches import AttachSession, join_input
 from paddlecloud.local.kubelet.execs import ExecSession, Stream, open_exec
 from paddlecloud.local.kubelet.logreader import LogOptions
@@ -26,7 +27,8 @@ DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 class PodHandle(Protocol):
     """A pod on this machine, as far as streams need it."""
 
-    pod: Object
+    @property
+    def pod(self) -> Object: ...
 
     @property
     def paths(self) -> PodPaths: ...
@@ -37,6 +39,9 @@ class PodHandle(Protocol):
 
 class PodFinder(Protocol):
     def worker(self, namespace: str, name: str) -> PodHandle | None: ...
+
+    @property
+    def archive(self) -> LogArchive: ...
 
 
 class PodStreams:
@@ -59,20 +64,56 @@ class PodStreams:
         limit_bytes: int | None = None,
         stream: str = "All",
     ) -> AsyncIterator[bytes]:
-        handle = self._find(namespace, name)
-        chosen = self._container(handle.pod, container)
-        run = self._run(handle, chosen, previous=previous)
-        since = self._clock.now() - since_seconds if since_seconds is not None else None
-        if since_time:
-            since = parse_rfc3339(since_time)
-        options = LogOptions(
+        options = self._options(
             follow=follow and not previous,
             tail=tail,
-            since=since,
+            since_seconds=since_seconds,
+            since_time=since_time,
             timestamps=timestamps,
             limit_bytes=limit_bytes,
             stream=stream,
         )
+        async for data in self._read(self._find(namespace, name), container, options, previous=previous):
+            yield data
+
+    def kept_pods(self, owner_uid: str) -> list[Object]:
+        """Pods of an owner that are gone, and whose logs are not."""
+        return [one.pod for one in self._pods.archive.pods(owner_uid)]
+
+    async def read_kept_log(
+        self,
+        owner_uid: str,
+        pod_uid: str,
+        container: str | None = None,
+        *,
+        previous: bool = False,
+        follow: bool = False,
+        **options: Any,
+    ) -> AsyncIterator[bytes]:
+        """Nothing more will come, so there is nothing to follow."""
+        kept = next((one for one in self._pods.archive.pods(owner_uid) if one.paths.root.name == pod_uid), None)
+        if kept is None:
+            raise not_found("pods", pod_uid)
+        async for data in self._read(kept, container, self._options(**options), previous=previous):
+            yield data
+
+    def _options(
+        self,
+        *,
+        since_seconds: float | None = None,
+        since_time: str | None = None,
+        **same: Any,
+    ) -> LogOptions:
+        since = self._clock.now() - since_seconds if since_seconds is not None else None
+        if since_time:
+            since = parse_rfc3339(since_time)
+        return LogOptions(since=since, **same)
+
+    async def _read(
+        self, handle: PodHandle, container: str | None, options: LogOptions, *, previous: bool
+    ) -> AsyncIterator[bytes]:
+        chosen = self._container(handle.pod, container)
+        run = self._run(handle, chosen, previous=previous)
         paths = handle.paths
 
         def ended() -> bool:
