@@ -166,3 +166,45 @@ async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Wo
         return not piece and not (await client.list(ENDPOINTS, "default")).items
 
     await until("both go with the service", gone)
+
+
+async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_port_is_told(
+    client: Client, workloads: Workloads, clock: FakeClock
+) -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello")
+        writer.close()
+
+    backend = await asyncio.start_server(greet, "127.70.9.9", 0)
+    port = backend.sockets[0].getsockname()[1]
+    svc = {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 8765, "targetPort": port}]}}
+    address = (await client.create(SERVICES, svc, namespace="default"))["spec"]["clusterIP"]
+    squatter = await asyncio.start_server(greet, address, 8765)
+    by_hand = {
+        "metadata": {"name": "web-1", "labels": {"kubernetes.io/service-name": "web"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["127.70.9.9"]}],
+        "ports": [{"name": "", "port": port}],
+    }
+    await client.create(SLICES, by_hand, namespace="default")
+
+    async def told() -> bool:
+        events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
+        return bool(events) and f"cannot listen on {address}:8765: another program" in events[0]["message"]
+
+    await until("the taken port is told", told)
+    squatter.close()
+    await squatter.wait_closed()
+
+    async def answered() -> bool:
+        try:
+            reader, writer = await asyncio.open_connection(address, 8765)
+        except ConnectionRefusedError:
+            return False
+        try:
+            return await asyncio.wait_for(reader.read(), 5) == b"hello"
+        finally:
+            writer.close()
+
+    await until("the service answers", answered, clock)
+    backend.close()
