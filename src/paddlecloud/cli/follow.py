@@ -1,8 +1,9 @@
 """Following the logs of a job whose pods come and go: one thread per pod reads, the main thread prints.
 
-Whenever the job or its pods change, the pods are looked up again, so a rank that was restarted is followed in its new
-pod, and a stream that broke is resumed where it stopped, without a repeated line. The end of the job (or of the one
-pod) ends the command. Until something runs, the reason is told on stderr.
+Whenever the job changes, its pods are looked up again, so a rank that was restarted is followed in its new pod, and a
+stream that broke is resumed where it stopped, without a repeated line. Pods are watched besides: one that runs for a
+moment only may be deleted before anybody looks. The end of the job (or of the one pod) ends the command. Until
+something runs, the reason is told on stderr.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import queue
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from paddlecloud.cli import members, outcome
 from paddlecloud.cli.api import Api
@@ -22,7 +23,7 @@ from paddlecloud.cli.placing import Place
 from paddlecloud.cli.serverside import read as read_object
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PODS, Object, Resource
 from paddlecloud.sdk.logs import Line, Options, read
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ BUFFER = 10_000
 """Lines read but not printed: a terminal slower than the job slows the readers, it does not fill the memory."""
 
 
-class Changed:
-    """In the queue of lines: the followed object is not what it was."""
+class Changed(NamedTuple):
+    """In the queue of lines: the followed object is not what it was, or this pod of it is not."""
+
+    pod: Object | None = None
 
 
 Item = Line | Exception | Changed
@@ -56,10 +59,12 @@ class Follower:
         self._options = options
         self._items: Items = queue.Queue(maxsize=BUFFER)
         self._tails: dict[str, Tail] = {}  # by uid of the pod: a rank restarted under its old name is a new pod
+        self._known: dict[str, Member] = {}
+        self._uid = ""
         self._news = News(session, place)
 
     def run(self, owner: Object | None) -> int:
-        Watch(self._session.api, self._place, self._items).start()
+        self._watch(owner)
         try:
             while True:
                 end = GONE if owner is None else outcome.finished(owner)
@@ -76,10 +81,28 @@ class Follower:
             self._session.note(f"detached; it goes on. To come back: pdc logs -f {self._place.display}")
             return INTERRUPTED
 
+    def _watch(self, owner: Object | None) -> None:
+        api, place = self._session.api, self._place
+        Watch(api, place.resource, place.namespace, self._items, fields=f"metadata.name={place.name}").start()
+        labels = members.watch_selector(owner) if owner is not None else None
+        if labels is not None:
+            Watch(api, PODS, place.namespace, self._items, labels=labels).start()
+
     def _attach(self, owner: Object) -> None:
+        self._uid = str(owner["metadata"].get("uid"))
+        self._known = {one.name: one for one in members.members_of(self._session, owner)}
+        self._read_started()
+
+    def _consider(self, pod: Object) -> None:
+        """A pod as it was a moment ago; pods of an earlier object of this name are none of ours."""
+        if any(ref.get("uid") == self._uid for ref in pod["metadata"].get("ownerReferences") or ()):
+            self._known[str(pod["metadata"]["name"])] = members.member(pod)
+            self._read_started()
+
+    def _read_started(self) -> None:
         """Start a reader for every started pod that has none, or whose reader lost its stream."""
         args = self._session.args
-        found = members.members_of(self._session, owner)
+        found = members.in_order(self._known.values())
         chosen = members.choose(found, ranks=args.rank, everything=args.all_ranks)
         self._writer.introduce(chosen)
         for member in chosen:
@@ -113,9 +136,11 @@ class Follower:
         sys.stdout.flush()
 
     def _print(self, item: Item) -> bool:
-        """True when it was no line but the news of a change."""
+        """True when it was no line but the news that the object has changed."""
         if isinstance(item, Changed):
-            return True
+            if item.pod is not None:
+                self._consider(item.pod)
+            return item.pod is None
         if isinstance(item, Exception):
             raise item
         self._writer.write(item)
@@ -153,24 +178,39 @@ class Tail(threading.Thread):
 
 
 class Watch(threading.Thread):
-    """Says `Changed` whenever the object does. Where it cannot be watched, the follower's own looks suffice."""
+    """Tells every change of some objects. Where they cannot be watched, the follower's own looks have to suffice."""
 
-    def __init__(self, api: Api, place: Place, items: Items) -> None:
-        super().__init__(daemon=True, name=f"watch-{place.name}")
+    def __init__(
+        self,
+        api: Api,
+        resource: Resource,
+        namespace: str | None,
+        items: Items,
+        *,
+        fields: str | None = None,
+        labels: str | None = None,
+    ) -> None:
+        super().__init__(daemon=True, name=f"watch-{resource.plural}")
         self._api = api
-        self._place = place
+        self._resource = resource
+        self._namespace = namespace
         self._items = items
+        self._fields = fields
+        self._labels = labels
 
     def run(self) -> None:
-        resource, namespace = self._place.resource, self._place.namespace
         while True:
             changes = self._api.client.watch(
-                resource, namespace, field_selector=f"metadata.name={self._place.name}", timeout=WATCH_SECONDS
+                self._resource,
+                self._namespace,
+                field_selector=self._fields,
+                label_selector=self._labels,
+                timeout=WATCH_SECONDS,
             )
             try:
                 for event in self._api.each(changes):
                     if event.type != "BOOKMARK":
-                        self._items.put(Changed())
+                        self._items.put(Changed(event.object if self._labels else None))
             except ApiError:
                 pass  # out of reach, not allowed, too old: looked at again in a moment
             time.sleep(LOOK_SECONDS)

@@ -1,19 +1,20 @@
 """Following the logs of an object whose pods come and go, as an asynchronous generator.
 
 Whenever the object changes, its pods are looked up again: a rank that was restarted is followed in its new pod, and a
-stream that broke is resumed where it stopped, without a repeated line. The end of the object ends the generator.
+stream that broke is resumed where it stopped, without a repeated line. Pods are watched besides: one that runs for a
+moment only may be deleted before anybody looks. The end of the object ends the generator.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
-from paddlecloud.kube.client import Client
+from paddlecloud.kube.client import Client, WatchEvent
 from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PODS, Object, Resource
 from paddlecloud.sdk.logs import Line, Options, read
-from paddlecloud.sdk.members import Member, members_of
+from paddlecloud.sdk.members import Member, in_order, member, members_of, watch_selector
 from paddlecloud.sdk.outcome import ending
 from paddlecloud.sdk.place import Place
 
@@ -28,6 +29,7 @@ BUFFER = 1000
 """Lines read but not taken: a slow reader slows the streams, it does not fill the memory."""
 
 Choose = Callable[[Sequence[Member]], Sequence[Member]]
+Changes = Callable[[], AsyncGenerator[WatchEvent, None]]
 
 
 async def follow(client: Client, place: Place, choose: Choose, options: Options) -> AsyncGenerator[Line, None]:
@@ -61,10 +63,12 @@ class _Follower:
         self._options = options
         self._items: asyncio.Queue[Line | Exception | None] = asyncio.Queue(BUFFER)  # None: something has changed
         self._tails: dict[str, _Tail] = {}  # by uid of the pod: a rank restarted under its old name is a new pod
-        self._watch = asyncio.ensure_future(self._notice())
+        self._known: dict[str, Member] = {}
+        self._uid = ""
+        self._watches: list[asyncio.Task[None]] = []
 
     async def close(self) -> None:
-        tasks = [self._watch, *(tail.task for tail in self._tails.values() if tail.task is not None)]
+        tasks = [*self._watches, *(tail.task for tail in self._tails.values() if tail.task is not None)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -73,6 +77,7 @@ class _Follower:
         while True:
             owner = await self._look()
             if owner is not None:
+                self._watch(owner)
                 await self._attach(owner)
             if owner is None or ending(owner) is not None:
                 break
@@ -87,13 +92,43 @@ class _Follower:
         except NotFound:
             return None
 
+    def _watch(self, owner: Object) -> None:
+        """The object itself and, where labels tell them, its pods; once."""
+        if self._watches:
+            return
+        place = self._place
+        changes = self._changes(place.resource, fields=f"metadata.name={place.name}")
+        self._watches = [asyncio.ensure_future(self._notice(changes, self._changed))]
+        if (labels := watch_selector(owner)) is not None:
+            pods = self._changes(PODS, labels=labels)
+            self._watches.append(asyncio.ensure_future(self._notice(pods, self._consider)))
+
+    def _changes(self, resource: Resource, *, fields: str | None = None, labels: str | None = None) -> Changes:
+        return lambda: self._client.watch(
+            resource, self._place.namespace, field_selector=fields, label_selector=labels, timeout=WATCH_SECONDS
+        )
+
+    async def _changed(self, _: Object) -> None:
+        await self._items.put(None)
+
+    async def _consider(self, pod: Object) -> None:
+        """A pod as it was a moment ago; pods of an earlier object of this name are none of ours."""
+        if any(ref.get("uid") == self._uid for ref in pod["metadata"].get("ownerReferences") or ()):
+            self._known[str(pod["metadata"]["name"])] = member(pod)
+            self._read_started()
+
     async def _attach(self, owner: Object) -> None:
+        self._uid = str(owner["metadata"].get("uid"))
+        self._known = {one.name: one for one in await members_of(self._client, owner)}
+        self._read_started()
+
+    def _read_started(self) -> None:
         """Start a reader for every started pod that has none, or whose reader lost its stream."""
-        for member in self._choose(await members_of(self._client, owner)):
-            tail = self._tails.get(member.uid)
-            lost = tail is not None and not tail.reading and not member.ended
-            if (tail is None or lost) and member.started(self._options.container):
-                tail = self._tails[member.uid] = _Tail(member, tail.last if tail else "")
+        for one in self._choose(in_order(self._known.values())):
+            tail = self._tails.get(one.uid)
+            lost = tail is not None and not tail.reading and not one.ended
+            if (tail is None or lost) and one.started(self._options.container):
+                tail = self._tails[one.uid] = _Tail(one, tail.last if tail else "")
                 tail.task = asyncio.ensure_future(self._read(tail))
 
     async def _read(self, tail: _Tail) -> None:
@@ -106,16 +141,13 @@ class _Follower:
         except ApiError as error:
             await self._items.put(error)
 
-    async def _notice(self) -> None:
-        resource, namespace = self._place.resource, self._place.namespace
+    async def _notice(self, watch: Changes, tell: Callable[[Object], Awaitable[None]]) -> None:
         while True:
-            changes = self._client.watch(
-                resource, namespace, field_selector=f"metadata.name={self._place.name}", timeout=WATCH_SECONDS
-            )
+            changes = watch()
             try:
                 async for event in changes:
                     if event.type != "BOOKMARK":
-                        await self._items.put(None)
+                        await tell(event.object)
             except ApiError:
                 pass  # out of reach, not allowed, too old: looked at again in a moment
             finally:

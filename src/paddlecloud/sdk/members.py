@@ -81,6 +81,14 @@ def member(pod: Object) -> Member:
     return Member(pod, role, int(numbered) if numbered is not None else None)
 
 
+def watch_selector(obj: Object) -> str | None:
+    """The labels by which the pods of an object can be watched; None where only owner references tell them."""
+    if obj.get("kind") == "PaddleJob":
+        return f"{JOB_LABEL}={obj['metadata']['name']}"
+    spec = obj.get("spec")
+    return _label_selector(obj.get("kind"), spec) if isinstance(spec, dict) else None
+
+
 async def pods_of(client: Client, obj: Object) -> list[Object]:
     """The pods an object selects or owns; itself when it is one, none for kinds without pods."""
     if obj.get("kind") == "Pod":
@@ -104,7 +112,12 @@ async def pods_of(client: Client, obj: Object) -> list[Object]:
 
 async def members_of(client: Client, obj: Object) -> list[Member]:
     """Ordered as people count: workers first, then the other roles, each by rank."""
-    return sorted(map(member, await pods_of(client, obj)), key=_order)
+    return in_order(map(member, await pods_of(client, obj)))
+
+
+def in_order(found: Iterable[Member]) -> list[Member]:
+    """Workers first, then the other roles, each by rank."""
+    return sorted(found, key=_order)
 
 
 def choose(members: Iterable[Member], *, ranks: Iterable[int] | None, everything: bool) -> list[Member]:
