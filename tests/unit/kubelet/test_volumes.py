@@ -115,3 +115,25 @@ async def test_a_pod_that_wants_no_token_has_none(tmp_path: Path) -> None:
         "spec": {"containers": [{"name": "c"}], "automountServiceAccountToken": False},
     }
     assert (await manager.prepare(pod, tmp_path, pod_ip="127.64.0.1")).volumes == {}
+
+
+async def test_an_nfs_share_is_a_folder_somebody_put_there(tmp_path: Path) -> None:
+    data = tmp_path / "somewhere"
+    data.mkdir()
+    (tmp_path / "nfs" / "10.0.0.1").mkdir(parents=True)
+    (tmp_path / "nfs" / "10.0.0.1" / "nas").symlink_to(data)
+    manager = VolumeManager(NoObjects(), shares=tmp_path / "nfs")
+
+    async def mount(path: str) -> str:
+        pod = {
+            "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+            "spec": {"volumes": [{"name": "data", "nfs": {"server": "10.0.0.1", "path": path}}]},
+        }
+        prepared = await manager.prepare(pod, tmp_path / "volumes", pod_ip="")
+        return prepared.volumes["data"].path
+
+    assert await mount("/nas") == str(data)
+    with pytest.raises(VolumeError, match="put its data, or a link to it, at .*/nfs/10.0.0.1/other"):
+        await mount("/other")
+    with pytest.raises(VolumeError, match="without '..'"):
+        await mount("/nas/../../../etc")

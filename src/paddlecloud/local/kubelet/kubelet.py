@@ -75,7 +75,9 @@ class Kubelet:
         self._hosts = HostsWriter()
         self._services = Informer(client, SERVICES, clock=clock)
         self._slices = Informer(client, ENDPOINTSLICES, clock=clock)
-        self.volumes = VolumeManager(self._objects, drivers=drivers, token=token or api_tokens(client), clock=clock)
+        self.volumes = VolumeManager(
+            self._objects, drivers=drivers, token=token or api_tokens(client), clock=clock, shares=data / "nfs"
+        )
         self._api_env = api_env(api_address) if api_address else {}
         self.machine = Machine(
             client=client,

@@ -22,6 +22,7 @@ from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.local.volumes.hostpath import host_path
 from paddlecloud.local.volumes.model import PreparedVolumes, Volume
 from paddlecloud.local.volumes.payload import Payload, contents_of, volume_payload
+from paddlecloud.local.volumes.shares import shared_folder
 
 OBJECT_KINDS = ("configMap", "secret", "downwardAPI", "projected")
 TOKEN_VOLUME = "kube-api-access"  # noqa: S105 - a volume's name
@@ -62,7 +63,10 @@ class VolumeManager:
         token: TokenSource | None = None,
         host_ip: str = "127.0.0.1",
         clock: Clock | None = None,
+        shares: Path | None = None,
     ) -> None:
+        """`shares` is the folder that stands for NFS servers (see `shares`)."""
+        self._shares = shares
         self._clock = clock or SystemClock()
         self._objects = objects
         self.drivers: dict[str, Driver] = dict(drivers or {})
@@ -115,6 +119,9 @@ class VolumeManager:
             elif (host := volume.get("hostPath")) is not None:
                 found = await asyncio.to_thread(host_path, host["path"], host.get("type") or "")
                 volumes[name] = Volume(str(found))
+            elif (nfs := volume.get("nfs")) is not None:
+                found = await asyncio.to_thread(shared_folder, self._shares, nfs)
+                volumes[name] = Volume(str(found), readonly=bool(nfs.get("readOnly")))
             elif any(kind in volume for kind in OBJECT_KINDS):
                 await self._write(volume, pod, place, pod_ip)
                 # The token volume is the server's doing, not the pod's: a machine without namespaces does without.
@@ -213,6 +220,9 @@ class VolumeManager:
         if folder := spec.get("hostPath") or spec.get("local"):
             found = await asyncio.to_thread(host_path, folder["path"], folder.get("type") or "")
             return Volume(str(found), readonly=readonly)
+        if (nfs := spec.get("nfs")) is not None:
+            found = await asyncio.to_thread(shared_folder, self._shares, nfs)
+            return Volume(str(found), readonly=readonly or bool(nfs.get("readOnly")))
         if csi := spec.get("csi"):
             secret = (csi.get("nodePublishSecretRef") or {}).get("name")
             options = tuple(spec.get("mountOptions") or ())
@@ -249,7 +259,7 @@ class VolumeManager:
         return {key: value.decode() for key, value in contents_of(secret).items()}
 
 
-_FOREIGN_SOURCES = ("nfs", "iscsi", "cephfs", "rbd", "glusterfs", "fc", "awsElasticBlockStore", "gcePersistentDisk")
+_FOREIGN_SOURCES = ("iscsi", "cephfs", "rbd", "glusterfs", "fc", "awsElasticBlockStore", "gcePersistentDisk")
 
 
 def _volumes(pod: Object) -> Iterable[Object]:
