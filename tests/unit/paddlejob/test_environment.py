@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from paddlecloud.api.paddlejob import decode, normalise
 from paddlecloud.controllers.paddlejob import Options, env
+from paddlecloud.kube.clock import rfc3339
 
 from .world import World, paddlejob, template
 
@@ -202,6 +203,29 @@ def test_workers_wait_for_servers_only_without_gloo() -> None:
     world.run("job-ps-0")
     world.settle()
     assert world.may_start("job-worker-0")
+
+
+def test_workers_do_not_wait_for_ever_for_servers_that_never_listen() -> None:
+    world = World(paddlejob(ps=1, worker=1))
+    world.settle()
+    world.assign()
+    world.settle()
+    running = {"running": {"startedAt": rfc3339(world.now)}}
+    world.pods["job-ps-0"]["status"] |= {
+        "phase": "Running",
+        "containerStatuses": [{"name": "paddle", "ready": False, "state": running}],
+    }
+    world.now += 29
+    world.settle()
+    assert not world.may_start("job-worker-0")
+    world.now += 1
+    world.settle()
+    assert world.may_start("job-worker-0")
+    assert len([event for event in world.events if "ServersDeaf" in event]) == 1
+    world.run("job-worker-0")
+    world.settle()
+    assert world.phase == "Running"
+    assert world.status["ps"]["ready"] == "1/1"
 
 
 def test_heter_pods_are_told_what_paddles_role_maker_asks_for() -> None:

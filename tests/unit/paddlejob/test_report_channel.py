@@ -138,6 +138,11 @@ async def test_a_job_of_the_same_name_has_another_token(cluster: Cluster) -> Non
     await cluster.client.delete(PADDLEJOBS, "job", namespace="default", propagation="Orphan")
     await cluster.client.delete(PODS, "job-worker-0", namespace="default", grace_period=0)
     await cluster.client.delete(CONFIGMAPS, "job", namespace="default")
+
+    async def gone() -> bool:
+        return not await cluster.exists(PADDLEJOBS, "job")
+
+    await cluster.until(gone)
     await cluster.apply(worker=1)
 
     async def replaced() -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, phase_of
 from paddlecloud.controllers.paddlejob import env, gang, names, ports
-from paddlecloud.controllers.paddlejob.observe import Observed, PodView
+from paddlecloud.controllers.paddlejob.observe import Observed, PodView, is_running
 from paddlecloud.kube.resource import Object
 
 REPLICAS = "paddlepaddle.org/replicas"
@@ -25,6 +25,8 @@ class Options:
     """Pods share the ports of their machine, so every job needs ports of its own."""
     nudge_after: float = 1.0
     """Seconds after which a pod that still waits for its ConfigMap is touched, so that its kubelet looks again."""
+    servers_patience: float = 30.0
+    """Seconds that workers wait for servers to listen, once these run."""
     controller_name: str = "paddlecloud.org/paddlejob-controller"
     """The value of `managedBy` that means us, besides none at all."""
     etcd: str = ""
@@ -80,10 +82,21 @@ class Case:
         """The pods of this generation that are wanted."""
         wanted = set(self.members)
         return {
-            (pod.role, pod.index): pod
+            (pod.role, pod.index): self._as_counted(pod)
             for pod in self.observed.pods
             if pod.generation == self.generation and (pod.role, pod.index) in wanted
         }
+
+    def _as_counted(self, pod: PodView) -> PodView:
+        """Our own probe of a server's port is there to hold the workers back; once they are let go it has no say."""
+        if pod.role == "ps" and pod.state == "starting" and self.workers_let_go and is_running(pod):
+            return replace(pod, state="running")
+        return pod
+
+    @property
+    def workers_let_go(self) -> bool:
+        """Whether this generation's workers have been told that they may start, where they wait for that."""
+        return env.servers_ready_key(self.generation) in ((self.observed.config or {}).get("data") or {})
 
     @cached_property
     def stale(self) -> tuple[PodView, ...]:

@@ -10,7 +10,7 @@ from collections import Counter
 
 from paddlecloud.controllers.paddlejob import data, env, gang, names, objects
 from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
-from paddlecloud.controllers.paddlejob.observe import PodView, unschedulable, waiting_reason
+from paddlecloud.controllers.paddlejob.observe import PodView, started_at, unschedulable, waiting_reason
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource, controller_of
@@ -160,7 +160,7 @@ def ensure_config(case: Case, plan: Plan, port: int) -> str:
         # Paddle would take them for one rank: two servers of one table, or two jobs of one worker each.
         return f"several pods share the address {min(shared)}: intranet Host needs a node of its own for every pod"
     wanted = objects.build_config(case.job, case.settings, hosts, generation=case.generation, port=port)
-    if env.holds_workers(case.settings) and _servers_listen(case):
+    if env.holds_workers(case.settings) and _let_workers_go(case, plan):
         wanted["data"][env.servers_ready_key(case.generation)] = "1"
     existing = case.observed.config
     content = merge_diff((existing or {}).get("data") or {}, wanted["data"])
@@ -178,11 +178,38 @@ def ensure_config(case: Case, plan: Plan, port: int) -> str:
 
 def _servers_listen(case: Case) -> bool:
     """Said once per generation: a server that is unready for a moment later does not take the word back."""
-    told = (case.observed.config or {}).get("data") or {}
-    if env.servers_ready_key(case.generation) in told:
+    if case.workers_let_go:
         return True
     servers = [pod for pod in case.current.values() if pod.role == "ps"]
     return all(pod.state in ("running", "succeeded") for pod in servers)
+
+
+def _deaf_since(case: Case) -> float | None:
+    """Since when all servers run, though some do not listen; None while a server has not even started."""
+    servers = [pod for pod in case.current.values() if pod.role == "ps"]
+    starts = [started_at(pod) for pod in servers]
+    if not all(starts):
+        return None
+    return max((parse_rfc3339(moment) for moment in starts), default=None)
+
+
+def _let_workers_go(case: Case, plan: Plan) -> bool:
+    """Whether workers may start: the servers listen, or have had all the time one can need.
+
+    A program that never opens its port is no parameter server, or waits for its workers; both want them to start.
+    """
+    if _servers_listen(case):
+        return True
+    since = _deaf_since(case)
+    if since is None:
+        return False
+    left = since + case.options.servers_patience - case.now
+    if left > 0:
+        look_again(plan, left)
+        return False
+    text = f"the servers do not listen on their port after {case.options.servers_patience:.0f} seconds"
+    plan.events.append(PlannedEvent("ServersDeaf", f"{text}: workers start without waiting for them", type="Warning"))
+    return True
 
 
 def _nudge(case: Case, plan: Plan, config: Object) -> None:

@@ -133,6 +133,11 @@ def first_container(pod: PodView) -> dict[str, Any]:
     return found
 
 
+def is_running(pod: PodView) -> bool:
+    """Whether the training program runs, ready or not."""
+    return "running" in (first_container(pod).get("state") or {})
+
+
 def started_at(pod: PodView) -> str:
     """When the training program began, by the kubelet's clock; empty while it has not."""
     for moment in ("state", "lastState"):

@@ -18,6 +18,11 @@ import numpy as np
 import paddle
 from paddle.distributed import fleet
 
+try:
+    from paddlecloud.data import report
+except ImportError:  # an image without it: train all the same
+    report = None
+
 FIELDS, NUMBERS, VOCABULARY, WIDTH, BATCH = 26, 13, 500, 8, 64
 
 
@@ -106,6 +111,8 @@ def main():
             write_clicks(path, args.batches * BATCH, rng)
             costs.append(train_epoch(executor, inputs, cost, path))
         print(f"worker {rank} epoch {epoch + 1}/{args.epochs} cost {costs[-1]:.4f}", flush=True)
+        if report:
+            report.progress(epoch=epoch + 1, epochs=args.epochs, loss=costs[-1])
     fleet.stop_worker()
     learned = costs[-1] < 0.8 * costs[0]
     print(f"worker {rank} of {fleet.worker_num()}: {'learned' if learned else 'did NOT learn'}", flush=True)

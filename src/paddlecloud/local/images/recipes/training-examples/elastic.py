@@ -17,6 +17,11 @@ import paddle.distributed as dist
 from digits import generate
 from paddle import nn
 
+try:
+    from paddlecloud.data import report
+except ImportError:  # an image without it: train all the same
+    report = None
+
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--checkpoint", default=os.environ.get("CHECKPOINT", "checkpoint"), help="folder all workers see")
 parser.add_argument("--steps", type=int, default=200)
@@ -56,8 +61,12 @@ for step in range(first, args.steps):
     optimizer.step()
     optimizer.clear_grad()
     time.sleep(args.pause)
+    if report:
+        report.progress(step + 1, args.steps, loss=float(loss))
     if rank == 0 and (step + 1) % args.every == 0:
         save(step + 1)
+        if report:
+            report.checkpoint(path, step=step + 1)
         print(f"step {step + 1}/{args.steps} loss {float(loss):.4f} workers {world}", flush=True)
 
 network.eval()
