@@ -73,7 +73,7 @@ def run_up(session: Session, args: argparse.Namespace) -> int:
 def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port: int) -> int:
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        log = open(data / "platform.log", "ab")  # noqa: SIM115 - handed to the child
+        log = open(data / "platform.log", "ab", opener=_private)  # noqa: SIM115 - handed to the child
     except OSError as error:
         raise UsageError(
             f"cannot use {data}: {error.strerror}", next="pdc up --data with a directory you may write to"
@@ -104,6 +104,10 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
         )
     session.note(f"platform ready in {time.monotonic() - began:.1f} s")
     return int(answer["port"])
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _await_ready(reading: int) -> dict[str, Any]:
