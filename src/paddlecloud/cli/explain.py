@@ -1,6 +1,7 @@
 """`pdc explain`: a verdict on an object (`pdj/x`), or the documentation of a field (`pdj.spec.worker`).
 
-A verdict is one true sentence, in English or Chinese, with a word a program can match.
+A verdict is one true sentence, in English or Chinese, with a word a program can match. What waits for a node also gets
+the scheduler's account of it: what it needs, what is free where, who holds it, and what would let it start.
 """
 
 from __future__ import annotations
@@ -40,14 +41,22 @@ def _object(session: Session, args: argparse.Namespace, fmt: output.Format) -> i
     entry, name = targets.one(session.api, [args.subject], usage=USAGE)
     namespace = session.namespace if entry.resource.namespaced else None
     obj = session.api.do(session.api.client.get(entry.resource, name, namespace))
-    _, _, verdict = examine(session, obj, language=args.lang or preferred())
+    language = args.lang or preferred()
+    members, _, verdict = examine(session, obj, language=language)
+    scheduling = None
+    if verdict.state == "waiting":
+        from paddlecloud.cli import explain_verdict
+
+        scheduling = explain_verdict.scheduling(session, [one.pod for one in members], language=language)
     if fmt.name:
         body = {"object": targets.display(entry.resource, name), "namespace": namespace, **verdict._asdict()}
-        output.print_report(session, "Verdict", body)
+        output.print_report(session, "Verdict", {**body, **({"scheduling": scheduling.body} if scheduling else {})})
         return 0
     state = session.paint(verdict.state, COLOURS.get(verdict.state, "yellow"))
     reason = f" ({verdict.reason})" if verdict.reason else ""
     session.print(f"{args.subject}: {state}{reason}\n  {verdict.text}")
+    for line in scheduling.lines if scheduling else ():
+        session.print(f"  {line}")
     return 0
 
 

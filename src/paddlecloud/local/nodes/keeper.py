@@ -22,7 +22,7 @@ from paddlecloud.local.scheduler.watches import ON_NODE, Watches
 
 from .lifecycle import failed
 from .marks import NODE_KIND, SIMULATED, VIRTUAL
-from .objects import new_node, simulated_name
+from .objects import declared_capacity, new_node, simulated_name
 
 log = logging.getLogger(__name__)
 
@@ -137,10 +137,10 @@ def _kind(node: Object) -> str:
 
 def _config(node: Object) -> NodeConfig:
     """What the object declares, for the kubelet to repeat."""
-    meta, status = node["metadata"], node.get("status") or {}
+    meta = node["metadata"]
     return NodeConfig(
         meta["name"],
-        capacity=dict(status.get("capacity") or {}),
+        capacity=declared_capacity(node),
         labels=dict(meta.get("labels") or {}),
         taints=tuple((node.get("spec") or {}).get("taints") or ()),
     )

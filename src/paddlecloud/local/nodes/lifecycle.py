@@ -179,7 +179,7 @@ class NodeLifecycle:
                 continue
             if pod["metadata"].get("deletionTimestamp") and not dead:
                 continue  # it is on its way already
-            left = stays(pod, taints, since, now)
+            left = 0.0 if dead else stays(pod, taints, since, now)
             if left is not None and left <= 0:
                 verdict.remove.append(_removal(pod, dead, f"node {name} has taint {taints[0].get('key')}"))
             elif left is not None:

@@ -12,5 +12,8 @@ SIMULATED_TAINT = "paddlecloud.org/simulated"
 SIMULATE = "paddlecloud.org/simulate"
 """Annotation of pods to be simulated: `run=30s,exit=1,delay=2s`; empty means run for ever."""
 
+CAPACITY = "paddlecloud.org/capacity"
+"""Annotation of a virtual node: what it was declared to have, as JSON; the rest comes from the machine."""
+
 FAILED = "paddlecloud.org/failed"
 """Annotation of a node that `pdc node fail` has lost: since when."""

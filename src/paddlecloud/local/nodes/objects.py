@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from paddlecloud import __version__
@@ -9,7 +10,7 @@ from paddlecloud.kube import quantity
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import Object
 
-from .marks import NODE_KIND, SIMULATED, SIMULATED_TAINT
+from .marks import CAPACITY, NODE_KIND, SIMULATED, SIMULATED_TAINT
 
 SIMULATED_CAPACITY = {"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "250"}
 SIMULATED_TAINTS: tuple[Object, ...] = ({"key": SIMULATED_TAINT, "effect": "NoSchedule"},)
@@ -30,14 +31,12 @@ def new_node(
     taints: Sequence[Object] = (),
     now: float,
 ) -> Object:
-    """A Node of the given kind. Its status must be written separately, as the API wants it."""
-    own = SIMULATED_TAINTS if kind == SIMULATED else ()
-    spec: Object = {}
-    if all_taints := [*own, *taints]:
-        spec["taints"] = list(all_taints)
-    if kind == SIMULATED:
-        capacity = {**SIMULATED_CAPACITY, **capacity}
-    return {
+    """A Node of the given kind.
+
+    The status of a simulated one must be written separately, as the API wants it; that of a virtual one comes from the
+    machine's kubelet, which finds the declared capacity in an annotation.
+    """
+    node: Object = {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
@@ -50,16 +49,33 @@ def new_node(
                 **(labels or {}),
             },
         },
-        "spec": spec,
-        "status": {
-            "capacity": dict(capacity),
-            "allocatable": dict(capacity),
-            # A virtual node becomes ready when the machine's kubelet takes it up.
-            "conditions": [_ready(now)] if kind == SIMULATED else [],
+        "spec": {},
+    }
+    if kind == SIMULATED:
+        has = {**SIMULATED_CAPACITY, **capacity}
+        node["status"] = {
+            "capacity": has,
+            "allocatable": has,
+            "conditions": [_ready(now)],
             "addresses": [{"type": "Hostname", "address": name}],
             "nodeInfo": _info(),
-        },
-    }
+        }
+        taints = [*SIMULATED_TAINTS, *taints]
+    else:
+        node["metadata"]["annotations"] = {CAPACITY: json.dumps(dict(capacity))}
+    if taints:
+        node["spec"]["taints"] = list(taints)
+    return node
+
+
+def declared_capacity(node: Object) -> dict[str, str]:
+    """What a virtual node was declared to have. What cannot be read counts as nothing said."""
+    text = (node["metadata"].get("annotations") or {}).get(CAPACITY) or "{}"
+    try:
+        found = json.loads(text)
+        return {str(name): quantity.canonical(value) for name, value in found.items()}
+    except (ValueError, AttributeError):
+        return {}
 
 
 def _ready(now: float) -> Object:

@@ -1,0 +1,43 @@
+"""The words of the scheduler's verdict, in English and Chinese."""
+
+from __future__ import annotations
+
+WORDS: dict[str, tuple[str, str]] = {
+    # key: (English, Chinese)
+    "needs": ("needs", "需要"),
+    "free": ("free", "空闲"),
+    "held-by": ("held by", "被占用"),
+    "makes-room": ("making room", "正在腾出"),
+    "would-start": ("would start if", "可启动条件"),
+    "nothing": ("nothing in particular", "无特别要求"),
+    "a-place": ("a place", "一个位置"),
+    "placed": ("a node is free for it: {node}, in the next round", "已有可用节点：{node}，下一轮调度即会放置"),
+    "needs-one": ("{each}, on one node", "{each}（同一节点）"),
+    "needs-gang": (
+        "{count} pods at once ({placed} have a node), each {each}",
+        "{count} 个 Pod 同时就位（已有节点的 {placed} 个），每个 {each}",
+    ),
+    "of": ("{name} {free} of {have}", "{name} {free}/{have}"),
+    "more-nodes": ("… and {count} more nodes", "…… 另有 {count} 个节点"),
+    "in-all": ("in all: {amounts}", "合计：{amounts}"),
+    "blocker": ("{pod} on {node}: {amounts}, priority {priority}", "{pod}（{node}）：{amounts}，优先级 {priority}"),
+    "leaving": ("{pod} must leave {node}", "{pod} 将离开 {node}"),
+    "remedy-end": ("these ended: {pods}", "以下 Pod 结束：{pods}"),
+    "remedy-priority": ("its priority were {atLeast} or more", "其优先级不低于 {atLeast}"),
+    "remedy-request": ("each pod asked for at most {atMost}", "每个 Pod 的请求不超过 {atMost}"),
+    "remedy-uncordon": ("node {node} took pods again", "节点 {node} 解除封锁"),
+    "remedy-tolerate": ("it tolerated the taint {taint}", "它容忍污点 {taint}"),
+    "remedy-label": ("node {node} had the label {pairs}", "节点 {node} 带有标签 {pairs}"),
+    "remedy-min-member": ("its PodGroup needed only {minMember} pods", "其 PodGroup 只需要 {minMember} 个 Pod"),
+    "remedy-pods": ("{more} more of its pods existed", "再创建 {more} 个同组 Pod"),
+    "remedy-group": ("the PodGroup {name} existed", "存在 PodGroup {name}"),
+    "remedy-queue": ("the queue {name} existed and were open", "队列 {name} 存在且开放"),
+    "remedy-capability": ("queue {queue} might use {atLeast}", "队列 {queue} 的上限提高到 {atLeast}"),
+    "remedy-node": ("there were {count} more node(s) with {capacity}", "增加 {count} 个节点，具备 {capacity}"),
+}
+
+LANGUAGES = ("en", "zh")
+
+
+def say(language: str, key: str, **values: object) -> str:
+    return WORDS[key][LANGUAGES.index(language)].format(**values)
