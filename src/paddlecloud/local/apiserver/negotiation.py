@@ -64,7 +64,7 @@ def media_type(content_type: str) -> str:
 def read_json(body: bytes) -> Any:
     try:
         return _decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise errors.BadRequest(f"the body is not valid JSON: {error}") from None
 
 

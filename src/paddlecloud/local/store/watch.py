@@ -46,6 +46,7 @@ class Watch:
         if self.closed or (self.namespace is not None and change.record.address.namespace != self.namespace):
             return False
         if len(self._queue) >= self.LIMIT:
+            self._queue.clear()  # it will come back for these; who knows when it looks at this end of the stream
             self.close()
             return True
         self._queue.append(change)

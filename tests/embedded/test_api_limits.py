@@ -1,0 +1,260 @@
+"""Too much of everything: bodies, nesting, labels, connections, readers that do not read. Memory stays bounded and
+the server goes on answering others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded.raw import Raw, raw_client
+from harness import pdc
+from paddlecloud.cli import machine
+from paddlecloud.local.platform import Platform
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+MEGABYTE = 1 << 20
+MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "x/y")
+
+
+@pytest.fixture
+async def raw(inner: Platform) -> AsyncIterator[Raw]:
+    async with raw_client(inner) as found:
+        yield found
+
+
+def config(name: str, **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **fields.pop("metadata", {})}, **fields}
+
+
+# --- one request that is too much ---
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"a":' * 100_000, b'{"metadata":' * 5_000 + b"{}" + b"}" * 5_000])
+@pytest.mark.parametrize("media", ["application/json", "application/yaml"])
+async def test_bottomless_nesting_is_refused(raw: Raw, body: bytes, media: str) -> None:
+    reply = await raw("POST", CONFIGMAPS, body, content_type=media)
+    assert reply.status == 400, reply.body[:300]
+    patch = await raw("PATCH", f"{CONFIGMAPS}/x", body, content_type="application/merge-patch+json")
+    assert patch.status in (400, 404), patch.body[:300]
+
+
+def bomb(levels: int) -> bytes:
+    lines = ["a0: &a0 [" + ",".join(["lol"] * 9) + "]"]
+    lines += [f"a{level}: &a{level} [" + ",".join([f"*a{level - 1}"] * 9) + "]" for level in range(1, levels)]
+    return "\n".join(lines).encode()
+
+
+async def test_yaml_bombs_do_not_go_off(raw: Raw) -> None:
+    began = time.monotonic()
+    for content_type, method, path in (
+        ("application/yaml", "POST", CONFIGMAPS),
+        ("application/apply-patch+yaml", "PATCH", f"{CONFIGMAPS}/x?fieldManager=t"),
+    ):
+        reply = await raw(method, path, bomb(12), content_type=content_type)
+        assert reply.status == 400, reply.body[:300]
+        assert "alias" in reply.json["message"]
+    assert time.monotonic() - began < 5
+
+
+async def test_ten_thousand_labels_are_judged_and_kept(raw: Raw) -> None:
+    labels = {f"example.org/label-{number}": f"value-{number}" for number in range(10_000)}
+    reply = await raw("POST", CONFIGMAPS, config("labelled", metadata={"labels": labels}))
+    assert reply.status == 201, reply.body[:300]
+    found = await raw("GET", f"{CONFIGMAPS}?labelSelector=example.org/label-9999=value-9999")
+    assert [item["metadata"]["name"] for item in found.json["items"]] == ["labelled"]
+    bad = {f"not a label {number}": "x" for number in range(10_000)}
+    refused = await raw("POST", CONFIGMAPS, config("bad", metadata={"labels": bad}))
+    assert refused.status == 422
+    annotations = {"big": "x" * (300 * 1024)}
+    refused = await raw("POST", CONFIGMAPS, config("big", metadata={"annotations": annotations}))
+    assert refused.status == 422
+    assert "Too long" in refused.json["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"metadata":{"name":"x"},"data":{"n":1e999}}',
+        b'{"metadata":{"name":"x"},"data":{"n":NaN}}',
+        b'{"metadata":{"name":"x"},"data":{"n":' + b"9" * 50_000 + b"}}",
+        b'{"metadata":{"name":"\\ud800"}}',
+        b'{"metadata":{"name":"x"},"data":{"\xff\xfe":"y"}}',
+        b"\x00" * 1000,
+        b"k8s\x00" + b"\xff" * 1000,
+        b'{"metadata":null,"data":[[[[]]]]}',
+    ],
+    ids=["infinity", "not a number", "a number of 50 kB", "half a surrogate", "not UTF-8", "zeros", "broken protobuf",
+         "wrong shapes"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "media", ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "x/y"]
+)
+async def test_bodies_that_are_no_objects_are_refused(raw: Raw, body: bytes, media: str) -> None:
+    reply = await raw("POST", CONFIGMAPS, body, content_type=media)
+    assert 400 <= reply.status < 500, (reply.status, reply.body[:300])
+    assert reply.json["kind"] == "Status"
+
+
+async def test_patches_that_would_grow_without_end_are_refused(raw: Raw) -> None:
+    await raw("POST", CONFIGMAPS, config("p", data={"k": "x" * 1000}))
+    copies = [{"op": "copy", "from": "/data", "path": f"/data/n{number}"} for number in range(10_000)]
+    reply = await raw("PATCH", f"{CONFIGMAPS}/p", copies, content_type="application/json-patch+json")
+    assert 400 <= reply.status < 500, reply.body[:300]
+    doubling = [{"op": "copy", "from": "", "path": f"/data/n{number}"} for number in range(30)]
+    reply = await raw("PATCH", f"{CONFIGMAPS}/p", doubling, content_type="application/json-patch+json")
+    assert 400 <= reply.status < 500, reply.body[:300]
+
+
+# --- on a platform of its own process, whose memory can be looked at ---
+
+
+class Outside:
+    def __init__(self, data: Path) -> None:
+        found = machine.find(data)
+        assert found is not None
+        self.pid, self.port = found.pid, found.port
+        self.tls = ssl.create_default_context(cafile=str(data / "pki" / "ca.crt"))
+        self.token = (data / "pki" / "admin.token").read_text().strip()
+
+    def resident(self) -> float:
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * 4096 / MEGABYTE
+
+    def cpu(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+    async def connect(self, *, limit: int = 1 << 16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=self.tls, limit=limit)
+
+    def head(self, method: str, path: str, *more: str) -> bytes:
+        lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {self.token}", *more]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    async def healthy(self) -> float:
+        """Seconds that a small request takes now."""
+        began = time.monotonic()
+        reader, writer = await self.connect()
+        writer.write(self.head("GET", "/api/v1/namespaces/default", "Connection: close"))
+        answer = await asyncio.wait_for(reader.read(), 30)
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 200"), answer[:200]
+        return time.monotonic() - began
+
+    async def create(self, name: str, size: int) -> None:
+        body = json.dumps(config(name, data={"filler": "x" * size})).encode()
+        reader, writer = await self.connect()
+        head = self.head("POST", CONFIGMAPS, "Content-Type: application/json", f"Content-Length: {len(body)}",
+                         "Connection: close")  # fmt: skip
+        writer.write(head + body)
+        answer = await asyncio.wait_for(reader.read(), 30)
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 201"), answer[:300]
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    data = tmp_path_factory.mktemp("limits") / "data"
+    pdc("up", "--data", str(data), "--port", "0")
+    yield Outside(data)
+    log = (data / "platform.log").read_text()
+    pdc("down", "--data", str(data))
+    assert "Traceback" not in log, log[-4000:]
+
+
+async def test_a_body_of_100_megabytes_is_refused_unread(outside: Outside) -> None:
+    before = outside.resident()
+    reader, writer = await outside.connect()
+    writer.write(
+        outside.head("POST", CONFIGMAPS, "Content-Type: application/json", f"Content-Length: {100 * MEGABYTE}")
+    )
+    answer = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+    assert b" 413 " in answer
+    writer.close()
+    assert outside.resident() - before < 20
+
+
+async def test_a_body_that_does_not_tell_its_length_is_cut_off(outside: Outside) -> None:
+    before = outside.resident()
+    reader, writer = await outside.connect()
+    writer.write(outside.head("POST", CONFIGMAPS, "Content-Type: application/json", "Transfer-Encoding: chunked"))
+    answering = asyncio.ensure_future(reader.readuntil(b"\r\n"))
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    for _ in range(1600):
+        if answering.done():
+            break
+        try:
+            writer.write(chunk)
+            await writer.drain()
+        except ConnectionError:
+            break
+    assert b" 413 " in await asyncio.wait_for(answering, 10)
+    writer.close()
+    assert outside.resident() - before < 40
+    await outside.healthy()
+
+
+async def test_clients_that_never_finish_their_request_hold_up_nobody(outside: Outside) -> None:
+    before = outside.resident()
+    writers = []
+    for number in range(200):
+        _, writer = await outside.connect()
+        part = outside.head("POST", CONFIGMAPS, "Content-Length: 1000")
+        writer.write(part[: 20 + number % len(part)])
+        writers.append(writer)
+    assert await outside.healthy() < 5
+    assert outside.resident() - before < 60
+    for writer in writers:
+        writer.close()
+
+
+async def watch(outside: Outside, *, limit: int = 1 << 16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await outside.connect(limit=limit)
+    writer.write(outside.head("GET", f"{CONFIGMAPS}?watch=1"))
+    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)).startswith(b"HTTP/1.1 200")
+    return reader, writer
+
+
+async def until_seen(reader: asyncio.StreamReader, name: str) -> None:
+    seen = b""
+    while f'"name":"{name}"'.encode() not in seen:
+        piece = await reader.read(1 << 16)
+        assert piece, "the watch ended"
+        seen = seen[-200:] + piece
+
+
+async def test_two_hundred_idle_watchers_cost_little_and_all_hear_of_a_change(outside: Outside) -> None:
+    before = outside.resident()
+    watchers = [await watch(outside) for _ in range(200)]
+    assert outside.resident() - before < 100
+    busy = outside.cpu()
+    await asyncio.sleep(1.0)
+    assert outside.cpu() - busy < 0.5, "idle watchers must not keep the server busy"
+    hearing = [asyncio.ensure_future(until_seen(reader, "heard-by-all")) for reader, _ in watchers]
+    await outside.create("heard-by-all", 10)
+    await asyncio.wait_for(asyncio.gather(*hearing), 30)
+    for _, writer in watchers:
+        writer.close()
+
+
+async def test_a_watcher_that_does_not_read_slows_nobody_and_costs_little(outside: Outside) -> None:
+    """What it has missed is not kept for it: when it comes back it resumes, or lists again."""
+    stuck = [await watch(outside, limit=1 << 12) for _ in range(10)]
+    lively, writer = await watch(outside, limit=1 << 22)
+    before = outside.resident()
+    hearing = asyncio.ensure_future(until_seen(lively, "slow-299"))
+    for number in range(300):
+        await outside.create(f"slow-{number}", 50_000)
+    await asyncio.wait_for(hearing, 60)
+    grown = outside.resident() - before
+    assert grown < 15 * 3 + 40, f"{grown:.0f} MB for 15 MB of objects"
+    assert await outside.healthy() < 5
+    for _, one in (*stuck, (lively, writer)):
+        one.close()
