@@ -518,3 +518,20 @@ def test_a_failed_job_is_run_again_under_its_name(run: Pdc, tmp_path: Path) -> N
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert after["status"]["phase"] == "Completed"
     assert "failures" not in after["status"]
+
+
+def test_top_shows_how_far_a_job_says_it_is(run: Pdc, tmp_path: Path) -> None:
+    (tmp_path / "far.py").write_text(
+        "import time\n"
+        "from paddlecloud.data import report\n"
+        "report.progress(step=30, total=120, epoch=1, epochs=4, loss=0.25)\n"
+        "report.flush()\n"
+        "time.sleep(600)\n"
+    )
+    run("run", "-d", "--name", "far", "--image", "python:3.11", "--", "python", "far.py")
+
+    def told() -> dict[str, Any]:
+        return dict(json.loads(run("top", "pdj", "far", "-o", "json").stdout)["items"][0])
+
+    until(lambda: "progress" in told(), timeout=60)
+    assert (told()["progress"], told()["epoch"], told()["loss"]) == ("30/120 (25%)", "1/4", 0.25)
