@@ -136,3 +136,16 @@ def test_what_is_guaranteed_to_one_queue_is_not_lent_to_another() -> None:
 def test_a_circle_of_parents_harms_nobody() -> None:
     circle = [queue("a", parent="b"), queue("b", parent="a")]
     assert placed(play([node("n")], [pod("p", queue="a")], queues=circle)) == {"p": "n"}
+
+
+def test_nobody_takes_back_what_was_given_in_the_same_round() -> None:
+    """A borrower served before the lender must not be bound and driven out by one decision."""
+    cohort = [
+        queue("cohort", capability={"cpu": "4"}, deserved={"cpu": "4"}),
+        queue("a", parent="cohort", deserved={"cpu": "0"}, priority=5),
+        queue("b", parent="cohort", deserved={"cpu": "4"}),
+    ]
+    waiting = [pod("a0", "4", queue="a"), pod("b0", "4", queue="b")]
+    result = play([node("n", "8")], waiting, queues=cohort)
+    assert placed(result) == {"a0": "n"}
+    assert evicted(result) == {}

@@ -105,6 +105,8 @@ class _Search:
         unit, session = self._unit, self._session
         if victim.leaving or victim.uid in self._gone or (unit.gang and victim.group == unit.gang.key):
             return ""
+        if not victim.node:
+            return ""  # it got its place in this very round
         if not session.ledger.queues:
             return "Preempted" if victim.priority < unit.priority else ""
         theirs = session.snapshot.queue_of(victim)

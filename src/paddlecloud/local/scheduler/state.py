@@ -277,7 +277,7 @@ class State:
     def assume(self, pod: Pod, node: str) -> None:
         self._assumed[pod.uid] = node
         self._nominated.pop(pod.uid, None)
-        self._put(pod, node)
+        self._put(replace(pod, node=node), node)
 
     def give_up(self, uid: str) -> None:
         """A binding failed: the pod is again what its object says."""
