@@ -169,3 +169,18 @@ def test_secrets_take_text_and_keep_base64(here: Here) -> None:
     assert made["data"] == {"k": "dg==", "l": "bA=="}
     assert "stringData" not in made
     assert made["type"] == "Opaque"
+
+
+def test_empty_lists_and_maps_are_as_good_as_absent(here: Here, widgets: Resource) -> None:
+    pod = sleeping_pod(
+        "p", labels={}, annotations={}, spec={"nodeSelector": {}, "volumes": [{"name": "v", "emptyDir": {}}]}
+    )
+    pod["spec"]["containers"][0] |= {"env": [], "args": []}
+    made = here.create(PODS, pod)
+    assert "labels" not in made["metadata"]
+    assert "nodeSelector" not in made["spec"]
+    assert not {"env", "args"} & made["spec"]["containers"][0].keys()
+    assert made["spec"]["volumes"][0] == {"name": "v", "emptyDir": {}}
+    custom = here.make(widgets, "w", labels={}, finalizers=[], spec={"tags": [], "settings": {}})
+    assert not {"labels", "finalizers"} & custom["metadata"].keys()
+    assert custom["spec"] == {"size": 3, "tags": [], "settings": {}}

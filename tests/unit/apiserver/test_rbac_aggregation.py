@@ -39,7 +39,7 @@ class World:
     def rules(self, name: str) -> list[dict[str, Any]]:
         record = self.store.get(Address(f"{GROUP}/clusterroles", "", name))
         assert record is not None
-        found: list[dict[str, Any]] = record.object["rules"]
+        found: list[dict[str, Any]] = record.object.get("rules", [])
         return found
 
 

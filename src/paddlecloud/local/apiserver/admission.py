@@ -186,6 +186,9 @@ class Admission:
         for name in ("name", "namespace", "generateName"):
             if meta.get(name) is not None and not isinstance(meta[name], str):
                 raise errors.BadRequest(f"metadata.{name} must be a string")
+        for name, empty in (("labels", {}), ("annotations", {}), ("finalizers", []), ("ownerReferences", [])):
+            if name in meta and (meta[name] is None or meta[name] == empty):
+                del meta[name]
         return meta
 
     def _shape(self, info: KindInfo, obj: Object, options: WriteOptions) -> None:

@@ -1,9 +1,10 @@
 """Reading a built-in object as Kubernetes' own types would: what is absent or malformed, how a value is written.
 
 A real API server decodes built-in kinds into Go structs before it validates. That has effects clients rely on: null and
-(where it means nothing) the empty string are the same as absent, quantities and times come back in canonical form, and
-a value of the wrong type is a malformed request (400), not an invalid object (422). `decode` has the same effects on
-the plain dict, in place, and fills in static defaults on the same walk. Fields the types do not know are left alone.
+(where it means nothing) the empty string, list or map are the same as absent, quantities and times come back in
+canonical form, and a value of the wrong type is a malformed request (400), not an invalid object (422). `decode` has
+the same effects on the plain dict, in place, and fills in static defaults on the same walk. Fields the types do not
+know are left alone.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def _decode_fields(value: dict[str, Any], node: Node, depth: int) -> None:
                 error.fields.append(key)
                 error.owner = error.owner or node.owner.rpartition(".")[2]
                 raise
-            if replaced is not part:
+            if codec.collection and not replaced and sub is not extra and key not in node.schema.get("required", ()):
+                absent.append(key)
+            elif replaced is not part:
                 value[key] = replaced
         elif part == "" and (codec.empty_is_absent or key in node.required) and sub is not extra:
             absent.append(key)
@@ -104,21 +107,24 @@ def _default_of(node: Node) -> Any:
 class _Codec:
     """How one node reads a value. A scalar of type `plain` needs no reading."""
 
-    __slots__ = ("empty_is_absent", "plain", "read", "zero")
+    __slots__ = ("collection", "empty_is_absent", "plain", "read", "zero")
 
     def __init__(self, node: Node) -> None:
         self.plain: type | None = None
         self.read: Callable[[Any, int], Any] = lambda value, depth: value
         self.zero: Callable[[], Any] = lambda: None  # of a field that may hold anything
         self.empty_is_absent = False
+        self.collection = False  # lists and maps of which Go writes nothing when they are empty
         schema = node.schema
         if node.name in _NAMED:
             self.read, zero = _NAMED[node.name]
             self.zero = lambda: zero
         elif node.type == "object":
             self.read, self.zero = _object_reader(node), dict
+            self.collection = node.additional is not None
         elif node.type == "array":
             self.read, self.zero = _list_reader(node), list
+            self.collection = True
         elif node.type:
             self.read = _scalar_reader(node.type, schema.get("format", ""))
             self.zero = {"string": str, "boolean": bool}.get(node.type, int)

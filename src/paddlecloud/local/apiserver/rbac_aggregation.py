@@ -54,7 +54,7 @@ class RoleAggregator:
                 continue
             name = record.address.name
             rules = [rule.body() for rule in self._index.role_rules(("", name)) or ()]
-            if role.get("rules") == rules:
+            if (role.get("rules") or []) == rules:
                 continue
             try:
                 await self._write(info, name, rules)
