@@ -141,3 +141,16 @@ def test_a_pod_in_the_way_by_its_label_alone_leaves() -> None:
     pods = [pod("web", "1", on="n", labels={"app": "web"}), pod("other", "1", on="n")]
     result = play([node("n", "8")], [*pods, pod("high", "1", priority=5, **apart("web"))])
     assert evicted(result) == {"web": "Preempted"}
+
+
+def test_a_pod_that_room_is_made_for_is_no_company_yet() -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
+    near = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    pods = [
+        pod("low", "4", on="n", priority=0),
+        pod("high", "4", priority=9, labels={"app": "x"}),
+        pod("friend", "0", priority=1, **near),
+    ]
+    result = play([node("n", "4")], pods)
+    assert evicted(result) == {"low": "Preempted"}
+    assert placed(result) == {}

@@ -153,7 +153,7 @@ class _Decision:
     def _reserve(self, unit: Unit, rescue: Rescue, why: Why) -> Why:
         """Keep the room for the unit while others leave it: nobody after it in this round may have it."""
         for pod, node in rescue.placements:
-            self._session.place(pod, node, unit.queue)
+            self._session.place(replace(pod, promised=True), node, unit.queue)
         self._result.evictions += rescue.evictions
         self._result.nominations += rescue.placements
         names = ", ".join(str(eviction.pod.key) for eviction in rescue.evictions[:3])

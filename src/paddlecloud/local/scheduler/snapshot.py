@@ -52,6 +52,8 @@ class Pod:
     nominated: str = ""
     leaving: bool = False
     may_preempt: bool = True
+    promised: bool = False
+    """Room is kept for it while others leave; it is not there yet, and no company for anybody."""
     source: Object = field(repr=False, default_factory=dict)
 
     @property

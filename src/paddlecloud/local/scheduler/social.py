@@ -22,15 +22,24 @@ class Tally:
         self.term = term
         self.owner = owner
         self.by_domain: Counter[str] = Counter()
+        self._promised: Counter[str] = Counter()  # of those, pods that are not there yet
 
     def count(self, node: Node, pod: Pod, step: int) -> None:
         domain = node.labels.get(self.term.topology)
         if domain is not None and self.term.selects(self.owner, pod.key.namespace, pod.labels):
             self.by_domain[domain] += step
+            if pod.promised:
+                self._promised[domain] += step
 
     def here(self, node: Node) -> int:
+        """Pods in the way, those that will come included."""
         domain = node.labels.get(self.term.topology)
         return 0 if domain is None else self.by_domain[domain]
+
+    def company(self, node: Node) -> int:
+        """Pods to be near to: those that are really there."""
+        domain = node.labels.get(self.term.topology)
+        return 0 if domain is None else self.by_domain[domain] - self._promised[domain]
 
     @property
     def total(self) -> int:
@@ -148,7 +157,7 @@ class Wishes:
     def refusal(self, node: Node) -> Refusal | None:
         labels = node.labels
         for tally in self._near:
-            if not tally.here(node) and not self._starts(tally, node):
+            if not tally.company(node) and not self._starts(tally, node):
                 what = f"no pod with {tally.term.selector} in its {tally.term.topology}"
                 return Refusal("near", "node(s) didn't match pod affinity rules", what)
         for tally in self._apart:
@@ -180,7 +189,7 @@ class Wishes:
     def score(self, node: Node) -> float:
         """Between -1 and 1: the weight of what the node grants minus that of what it denies."""
         wanted = sum(t.term.weight for t in self._prefer_near) + sum(t.term.weight for t in self._prefer_apart)
-        got = sum(t.term.weight for t in self._prefer_near if t.here(node))
+        got = sum(t.term.weight for t in self._prefer_near if t.company(node))
         got -= sum(t.term.weight for t in self._prefer_apart if t.here(node))
         score = got / wanted if wanted else 0.0
         for spread in self._spread:
