@@ -229,7 +229,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Connection", "close")
         self.end_headers()
-        events, self.stub.watch_events = self.stub.watch_events, []
+        # An event belongs to the watch of its kind, whichever of several watches asks first.
+        plural = urlsplit(self.path).path.rpartition("/")[2]
+        plurals = {kind[3]: kind[2] for kind in self.stub.kinds}
+        events = [event for event in self.stub.watch_events if plurals.get(event["object"]["kind"], plural) == plural]
+        self.stub.watch_events = [event for event in self.stub.watch_events if event not in events]
         for event in events:
             if self._wants_table():
                 kind = next(k for k in self.stub.kinds if k[3] == event["object"]["kind"])
