@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import own_image
 from .base_images import ImageCache
-from .cluster import Cluster, Options
+from .cluster import ADDONS, Cluster, Options
 from .engines import BASE, ENGINE_TABLE
 from .errors import HarnessError
 from .layout import Layout
@@ -33,9 +33,12 @@ def main() -> int:
             cluster.build(arguments.engines or BASE)
         elif arguments.command == "up":
             cluster.up(Options(nodes=arguments.nodes, durable=arguments.durable))
+            cluster.install(arguments.addons)
             print(layout.kubeconfig)
         elif arguments.command == "down":
             cluster.down()
+        elif arguments.command == "install":
+            cluster.install(arguments.addons)
         elif arguments.command == "node":
             (cluster.node_on if arguments.state == "on" else cluster.node_off)(arguments.number)
         elif arguments.command == "image":
@@ -74,8 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("engines", nargs="*", help=f"of {', '.join(ENGINE_TABLE)}; default: those of the base cluster")
     up = commands.add_parser("up", help="start a new cluster and print the path of its kubeconfig")
     up.add_argument("--nodes", type=int, default=1)
+    up.add_argument("--with", dest="addons", action="append", default=[], metavar="ADDON", help=", ".join(ADDONS))
     up.add_argument("--durable", action="store_true", help="etcd waits for the disk")
     commands.add_parser("down", help="remove the cluster and everything it made outside the cache")
+    install = commands.add_parser("install", help="put add-ons on the running cluster")
+    install.add_argument("addons", nargs="+", help=", ".join(ADDONS))
     node = commands.add_parser("node", help="switch a node off, as a power cut would, or on again")
     node.add_argument("state", choices=["on", "off"])
     node.add_argument("number", type=int)

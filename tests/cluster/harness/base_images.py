@@ -14,7 +14,7 @@ from .errors import HarnessError
 from .oci import BlobStore, Descriptor, Entry, Settings
 from .registry import Catalogue
 
-_ACCOUNTS = (
+ACCOUNTS = (
     Entry("etc/passwd", data=b"root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532::/:/bin/sh\n", mode=0o644),
     Entry("etc/group", data=b"root:x:0:\nnonroot:x:65532:\n", mode=0o644),
     Entry("tmp", mode=0o1777),
@@ -47,7 +47,7 @@ def program_image(cache: ImageCache, program: Path, *, path: str = "", user: str
     inside = path or f"/{program.name}"
 
     def make(store: BlobStore) -> Descriptor:
-        layer = store.add_layer([*_ACCOUNTS, Entry(inside, source=program)])
+        layer = store.add_layer([*ACCOUNTS, Entry(inside, source=program)])
         return store.add_image([layer], Settings(entrypoint=[inside], user=user))
 
     return cache.ensure(("program", 1, str(program), inside, user), make)
@@ -59,7 +59,7 @@ def busybox_image(cache: ImageCache) -> Descriptor:
 
     def make(store: BlobStore) -> Descriptor:
         links = [Entry(f"bin/{name}", link="/bin/busybox") for name in applets if name != "busybox"]
-        layer = store.add_layer([*_ACCOUNTS, Entry("bin/busybox", source=program), *links])
+        layer = store.add_layer([*ACCOUNTS, Entry("bin/busybox", source=program), *links])
         return store.add_image([layer], Settings(cmd=["sh"]))
 
     return cache.ensure(("busybox", 1, hashlib.sha256(program.read_bytes()).hexdigest()), make)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from paddlecloud.kube import errors as kube_errors
 
-from . import cgroups, control, network, node, pki, preflight
+from . import cgroups, control, juicefs, knative, network, node, pki, preflight, volcano
+from .addons import Site
 from .api import ClusterApi
 from .base_images import ImageCache, offer_base_images
 from .engines import BASE, Builder
@@ -25,6 +26,13 @@ from .layout import CONTROL, HARNESS, MOST_NODES, Layout, Node
 from .machine import Machine, running_machines, switch_off
 
 _MADE_FOLDERS = "made-folders"
+
+ADDONS: dict[str, tuple[str, Callable[[Site], None]]] = {
+    "volcano": (volcano.ENGINE, volcano.install),
+    "knative": (knative.ENGINE, knative.install),
+    "juicefs": (juicefs.ENGINE, juicefs.install),
+}
+"""Engine and installer by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,19 @@ class Cluster:
         self.layout = layout
         self._say = say
         self.control = Machine(layout, CONTROL)
+
+    def install(self, names: Sequence[str]) -> None:
+        """Put add-ons on the running cluster, one after the other."""
+        for name in names:
+            if name not in ADDONS:
+                raise HarnessError(f"no add-on is called {name}, only {', '.join(ADDONS)}", reason="NoAddon")
+        builder = Builder(self.layout.engines, say=self._say)
+        for name in names:
+            engine, put = ADDONS[name]
+            binaries = builder.ensure([*BASE, engine])
+            began = time.monotonic()
+            put(Site(self.layout, binaries, builder.manifests(engine), self._say))
+            self._say(f"{name} ready after {time.monotonic() - began:.1f} s")
 
     def build(self, engines: Sequence[str] = BASE) -> Mapping[str, Path]:
         return Builder(self.layout.engines, say=self._say).ensure(engines)

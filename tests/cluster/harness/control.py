@@ -18,6 +18,7 @@ from .layout import (
 from .machine import Machine
 
 _ETCD = "http://127.0.0.1:2379"
+SECOND_ETCD_PORT = 2479
 
 
 def start_api(machine: Machine, binaries: Mapping[str, Path], *, durable: bool) -> None:
@@ -35,7 +36,21 @@ def start_controllers(machine: Machine, binaries: Mapping[str, Path]) -> None:
 def start_registry(machine: Machine) -> None:
     machine.start("registry", [
         sys.executable, str(HARNESS / "registry.py"), str(machine.layout.images), CONTROL_ADDRESS, str(REGISTRY_PORT),
+        f"{machine.layout.pki}/registry/server.crt", f"{machine.layout.pki}/registry/server.key",
     ], own_files=False)  # fmt: skip
+
+
+def start_second_etcd(machine: Machine, binaries: Mapping[str, Path]) -> None:
+    """A store for add-ons, reachable from pods; the cluster's own is not."""
+    if any("--name=second" in command for command in machine.processes().values()):
+        return
+    clients = f"http://{CONTROL_ADDRESS}:{SECOND_ETCD_PORT}"
+    machine.start("second-etcd", [
+        str(binaries["etcd"]), "--name=second", f"--data-dir={machine.layout.run}/second-etcd", "--unsafe-no-fsync",
+        f"--listen-client-urls={clients}", f"--advertise-client-urls={clients}",
+        "--listen-peer-urls=http://127.0.0.1:2480", "--initial-advertise-peer-urls=http://127.0.0.1:2480",
+        "--initial-cluster=second=http://127.0.0.1:2480",
+    ])  # fmt: skip
 
 
 def etcd(binaries: Mapping[str, Path], layout: Layout, *, durable: bool) -> list[str]:

@@ -37,6 +37,8 @@ class Engine:
     packages: tuple[str, ...]
     stamps: tuple[tuple[str, str], ...] = ()
     """Variables set at link time, where a program reports its version."""
+    manifests: tuple[tuple[str, str], ...] = ()
+    """Files of modules (module, pattern) kept beside the binaries: what upstream would have you apply."""
 
 
 _CMD = "k8s.io/kubernetes/cmd"
@@ -58,6 +60,7 @@ ENGINE_TABLE: dict[str, Engine] = {
             "volcano",
             tuple(f"{_VOLCANO}/cmd/{name}" for name in ("scheduler", "controller-manager", "webhook-manager")),
             ((f"{_VOLCANO}/pkg/version.Version", "v1.14.1"),),
+            ((_VOLCANO, "installer/volcano-development.yaml"),),
         ),
         Engine(
             "knative",
@@ -65,12 +68,19 @@ ENGINE_TABLE: dict[str, Engine] = {
                 *(f"knative.dev/serving/cmd/{name}" for name in _SERVING),
                 "knative.dev/net-kourier/cmd/kourier",
             ),
+            manifests=(
+                ("knative.dev/serving", "config/core/**/*.yaml"),
+                ("knative.dev/networking", "config/*.yaml"),
+                ("knative.dev/caching", "config/*.yaml"),
+                ("knative.dev/net-kourier", "config/*.yaml"),
+            ),
         ),
         Engine("juicefs-csi", ("github.com/juicedata/juicefs-csi-driver/cmd", "./registrar")),
     )
 }
 BASE = ("pause", "etcd", "kubernetes", "coredns")
 
+_MANIFESTS = "manifests"
 _FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-gcflags=all=-dwarf=false")
 
 
@@ -102,11 +112,18 @@ class Builder:
             if name not in ENGINE_TABLE:
                 raise HarnessError(f"no engine is called {name}, only {', '.join(ENGINE_TABLE)}", reason="NoEngine")
             engine = ENGINE_TABLE[name]
-            folder = self._cache / f"{name}-{key_of(engine)}"
+            folder = self._folder(engine)
             if not folder.is_dir():
                 self._build(engine, folder)
-            binaries.update({file.name: file for file in sorted(folder.iterdir())})
+            binaries.update({file.name: file for file in sorted(folder.iterdir()) if file.is_file()})
         return binaries
+
+    def manifests(self, name: str) -> Path:
+        """The folder of an engine's manifests, a subfolder for each module."""
+        return self._folder(ENGINE_TABLE[name]) / _MANIFESTS
+
+    def _folder(self, engine: Engine) -> Path:
+        return self._cache / f"{engine.name}-{key_of(engine)}"
 
     def _build(self, engine: Engine, folder: Path) -> None:
         if shutil.which("go") is None:
@@ -135,6 +152,8 @@ class Builder:
                 with_log(f"go could not build {engine.name}; correct the cause and run this again", log),
                 reason="BuildFailed",
             )
+        for module, pattern in engine.manifests:
+            _copy_files(module, pattern, unfinished / _MANIFESTS / module)
         unfinished.rename(folder)
         self._forget_older(engine, folder)
         self._say(f"built {engine.name} in {time.monotonic() - began:.0f} s")
@@ -144,3 +163,13 @@ class Builder:
         others = [path for path in self._cache.glob(f"{engine.name}-*") if path.is_dir() and path != current]
         for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:
             shutil.rmtree(path)
+
+
+def _copy_files(module: str, pattern: str, target: Path) -> None:
+    """Files of a module at the version the build uses; they lie read-only in Go's own cache."""
+    asked = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
+    source = Path(subprocess.run(asked, cwd=ENGINES, capture_output=True, text=True, check=True).stdout.strip())
+    for file in sorted(source.glob(pattern)):
+        place = target / file.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(file.read_bytes())

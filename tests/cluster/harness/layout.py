@@ -25,6 +25,8 @@ KUBERNETES_SERVICE = "10.96.0.1"
 DNS_SERVICE = "10.96.0.10"
 API_PORT = 6443
 REGISTRY_PORT = 5000
+REGISTRY_HOSTS = ("index.docker.io", "registry.baidubce.com", "gcr.io", "ghcr.io", "quay.io", "registry.k8s.io")
+"""Names under which pods find the fixture's registry, over TLS, as they would find the real ones."""
 MOST_NODES = 9
 
 CONTROL = "control"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from paddlecloud.local.apiserver import certs
 
-from .layout import API_PORT, CONTROL_ADDRESS, KUBERNETES_SERVICE, Layout, Node
+from .layout import API_PORT, CONTROL_ADDRESS, KUBERNETES_SERVICE, REGISTRY_HOSTS, Layout, Node
 
 _COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "admin": ("admin", ("system:masters",)),
@@ -27,6 +27,7 @@ def make(layout: Layout, nodes: Iterable[Node]) -> None:
     """Everything below `pki`; what is already there stays, so that a kubeconfig in use keeps working."""
     authority = certs.ensure(layout.pki, {CONTROL_ADDRESS, KUBERNETES_SERVICE})
     front_proxy = certs.ensure(layout.pki / "front-proxy")
+    certs.ensure(layout.pki / "registry", set(REGISTRY_HOSTS))
     for name, (user, groups) in _COMPONENTS.items():
         _client(layout.pki, name, user, groups, authority)
     for node in nodes:

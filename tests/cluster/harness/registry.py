@@ -1,9 +1,10 @@
-"""A read-only image registry: `python registry.py IMAGES ADDRESS PORT`.
+"""A read-only image registry: `python registry.py IMAGES ADDRESS PORT [CERTIFICATE KEY]`.
 
 It serves the blobs of an `oci.BlobStore` under the names of its catalogue. containerd asks it for every image, with the
 host that the image's name begins with as `ns`; which image answers for which name is decided by the rules of the
 embedded platform, so a YAML finds the same image on both. The catalogue is read anew when it changes: images can be
-added while the cluster runs.
+added while the cluster runs. With a certificate it also serves TLS on port 443, for programs in pods that look up the
+real registries and are led here by the cluster's DNS.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import json
 import os
 import re
 import shutil
+import ssl
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -112,11 +115,23 @@ class Handler(BaseHTTPRequestHandler):
         self._send(document, "application/json", {}, body=body, status=404)
 
 
-def serve(images: Path, address: str, port: int) -> ThreadingHTTPServer:
+def serve(images: Path, address: str, port: int, *, certificate: tuple[str, str] | None = None) -> ThreadingHTTPServer:
     """A server that is bound but not yet serving; port 0 takes a free one."""
     handler = type("ImagesHandler", (Handler,), {"images": images})
-    return ThreadingHTTPServer((address, port), handler)
+    server = ThreadingHTTPServer((address, port), handler)
+    if certificate is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    return server
+
+
+def main(images: str, address: str, port: str, *certificate: str) -> None:
+    if certificate:
+        secured = serve(Path(images), address, 443, certificate=(certificate[0], certificate[1]))
+        threading.Thread(target=secured.serve_forever, daemon=True).start()
+    serve(Path(images), address, int(port)).serve_forever()
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])).serve_forever()
+    main(*sys.argv[1:])
