@@ -40,4 +40,5 @@ def test_a_container_without_a_request_sees_none_and_a_machine_without_gpus_says
         "NVIDIA_VISIBLE_DEVICES": "void",
     }
     assert Devices([]).env(()) == {}
+    assert Devices([]).allocate("pod", container(2)) == (), "declared by a virtual node: the pod runs on the CPU"
     assert Devices([]).capacity == {}

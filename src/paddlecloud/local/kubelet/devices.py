@@ -57,7 +57,13 @@ class Devices:
         return {RESOURCE: str(len(self._gpus))} if self._gpus else {}
 
     def allocate(self, uid: str, container: Object) -> tuple[str, ...]:
-        """The container's GPUs, the same ones at every restart. Raises `ConfigError` when too few are free."""
+        """The container's GPUs, the same ones at every restart. Raises `ConfigError` when too few are free.
+
+        Where the machine has none, only a virtual node that declares some can have brought the pod here: it runs on
+        the CPU.
+        """
+        if not self._gpus:
+            return ()
         count, name = wanted(container), container["name"]
         pod = self._held.setdefault(uid, {})
         if name in pod:

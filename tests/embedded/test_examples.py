@@ -1,0 +1,274 @@
+"""Every PaddleJob of the examples on the embedded platform, by real kubectl: what the manual's YAML shows here.
+
+Those that train do so with real Paddle. Where a file of the manual cannot run on this machine as it stands (a GPU, an
+NFS server) it says why, and runs once the machine declares what it asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from embedded.test_paddlejob import EXAMPLES, finished, phase_is, read
+from harness import Kubectl, Target, pdc, until
+from paddlecloud.kube.resource import Object
+
+SERVER = "10.12.201.xx"
+"""The NFS server of the manual."""
+
+
+def objects(path: str) -> list[Object]:
+    return [document for document in yaml.safe_load_all((EXAMPLES / path).read_text()) if document]
+
+
+def apply(kubectl: Kubectl, path: str, **changes: object) -> str:
+    """Apply a file in the test's own namespace; returns the name of its job. Everything else stays as written."""
+    name = ""
+    for obj in objects(path):
+        obj["metadata"].pop("namespace", None)
+        if obj["kind"] == "PaddleJob":
+            name = obj["metadata"]["name"]
+            obj["spec"].update(changes)
+            ref = obj["spec"].get("sampleSetRef")
+            if ref:
+                ref.pop("namespace", None)
+        kubectl("apply", "-f", "-", input=json.dumps(obj))
+    return name
+
+
+def costs(log: str) -> list[float]:
+    return [float(text) for text in re.findall(r"epoch .* (?:cost|loss) ([0-9.]+)", log)]
+
+
+def learned(kubectl: Kubectl, pod: str) -> None:
+    seen = costs(kubectl("logs", pod).stdout)
+    assert len(seen) >= 2, kubectl("logs", pod).stdout[-2000:]
+    assert seen[-1] < 0.85 * seen[0], seen
+
+
+def explained(server: Target, namespace: str, name: str) -> str:
+    return pdc("-n", namespace, "explain", f"pdj/{name}", env=server.env, check=False).stdout
+
+
+@pytest.fixture
+def nas(platform_data: Path, tmp_path: Path) -> Iterator[Path]:
+    """The manual's NFS share as a folder: given to the platform when the test says so."""
+    share = platform_data / "nfs" / SERVER / "nas"
+    share.parent.mkdir(parents=True, exist_ok=True)
+    folder = tmp_path / "nas" / "wide_and_deep"
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text((EXAMPLES / "programs" / "wide_and_deep.py").read_text())
+    yield share
+    share.unlink(missing_ok=True)
+
+
+# Without real Paddle
+
+
+@pytest.mark.parametrize("path", ["manual/resnet.yaml", "paddlejob/resnet.yaml", "paddlejob/elastic-resnet.yaml"])
+def test_without_a_gpu_the_job_waits_and_says_why(kubectl: Kubectl, server: Target, namespace: str, path: str) -> None:
+    name = apply(kubectl, path)
+    until(lambda: "nvidia.com/gpu" in str(read(kubectl, "pdj", name).get("status", {}).get("message")), timeout=30)
+    assert read(kubectl, "pdj", name)["status"]["phase"] == "Pending"
+    assert "Insufficient nvidia.com/gpu" in explained(server, namespace, name)
+
+
+def test_without_the_labelled_node_the_job_waits_and_says_why(kubectl: Kubectl, server: Target, namespace: str) -> None:
+    name = apply(kubectl, "manual/wide-and-deep-gpu.yaml")
+    wanted = "nodeSelector wants accelerator=nvidia-tesla-p100"
+    until(lambda: wanted in str(read(kubectl, "pdj", name).get("status", {}).get("message")), timeout=30)
+    assert wanted in explained(server, namespace, name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["manual/ppocrv3.yaml", "manual/ppyoloe.yaml", "paddlejob/pipeline.yaml", "paddlejob/sampleset-clas.yaml"],
+)
+def test_without_its_data_the_job_waits_and_says_for_what(kubectl: Kubectl, path: str) -> None:
+    name = apply(kubectl, path)
+    until(phase_is(kubectl, name, "Pending"), timeout=30)
+    status = read(kubectl, "pdj", name)["status"]
+    ready = {condition["type"]: condition["status"] for condition in status["conditions"]}["DataReady"]
+    assert (ready, "not found" in status["message"]) == ("False", True)
+    assert read(kubectl, "pods")["items"] == []
+
+
+def test_programs_that_are_no_servers_run_and_see_the_data(kubectl: Kubectl, tmp_path: Path, namespace: str) -> None:
+    """The manual's ps-demo, and upstream's sample of nginx pods: side by side, for both wait for deaf servers."""
+    (tmp_path / "n01440764").mkdir()
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"{namespace}-imagenet"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "hostPath": {"path": str(tmp_path)},
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "imagenet"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": f"{namespace}-imagenet",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    for obj in (volume, claim):
+        kubectl("apply", "-f", "-", input=json.dumps(obj))
+    demo, sample = apply(kubectl, "manual/ps-demo.yaml"), apply(kubectl, "paddlejob/nginx.yaml")
+    for name in (demo, sample):
+        until(phase_is(kubectl, name, "Running"), timeout=60)
+    assert kubectl("exec", "ps-demo-worker-0", "--", "ls", "/mnt/imagenet").stdout.split() == ["n01440764"]
+    header, row = kubectl("get", "pdj", sample).stdout.splitlines()
+    assert row.split()[1:5] == ["Running", "PS", "2/2", "2/2"], header
+    assert "ServersDeaf" in kubectl("get", "events").stdout
+
+
+# With real Paddle
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_the_manuals_volcano_form_trains_as_one_gang(kubectl: Kubectl) -> None:
+    name = apply(kubectl, "manual/wide-and-deep-volcano.yaml")
+    assert finished(kubectl, name, timeout=240)["phase"] == "Completed"
+    learned(kubectl, f"{name}-worker-0")
+    group = read(kubectl, "podgroups.scheduling.volcano.sh", name)
+    assert "ownerReferences" not in group["metadata"], "the user's own, used as it is and left alone"
+    schedulers = {pod["spec"]["schedulerName"] for pod in read(kubectl, "pods")["items"]}
+    assert schedulers == {"volcano"}, "named on the workers only, it holds for all roles"
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_data_on_nfs_fails_to_mount_with_the_cause_and_trains_once_it_is_a_folder(
+    kubectl: Kubectl, nas: Path, tmp_path: Path
+) -> None:
+    apply(kubectl, "manual/pv-pvc.yaml")
+    until(lambda: read(kubectl, "pvc", "nfs-pvc").get("status", {}).get("phase") == "Bound", timeout=30)
+    name = apply(kubectl, "manual/data-storage.yaml", cleanPolicy="Never")
+    until(lambda: "FailedMount" in kubectl("get", "events").stdout, timeout=30)
+    (failed, *_) = [e["message"] for e in read(kubectl, "events")["items"] if e["reason"] == "FailedMount"]
+    assert f"nfs {SERVER}:/nas" in failed
+    assert str(nas) in failed, "it says where the data is looked for"
+    nas.symlink_to(tmp_path / "nas")
+    try:
+        assert finished(kubectl, name, timeout=240)["phase"] == "Completed"
+        learned(kubectl, f"{name}-worker-0")
+    finally:
+        kubectl("delete", "pdj", name)
+        kubectl("delete", "pvc/nfs-pvc", "pv/nfs-pv", "--wait=false")
+
+
+@pytest.fixture
+def gpu_node(server: Target) -> Iterator[str]:
+    """A node that declares what this machine does not have."""
+    name = "gpu-p100"
+    declared = ("--capacity", "cpu=8,memory=16Gi,nvidia.com/gpu=4", "--labels", "accelerator=nvidia-tesla-p100")
+    pdc("node", "add", name, *declared, env=server.env)
+    yield name
+    pdc("node", "rm", name, "-y", env=server.env)
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("path", "worker"),
+    [("manual/resnet.yaml", "resnet-worker-0"), ("manual/wide-and-deep-gpu.yaml", "wide-ande-deep-worker-0")],
+)
+def test_on_a_node_that_declares_the_gpu_it_trains_on_the_cpu(
+    kubectl: Kubectl, gpu_node: str, path: str, worker: str
+) -> None:
+    name = apply(kubectl, path, cleanPodPolicy="Never")
+    assert finished(kubectl, name, timeout=240)["phase"] == "Completed"
+    assert {pod["spec"]["nodeName"] for pod in read(kubectl, "pods")["items"]} == {gpu_node}
+    learned(kubectl, worker)
+    kubectl("delete", "pdj", name)
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_an_elastic_job_goes_on_from_its_checkpoint_when_it_is_scaled(kubectl: Kubectl, tmp_path: Path) -> None:
+    (job,) = objects("programs/elastic.yaml")
+    pod = job["spec"]["worker"]["template"]["spec"]
+    pod["volumes"][0]["hostPath"]["path"] = str(tmp_path)
+    pod["containers"][0]["command"][-3:] = ["120", "--pause", "0.05"]
+    kubectl("apply", "-f", "-", input=json.dumps(job))
+
+    def step() -> int:
+        return int((read(kubectl, "pdj", "elastic").get("status", {}).get("checkpoint") or {}).get("step") or 0)
+
+    until(lambda: step() >= 20, timeout=90)
+    before = kubectl("logs", "elastic-worker-0").stdout
+    kubectl("scale", "pdj/elastic", "--replicas=1")
+    status = finished(kubectl, "elastic", timeout=120)
+    assert (status["phase"], status["generation"], status.get("restarts")) == ("Completed", 1, None)
+    after = kubectl("logs", "elastic-worker-0").stdout
+    resumed = int(re.findall(r"rank 0 of 1 starts at step (\d+)", after)[0])
+    assert resumed >= 20
+    losses = [float(text) for text in re.findall(r"loss ([0-9.]+)", before + after)]
+    at_the_change = losses[before.count("loss") - 1 : before.count("loss") + 1]
+    assert at_the_change[1] < losses[0], "the curve goes on; it does not begin anew"
+    assert losses[-1] < 0.5 * losses[0], losses
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_the_launcher_with_names_and_a_single_process(kubectl: Kubectl) -> None:
+    names = [apply(kubectl, "programs/digits-launch.yaml"), apply(kubectl, "programs/single.yaml")]
+    for name, mode in zip(names, ("Collective", "Single"), strict=True):
+        status = finished(kubectl, name, timeout=240)
+        assert (status["phase"], status["mode"]) == ("Completed", mode)
+    learned(kubectl, "digits-launch-worker-0")
+    assert "weights equal on 2 ranks: yes" in kubectl("logs", "digits-launch-worker-1").stdout
+    assert re.search(r"y = (2\.9|3\.0)\d x \+ -(0\.9|1\.0)\d", kubectl("logs", "single-worker-0").stdout)
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_paddles_own_check_of_two_processes(kubectl: Kubectl) -> None:
+    name = apply(kubectl, "paddlejob/simple.yaml")
+    assert finished(kubectl, name, timeout=240)["phase"] == "Completed"
+    assert "Distributed training completed" in kubectl("logs", f"{name}-worker-0").stdout
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_upstreams_deepfm_trains_without_gloo(kubectl: Kubectl) -> None:
+    """Without gloo the workers are held until the servers listen; the misspelt policy keeps the pods."""
+    name = apply(kubectl, "paddlejob/deepfm.yaml")
+    assert finished(kubectl, name, timeout=240)["phase"] == "Completed"
+    learned(kubectl, f"{name}-worker-0")
+    assert "ServersDeaf" not in kubectl("get", "events").stdout
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("path", "mode"),
+    [
+        ("paddlejob/wide-and-deep.yaml", "PS"),
+        ("paddlejob/wide-and-deep-podip.yaml", "PS"),
+        ("paddlejob/wide-and-deep-service.yaml", "PS"),
+        ("paddlejob/wide-and-deep-volcano.yaml", "PS"),
+        ("paddlejob/helm-test.yaml", "PS"),
+        ("paddlejob/robust.yaml", "Collective"),
+        ("programs/digits.yaml", "Collective"),
+    ],
+)
+def test_the_other_samples_come_to_run(kubectl: Kubectl, path: str, mode: str) -> None:
+    """The programs are those that the tests above train to the end; here only the form of the YAML is new."""
+    name = apply(kubectl, path)
+    until(phase_is(kubectl, name, "Running", "Completed"), timeout=120)
+    assert read(kubectl, "pdj", name)["status"]["mode"] == mode
+    kubectl("delete", "pdj", name)
