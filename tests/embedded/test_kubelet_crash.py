@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import random
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -91,25 +90,6 @@ async def test_pods_outlive_a_killed_control_plane_and_are_found_again(tmp_path:
         long = await machine.until("long", is_ready)
         assert state_of(long)["restartCount"] == 0
     assert [count(out, name) for name in ("p0", "p1", "p2", "long")] == [1, 1, 1, 1]
-
-
-async def test_killed_at_any_moment_of_a_start_no_pod_is_lost_or_run_twice(tmp_path: Path) -> None:
-    data, out = tmp_path / "data", tmp_path / "out"
-    rng = random.Random(7)
-    names = []
-    for round_ in range(3):
-        async with control_plane(data) as doomed:
-            fresh = [f"r{round_}-{number}" for number in range(4)]
-            names += fresh
-            await doomed.create(*(counting_pod(name, out, then="sleep 600") for name in fresh))
-            await asyncio.sleep(rng.uniform(0.0, 0.15))  # the moment of the kill, not a wait for anything
-            await doomed.kill()
-    async with running_machine(data) as machine:
-        acknowledged = [pod["metadata"]["name"] for pod in (await machine.client.list(PODS, "default")).items]
-        for name in acknowledged:
-            pod = await machine.until(name, is_ready)
-            assert count(out, name) == state_of(pod)["restartCount"] + 1
-        assert set(acknowledged) <= set(names)
 
 
 async def test_after_a_power_cut_pods_start_again_by_their_policy(tmp_path: Path) -> None:

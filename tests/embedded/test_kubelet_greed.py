@@ -109,10 +109,13 @@ async def test_the_node_says_which_limits_are_in_force(tmp_path: Path) -> None:
         )
 
 
-async def test_a_flood_of_output_neither_fills_the_disk_nor_stops_the_pod(machine: TestMachine) -> None:
-    """50 MB through a log of 5 × 10 MB: the oldest is dropped, the last line is there, the pod ends as it would."""
-    created = await machine.run("yes 0123456789012345678901234567890123456789 | head -c 50000000; echo; echo the end")
-    await machine.phase("pod", "Succeeded")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("megabytes", [50, pytest.param(1000, marks=pytest.mark.soak)])
+async def test_a_flood_of_output_neither_fills_the_disk_nor_stops_the_pod(machine: TestMachine, megabytes: int) -> None:
+    """Through a log of 5 × 10 MB: the oldest is dropped, the last line is there, the pod ends as it would."""
+    flood = f"yes 0123456789012345678901234567890123456789 | head -c {megabytes}000000; echo; echo the end"
+    created = await machine.run(flood)
+    await machine.until("pod", lambda pod: pod["status"].get("phase") == "Succeeded", deadline=30 + megabytes / 4)
     assert await machine.log("pod", tail=1) == "the end\n"
     logs = machine.pod_dir(created) / "logs" / "main"
     kept = sum(file.stat().st_size for file in logs.iterdir())

@@ -1,6 +1,6 @@
 """A control plane in a process of its own, to be killed by tests: `python control_plane.py DATA`.
 
-Creates the pods it reads from standard input (one JSON object per line) and prints `ready` before it begins.
+Creates the pods it reads from standard input (one JSON object per line); prints `ready` and its port before it begins.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ async def main() -> None:
     machine = TestMachine(Path(sys.argv[1]))
     await machine.start()
     print("ready", flush=True)
+    print(machine.platform.port, flush=True)
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -69,7 +69,7 @@ class TestMachine:
         """A pod of one shell container."""
         return await self.create(shell_pod(script, **fields))
 
-    async def until(self, name: str, condition: Callable[[Object], Any]) -> Object:
+    async def until(self, name: str, condition: Callable[[Object], Any], *, deadline: float = DEADLINE) -> Object:
         """The pod's first state for which the condition holds."""
 
         async def wait() -> Object:
@@ -79,7 +79,7 @@ class TestMachine:
             raise AssertionError("the watch ended")
 
         try:
-            return await asyncio.wait_for(wait(), DEADLINE)
+            return await asyncio.wait_for(wait(), deadline)
         except asyncio.TimeoutError:
             pod = await self.client.get(PODS, name, "default")
             raise AssertionError(f"pod {name} stays at {pod.get('status')}") from None

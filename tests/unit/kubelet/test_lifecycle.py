@@ -212,6 +212,12 @@ def test_an_unhealthy_container_is_stopped_with_the_grace_its_probe_names() -> N
         assert [(stop.name, stop.grace, stop.hook) for stop in stops] == [("main", grace, True)]
 
 
+@given(st.floats(-1e6, 1e6))
+def test_a_clock_that_jumps_never_makes_a_container_wait_longer(jump: float) -> None:
+    plan = decide(make_pod(), Observed(runs={"main": ended(1, streak=1)}), NOW + jump)
+    assert plan.start or (plan.look_again is not None and plan.look_again - (NOW + jump) <= 10)
+
+
 def test_a_pod_that_took_too_much_has_a_second_to_end() -> None:
     pod = make_pod(terminationGracePeriodSeconds=600)
     stops = decide(pod, Observed(runs={"main": running()}, evicted="too much"), NOW).stop

@@ -193,7 +193,7 @@ def _advance(pod: Object, container: Object, observed: Observed, *, now: float, 
         if not _restarts(policy, run):
             return
         attempt, streak = run.attempt + 1, streak_after(run)
-        due = (run.finished or now) + backoff_delay(streak)
+        due = min(run.finished or now, now) + backoff_delay(streak)  # an end in the future: the clock was set back
         if now < due:
             text = f"back-off {int(backoff_delay(streak))}s restarting failed container={name}"
             plan.waiting[name] = Waiting("CrashLoopBackOff", text)
