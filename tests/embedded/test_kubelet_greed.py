@@ -82,8 +82,8 @@ async def test_one_container_over_its_disk_limit_is_named(machine: TestMachine) 
 
 
 async def test_a_pod_that_breeds_is_ended_with_all_it_bred(tmp_path: Path) -> None:
-    """No cgroup here holds it to a number; what the machine notices is that the whole has grown."""
-    async with running_machine(tmp_path, pids_limit=100, forbid="cgroups") as machine:
+    """Nothing here holds it to a number; what the machine notices is that the whole has grown."""
+    async with running_machine(tmp_path, pids_limit=100, forbid="cgroups,user") as machine:
         breed = "trap '' TERM; while :; do setsid sh -c 'exec sleep 600' & done"
         created = await machine.run(breed, terminationGracePeriodSeconds=600)
         pod = await machine.phase("pod", "Failed")

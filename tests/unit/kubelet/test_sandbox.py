@@ -104,6 +104,16 @@ async def test_a_container_is_root_unless_it_says_otherwise(shims: ShimHarness, 
     assert text == "0\n"
 
 
+async def test_root_in_a_pod_may_give_files_away(shims: ShimHarness, tmp_path: Path, forbid: str) -> None:
+    """As `kubectl cp` does through tar. Where only one identity exists it is a word without effect."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    script = "cd /out && echo x > f && chown 1234:1234 f && tar c --owner=4321 --group=4321 f | tar x && cat f"
+    record, text = await run(shims, script, forbid=forbid, mounts=(Mount("/out", str(folder)),))
+    assert (record["exit_code"], text) == (0, "x\n")
+    assert (folder / "f").stat().st_uid == (4321 if forbid == "" else os.getuid())
+
+
 async def test_without_namespaces_programs_run_and_mounts_are_refused_with_the_reason(
     shims: ShimHarness, tmp_path: Path
 ) -> None:

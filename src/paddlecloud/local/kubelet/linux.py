@@ -43,11 +43,12 @@ class SyscallNumbers(NamedTuple):
     pidfd_open: int
     pidfd_getfd: int
     audit_arch: int  # what seccomp filters compare with
+    chowns: tuple[int, ...]  # all that change a file's owner
 
 
 _MACHINES = {
-    "x86_64": SyscallNumbers(155, 49, 42, 317, 434, 438, 0xC000003E),
-    "aarch64": SyscallNumbers(41, 200, 203, 277, 434, 438, 0xC00000B7),
+    "x86_64": SyscallNumbers(155, 49, 42, 317, 434, 438, 0xC000003E, (92, 93, 94, 260)),
+    "aarch64": SyscallNumbers(41, 200, 203, 277, 434, 438, 0xC00000B7, (54, 55)),
 }
 
 SYSCALLS = _MACHINES.get(platform.machine())

@@ -11,7 +11,6 @@ for well-meaning programs, not a wall. Standard library only: the shim imports t
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -19,12 +18,8 @@ import select
 import socket
 import struct
 
-from paddlecloud.local.kubelet import linux
+from paddlecloud.local.kubelet import linux, seccomp
 
-_SET_MODE_FILTER = 1
-_NEW_LISTENER = 8
-_RET_ALLOW = 0x7FFF0000
-_RET_USER_NOTIF = 0x7FC00000
 _CONTINUE = 1
 _NOTIF_RECV = 0xC0502100
 _NOTIF_SEND = 0xC0182101
@@ -32,18 +27,11 @@ _NOTIF_ID_VALID = 0x40082102
 
 _NOTIF = struct.Struct("=QIIiIQ6Q")  # id, pid, flags, nr, arch, instruction pointer, arguments
 _RESPONSE = struct.Struct("=QqiI")  # id, value, error, flags
-_INSTRUCTION = struct.Struct("=HBBI")  # code, jump if true, jump if false, operand
 
-_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # BPF: load a word, jump if equal, return
-_OFFSET_NR, _OFFSET_ARCH = 0, 4
 
 _ANY4, _LOCAL4 = bytes(4), bytes((127, 0, 0, 1))
 _ANY6, _LOCAL6 = bytes(16), bytes(15) + b"\x01"
 _MAPPED = bytes(10) + b"\xff\xff"
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
 def install(*, privileged: bool) -> int:
@@ -56,20 +44,8 @@ def install(*, privileged: bool) -> int:
         raise OSError("no system call numbers known for this machine")
     if not privileged:
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    code = b"".join(
-        _INSTRUCTION.pack(*instruction)
-        for instruction in (
-            (_LOAD, 0, 0, _OFFSET_ARCH),
-            (_EQUAL, 0, 4, numbers.audit_arch),
-            (_LOAD, 0, 0, _OFFSET_NR),
-            (_EQUAL, 1, 0, numbers.bind),
-            (_EQUAL, 0, 1, numbers.connect),
-            (_RETURN, 0, 0, _RET_USER_NOTIF),
-            (_RETURN, 0, 0, _RET_ALLOW),
-        )
-    )
-    program = _Program(len(code) // _INSTRUCTION.size, code)
-    return linux.syscall(numbers.seccomp, _SET_MODE_FILTER, _NEW_LISTENER, ctypes.byref(program))
+    asked = dict.fromkeys((numbers.bind, numbers.connect), seccomp.ASK)
+    return seccomp.install(asked, flags=seccomp.NEW_LISTENER)
 
 
 class NetGuard:
