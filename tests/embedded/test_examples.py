@@ -202,7 +202,7 @@ def test_an_elastic_job_goes_on_from_its_checkpoint_when_it_is_scaled(kubectl: K
     (job,) = objects("programs/elastic.yaml")
     pod = job["spec"]["worker"]["template"]["spec"]
     pod["volumes"][0]["hostPath"]["path"] = str(tmp_path)
-    pod["containers"][0]["command"][-3:] = ["120", "--pause", "0.05"]
+    pod["containers"][0]["command"][-3:] = ["400", "--pause", "0.05"]  # longer than reports may take
     kubectl("apply", "-f", "-", input=json.dumps(job))
 
     def step() -> int:
