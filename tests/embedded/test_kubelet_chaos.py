@@ -254,6 +254,11 @@ async def test_after_a_power_cut_everything_comes_back(world: World) -> None:
     await asyncio.gather(load, return_exceptions=True)
     await world.settle()
     await world.power_cut()
+    for _ in range(3000):  # at first the statuses are those from before the cut
+        pods = (await world.client.list(PODS, "default")).items
+        if all(state_of(pod)["restartCount"] for pod in pods):
+            break
+        await asyncio.sleep(0.01)
     await world.settle()
     await world.check()
     pods = (await world.client.list(PODS, "default")).items
