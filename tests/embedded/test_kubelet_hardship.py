@@ -166,7 +166,7 @@ async def test_a_clock_that_jumps_neither_ends_nor_holds_up_pods(tmp_path: Path,
         await machine.printed("before", "up")
         clock.offset = jump
         await machine.run("echo up; exit 1", name="failing", policy="Always")
-        await machine.until("failing", lambda pod: state_of(pod).get("restartCount") == 1)
+        await machine.until("failing", lambda pod: state_of(pod).get("restartCount", 0) >= 1)
         worker = machine.kubelet.worker("default", "before")
         assert worker is not None
         worker.objects_changed()
