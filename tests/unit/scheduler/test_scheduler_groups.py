@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.quantity import amounts
+from paddlecloud.local.scheduler import reporter
+from paddlecloud.local.scheduler.allowance import Allowance
 from paddlecloud.local.scheduler.groups import phase_of, queue_status, shortage_of, status_of
 from paddlecloud.local.scheduler.snapshot import COSCHEDULING, Gang, GroupKey
 
@@ -78,3 +81,37 @@ def test_what_least_resources_lack_has_numbers() -> None:
 def test_queues_count_their_groups_and_what_they_use() -> None:
     found = queue_status(["Running", "Running", "Pending"], amounts({"cpu": "3", "pods": "0"}), old={})
     assert (found["state"], found["running"], found["pending"], found["allocated"]) == ("Open", 2, 1, {"cpu": "3"})
+
+
+RUNNING = {"phase": "Running", "running": 2}
+WAITING = {"phase": "Inqueue", "conditions": [{"type": "Unschedulable", "status": "True", "message": "1 fit"}]}
+REWORDED = {"phase": "Inqueue", "conditions": [{"type": "Unschedulable", "status": "True", "message": "2 fit"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "old", "started", "expected"),
+    [
+        ({"phase": "Inqueue"}, {}, False, 0.0),  # a controller waits for it to make its pods
+        ({"phase": "Inqueue"}, {}, True, reporter.SETTLE),
+        (RUNNING, {"phase": "Inqueue"}, True, reporter.SOON),
+        (RUNNING, {"phase": "Running", "running": 1}, True, reporter.SETTLE),
+        ({"phase": "Completed"}, RUNNING, True, 0.0),
+        (WAITING, {"phase": "Inqueue"}, True, reporter.SETTLE),
+        (
+            WAITING,
+            {**WAITING, "conditions": [{**WAITING["conditions"][0], "message": "2 fit"}]},
+            True,
+            reporter.REFRESH,
+        ),
+    ],
+)
+def test_what_is_urgent_to_write(status: Any, old: Any, started: bool, expected: float) -> None:
+    assert reporter._patience(status, old, started=started) == expected
+
+
+def test_writes_that_merely_tell_are_limited() -> None:
+    clock = FakeClock()
+    allowance = Allowance(clock, burst=2, rate=1)
+    assert [allowance.take() for _ in range(3)] == [True, True, False]
+    clock._now += 1.0
+    assert [allowance.take() for _ in range(2)] == [True, False]

@@ -19,6 +19,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.resource import EVENTS, PODS, Key, Object
 
+from .allowance import Allowance
 from .attempt import Why
 from .snapshot import Pod
 from .units import Unit
@@ -26,7 +27,7 @@ from .units import Unit
 log = logging.getLogger(__name__)
 
 REFRESH = 10.0
-BURST, RATE = 100.0, 40.0  # notices at once, then per second
+BURST, RATE = 100.0, 20.0  # notices at once, then per second
 PATIENCE = 1.0
 """Seconds without news after which an incomplete gang is worth a notice: until then its pods are on their way."""
 VERDICT = "paddlecloud.org/verdict"
@@ -57,8 +58,7 @@ class Notices:
         self._told: dict[str, _Told] = {}
         self._pending: dict[Key, _Pending] = {}
         self._wake = asyncio.Event()
-        self._allowance = BURST
-        self._refilled = clock.monotonic()
+        self._allowance = Allowance(clock, burst=BURST, rate=RATE)
 
     def refuse(self, unit: Unit, why: Why) -> None:
         before = self._pending.get(unit.key)
@@ -91,7 +91,7 @@ class Notices:
                 if not self._still_waits(pod.uid):
                     continue
                 wait = self._wait(pod, item)
-                if wait == 0.0 and not self._allowed():
+                if wait == 0.0 and not self._allowance.take():
                     return 1.0 / RATE
                 if wait == 0.0:
                     await self._send(pod, item.why)
@@ -113,15 +113,6 @@ class Notices:
         else:
             ready = told.at + REFRESH
         return max(0.0, ready - now)
-
-    def _allowed(self) -> bool:
-        now = self._clock.monotonic()
-        self._allowance = min(BURST, self._allowance + (now - self._refilled) * RATE)
-        self._refilled = now
-        if self._allowance < 1:
-            return False
-        self._allowance -= 1
-        return True
 
     async def _send(self, pod: Pod, why: Why) -> None:
         now = self._clock.now()

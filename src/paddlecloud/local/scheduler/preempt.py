@@ -159,14 +159,15 @@ class _Search:
         """Pods under a limit, those that should go first in front: of other queues, unimportant, young."""
         session, own = self._session, self._unit.queue
         found = [
-            (pod, node.name)
-            for node in session.draft.nodes.values()
-            for pod in node.pods
-            if pod.requests.get(resource) and queue in session.ledger.chain(session.snapshot.queue_of(pod))
+            (pod, node, name == own)
+            for name, pods in session.by_queue().items()
+            if queue in session.ledger.chain(name)
+            for pod, node in pods
+            if pod.uid not in self._gone and pod.requests.get(resource)
         ]
         found.sort(key=lambda item: item[0].created, reverse=True)
-        found.sort(key=lambda item: (session.snapshot.queue_of(item[0]) == own, item[0].priority))
-        return found
+        found.sort(key=lambda item: (item[2], item[0].priority))
+        return [(pod, node) for pod, node, _ in found]
 
     # Nodes
 

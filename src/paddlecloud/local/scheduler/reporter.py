@@ -10,6 +10,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import PODGROUPS, QUEUES, Key, Object
 
+from .allowance import Allowance
 from .groups import queue_status, shortage_of, status_of
 from .snapshot import COSCHEDULING, Gang, GroupKey
 from .state import Group, State
@@ -21,6 +22,9 @@ SETTLE = 1.0
 """Seconds after which a change of mere numbers is written."""
 SOON = 0.3
 """The same for the phase Running, which nobody waits for: a gang that is over by then was worth one write."""
+REFRESH = 30.0
+"""Seconds after which new words for the same reason are written: numbers change with every round."""
+WORDS_BURST, WORDS_RATE = 50.0, 10.0
 QUEUES_EVERY = 3.0
 CONCURRENCY = 32
 
@@ -38,6 +42,7 @@ class Reporter:
         self._written: dict[GroupKey, Object] = {}  # our last words, until the cache has them
         self._undecided: set[GroupKey] = set()
         self._queues_at = 0.0
+        self._words = Allowance(clock, burst=WORDS_BURST, rate=WORDS_RATE)
 
     def poke(self) -> None:
         self._wake.set()
@@ -74,7 +79,9 @@ class Reporter:
             if status == old:
                 self._settle(key, undecided=status["phase"] == "Pending")
                 continue
-            wait = self._since.setdefault(key, now) + _patience(status, old) - now
+            wait = self._since.setdefault(key, now) + _patience(status, old, started=bool(group.phases)) - now
+            if wait <= 0 and _only_words(status, old) and not self._words.take():
+                wait = 1.0 / self._words.rate
             if wait > 0:
                 soonest = wait if soonest is None else min(soonest, wait)
                 continue
@@ -159,10 +166,24 @@ class Reporter:
                 log.debug("the status of queue %s was not written: %s", name, error)
 
 
-def _patience(status: Object, old: Object) -> float:
-    if status["phase"] == old.get("phase"):
+def _patience(status: Object, old: Object, *, started: bool) -> float:
+    """Seconds a change may wait. `started` tells that the group has pods, so that nobody waits to make them."""
+    phase = status["phase"]
+    if _only_words(status, old):
+        return REFRESH
+    if phase == old.get("phase") or (phase == "Inqueue" and started):
         return SETTLE
-    return SOON if status["phase"] == "Running" else 0.0
+    return SOON if phase == "Running" else 0.0
+
+
+def _only_words(status: Object, old: Object) -> bool:
+    """Whether all that changed is how a condition that was there already is worded."""
+
+    def rest(body: Object) -> Object:
+        kinds = [(c.get("type"), c.get("status"), c.get("reason")) for c in body.get("conditions") or ()]
+        return {**body, "conditions": kinds}
+
+    return rest(status) == rest(old)
 
 
 def _replacing(old: Object | None, new: Object) -> Object:

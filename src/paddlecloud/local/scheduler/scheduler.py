@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from paddlecloud.kube.client import Client
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 LONGEST_PAUSE = 0.1
 """Seconds. After a round the scheduler rests as long as the round took, up to this: others need the processor too."""
+
+
+TOLD_AT_ONCE = 100
 
 
 class Scheduler:
@@ -91,7 +95,7 @@ class Scheduler:
     def _carry_out(self, result: Round) -> None:
         for refused in result.refused:
             self.state.refused(refused.lane)
-            for unit in refused.units:
+            for unit in self._told_now(refused.units):
                 self._tell(unit, refused.why.code, refused.why.message)
                 self._notices.refuse(unit, refused.why)
         for pod, node in result.placements:
@@ -106,6 +110,13 @@ class Scheduler:
             if pod.nominated != node:
                 self.state.nominate(pod.uid, node)
                 self._writer.nominate(pod, node)
+
+    def _told_now(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        """Those of a long lane whose turn it is to be told: more could not be written before the next round anyway."""
+        if len(units) <= TOLD_AT_ONCE:
+            return units
+        start = self._rounds * TOLD_AT_ONCE % len(units)
+        return units[start : start + TOLD_AT_ONCE]
 
     def _tell(self, unit: Unit, code: str, message: str) -> None:
         if unit.gang is None:

@@ -35,6 +35,7 @@ class Session:
         self._company: Company | None = None
         self._guarded = snapshot.guarded
         self._members: dict[GroupKey, list[tuple[Pod, str]]] | None = None
+        self._by_queue: dict[str, list[tuple[Pod, str]]] | None = None
 
     def wishes(self, pod: Pod) -> Wishes | None:
         """What neighbours have to do with it; None, and cheap, for nearly all pods."""
@@ -72,6 +73,15 @@ class Session:
     def lack(self, unit: Unit) -> Lack | None:
         """The limit that placing the least a unit needs would break."""
         return self.ledger.lack(unit.queue, requests_of(unit.pods[: unit.needed]))
+
+    def by_queue(self) -> dict[str, list[tuple[Pod, str]]]:
+        """The pods of each queue that had a node when the round began."""
+        if self._by_queue is None:
+            self._by_queue = {}
+            for node in self.snapshot.nodes.values():
+                for pod in node.pods:
+                    self._by_queue.setdefault(self.snapshot.queue_of(pod), []).append((pod, node.name))
+        return self._by_queue
 
     def members(self, gang: Gang) -> list[tuple[Pod, str]]:
         """The pods of a gang that had a node when the round began."""
