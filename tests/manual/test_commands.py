@@ -56,11 +56,11 @@ def test_objects_are_created_with_the_words_of_the_manual(
 
 
 def test_the_service_of_the_manual_brings_its_namespace(shell: Kubectl) -> None:
-    shell("delete", "namespace", "paddleservice-system", "--wait=true")
+    shell("delete", "namespace", "paddleservice-system", "--wait=true", "--ignore-not-found")
     printed = shell("apply", "-f", str(MANUAL / "sample-service.yaml")).stdout
     assert printed.splitlines() == [
         "namespace/paddleservice-system created",
         "paddleservice.elasticserving.paddlepaddle.org/paddleservice-sample created",
     ]
-    shell("delete", "-f", str(MANUAL / "sample-service.yaml"), "--wait=true")
+    shell("delete", "-f", str(MANUAL / "sample-service.yaml"), "--wait=true", "--ignore-not-found")
     shell("create", "namespace", "paddleservice-system")
