@@ -39,7 +39,11 @@ LONGEST_PAUSE = 30.0
 """Seconds between attempts while nobody answers."""
 STACKS_AT = 0.8
 """Part of the time a job may be silent after which the stacks are written: before it is restarted, not after."""
+HELD = 3.0
+"""Seconds our thread may be late with them before a hung extension is taken to hold the interpreter."""
 STACKS_LIMIT = 8000
+LOG = 2
+"""The descriptor of the log, wherever sys.stderr may point."""
 
 
 def enabled() -> bool:
@@ -181,13 +185,15 @@ class _Sender:
                     return  # nobody is there: the program has better things to do than to wait
 
     def _arm(self) -> None:
-        """Have the interpreter write all stacks to the log when nothing is noted any more.
+        """Have a watchdog write all stacks to the log if our thread does not come to do it.
 
-        That works even while a hung extension holds the interpreter, which stops every Python thread, ours included.
+        An extension that hangs holding the interpreter stops every Python thread, ours included. The watchdog reads
+        the stacks without holding the interpreter itself: safe while nothing runs, a crash of the training while
+        something does. So it comes well after our thread, which calls it off.
         """
         if self._silence > 0 and self._noted - self._armed >= min(1.0, self._silence / 4):
             self._armed = self._noted
-            faulthandler.dump_traceback_later(self._silence, file=2)  # the log, wherever sys.stderr may point
+            faulthandler.dump_traceback_later(self._silence + HELD, file=LOG)
 
     def _run(self) -> None:
         while True:
@@ -198,8 +204,10 @@ class _Sender:
                 if news is None and not stacks:
                     continue
                 self._sending = True
-            self._told_stacks = self._told_stacks or stacks
-            arrived = self._try_to_post({**(news or {}), **({"stacks": _stacks()} if stacks else {})})
+            if stacks:
+                self._told_stacks = True
+                news = {**(news or {}), "stacks": _write_stacks()}
+            arrived = self._try_to_post(news or {})
             with self._changed:
                 self._sending = False
                 self._sent = time.monotonic()
@@ -248,8 +256,10 @@ class _Sender:
             connection.close()
 
 
-def _stacks() -> str:
-    """The stacks of all threads, the innermost frames first."""
+def _write_stacks() -> str:
+    """The stacks of all threads, the innermost frames first: to the log, and returned."""
+    faulthandler.cancel_dump_traceback_later()
+    faulthandler.dump_traceback(file=LOG, all_threads=True)
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file=file, all_threads=True)
         file.seek(0)

@@ -182,6 +182,21 @@ waits_for_a_peer_that_never_comes()
     assert "waits_for_a_peer_that_never_comes" in stacks[0]
 
 
+def test_an_extension_that_hangs_holding_the_interpreter_still_shows_its_caller(
+    controller: Controller, tmp_path: Path
+) -> None:
+    program = """
+import ctypes
+def calls_an_extension_that_hangs():
+    ctypes.PyDLL(None).sleep(5)
+report.progress(step=7)
+calls_an_extension_that_hangs()
+"""
+    done = run(program, tmp_path, **listening(controller, PADDLECLOUD_HEARTBEAT_SECONDS="1"))
+    assert done.returncode == 0
+    assert "calls_an_extension_that_hangs" in done.stderr
+
+
 def test_a_program_that_keeps_reporting_writes_no_stacks(controller: Controller, tmp_path: Path) -> None:
     program = """
 import threading
