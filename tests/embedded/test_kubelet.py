@@ -332,6 +332,20 @@ async def test_a_pod_sees_the_gpus_it_asked_for(tmp_path: Path) -> None:
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
 
 
+async def test_a_node_that_declares_gpus_runs_its_pods_on_the_cpu_of_a_machine_that_has_some(tmp_path: Path) -> None:
+    """Whatever it declares, beside the machine's own node the GPUs are counted once."""
+    async with running_machine(tmp_path, gpus=["0"]) as machine:
+        for name, capacity in (("declares", {"nvidia.com/gpu": "4"}), ("says-nothing", {})):
+            await machine.kubelet.add_node(NodeConfig(name, capacity=capacity, declared=True))
+        has = {name: (await machine.client.get(NODES, name))["status"]["allocatable"].get("nvidia.com/gpu")
+               for name in (NODE, "declares", "says-nothing")}  # fmt: skip
+        assert has == {NODE: "1", "declares": "4", "says-nothing": None}
+        limits = {"resources": {"limits": {"nvidia.com/gpu": "2"}}}
+        await machine.run('echo "gpus=$CUDA_VISIBLE_DEVICES"', name="cpu", container=limits, nodeName="declares")
+        await machine.phase("cpu", "Succeeded")
+        assert await machine.log("cpu") == "gpus=\n"
+
+
 async def test_a_finished_pod_keeps_its_log_and_gives_its_space_back(machine: TestMachine) -> None:
     created = await machine.run(
         "head -c 100000 /dev/zero > /v/big; cp /v/big /tmp/big; echo done",

@@ -1,7 +1,8 @@
 """Graphics processors of this machine, and which pod has which.
 
 Found through NVML, the library every driver brings; a machine without one has none, and nothing else changes. A pod
-sees its own through CUDA_VISIBLE_DEVICES, and a pod that asked for none sees none.
+sees its own through CUDA_VISIBLE_DEVICES, and a pod that asked for none sees none. A node that only declares GPUs
+(`pdc node add`) has none of them: its pods run on the CPU, whatever the machine has.
 """
 
 from __future__ import annotations
@@ -51,18 +52,22 @@ class Devices:
         self._held: dict[str, dict[str, tuple[str, ...]]] = {
             uid: {name: tuple(held) for name, held in containers.items()} for uid, containers in (taken or {}).items()
         }
+        self._declaring: set[str] = set()
 
     @property
     def capacity(self) -> dict[str, str]:
         return {RESOURCE: str(len(self._gpus))} if self._gpus else {}
 
-    def allocate(self, uid: str, container: Object) -> tuple[str, ...]:
+    def only_declared_by(self, node: str) -> None:
+        """Pods of this node get none of the machine's GPUs: those it tells of exist in its object alone."""
+        self._declaring.add(node)
+
+    def allocate(self, uid: str, container: Object, *, node: str) -> tuple[str, ...]:
         """The container's GPUs, the same ones at every restart. Raises `ConfigError` when too few are free.
 
-        Where the machine has none, only a virtual node that declares some can have brought the pod here: it runs on
-        the CPU.
+        None at all on a machine that has none, whatever its node declared.
         """
-        if not self._gpus:
+        if not self._gpus or node in self._declaring:
             return ()
         count, name = wanted(container), container["name"]
         pod = self._held.setdefault(uid, {})

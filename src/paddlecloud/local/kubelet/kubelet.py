@@ -128,9 +128,11 @@ class Kubelet:
 
     async def add_node(self, config: NodeConfig) -> None:
         machine = self.machine
+        if config.declared:
+            machine.devices.only_declared_by(config.name)
         config = replace(
             config,
-            capacity={**machine.devices.capacity, **config.capacity},
+            capacity={**({} if config.declared else machine.devices.capacity), **config.capacity},
             annotations={ANNOTATION: machine.cgroups.enforcement.describe(), **config.annotations},
         )
         registration = NodeRegistration(machine.client, machine.clock, config, host_ip=machine.host_ip)

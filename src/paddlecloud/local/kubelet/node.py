@@ -30,6 +30,8 @@ class NodeConfig:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Object, ...] = ()
+    declared: bool = False
+    """Made by `pdc node add`: the GPUs it tells of are words, and none of the machine's are its own."""
 
 
 def machine_capacity() -> dict[str, str]:

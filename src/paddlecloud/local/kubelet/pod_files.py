@@ -87,7 +87,7 @@ class PodFiles:
         namespace = pod["metadata"].get("namespace", "")
         objects = await _referenced(container, namespace, self._machine)
         devices = self._machine.devices
-        gpus = {c["name"]: devices.allocate(self._uid, c) for c in all_containers(pod)}[container["name"]]
+        held = {c["name"]: devices.allocate(self._uid, c, node=facts.node_name) for c in all_containers(pod)}
         env = build_env(
             pod,
             container,
@@ -97,7 +97,7 @@ class PodFiles:
             base={
                 **self._machine.service_env(pod),
                 **platform_env(pod, container, image),
-                **devices.env(gpus),
+                **devices.env(held[container["name"]]),
             },
         )
         spec = assemble(

@@ -143,6 +143,7 @@ def _config(node: Object) -> NodeConfig:
         capacity=declared_capacity(node),
         labels=dict(meta.get("labels") or {}),
         taints=tuple((node.get("spec") or {}).get("taints") or ()),
+        declared=True,
     )
 
 
