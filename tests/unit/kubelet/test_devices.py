@@ -48,7 +48,7 @@ def test_a_container_without_a_request_sees_none_and_a_machine_without_gpus_says
         "NVIDIA_VISIBLE_DEVICES": "void",
     }
     assert Devices([]).env(()) == {}
-    assert Devices([]).allocate("pod", container(2), node=NODE) == (), "declared by a virtual node: the pod runs on the CPU"
+    assert Devices([]).allocate("pod", container(2), node=NODE) == (), "only declared: the pod runs on the CPU"
     assert Devices([]).capacity == {}
 
 
