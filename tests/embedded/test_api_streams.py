@@ -503,6 +503,33 @@ async def test_the_channel_form_of_port_forward(shop: Shop) -> None:
     assert found[0].endswith(b"\r\n\r\ncba")
 
 
+GREETING = """
+import socket
+listening = socket.create_server(("0.0.0.0", 8080))
+while True:
+    connection, _ = listening.accept()
+    connection.sendall(b"220 ready\\r\\n")
+"""
+"""A server that speaks first, as those of mail and many databases do."""
+
+
+@FORMS
+async def test_a_forwarded_server_may_speak_first(shop: Shop, websockets: str) -> None:
+    await shop.pod("", container={"image": "python", "command": ["python3", "-c", GREETING], **_ready(8080)})
+    async with forwarded(shop, 8080, websockets) as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await asyncio.wait_for(reader.readline(), DEADLINE) == b"220 ready\r\n"
+        writer.close()
+
+
+async def test_a_server_may_speak_first_in_the_channel_form(shop: Shop) -> None:
+    await shop.pod("", container={"image": "python", "command": ["python3", "-c", GREETING], **_ready(8080)})
+    path = "/api/v1/namespaces/default/pods/pod/portforward?ports=8080"
+    async with websocket(shop, path, "v4.channel.k8s.io") as socket:
+        messages = [(await asyncio.wait_for(socket.receive(), DEADLINE)).data for _ in range(3)]
+    assert messages[2] == b"\x00220 ready\r\n"
+
+
 async def test_ports_of_a_pod_that_does_not_run_are_not_forwarded(shop: Shop) -> None:
     await shop.machine.run("true")
     await shop.machine.phase("pod", "Succeeded")

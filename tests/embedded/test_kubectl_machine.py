@@ -227,6 +227,12 @@ def test_port_forward_reaches_the_pod(
             forwarding.terminate()
 
 
+def test_debug_says_that_pods_take_no_further_containers(kubectl: Kubectl, pod: str) -> None:
+    done = kubectl("debug", pod, "--image=busybox", "--", "true", check=False)
+    assert done.returncode == 1
+    assert "ephemeral containers are disabled for this cluster" in done.stderr
+
+
 def test_top_shows_who_is_busy(kubectl: Kubectl) -> None:
     apply_pod(kubectl, "busy", container("main", "while :; do :; done"))
     apply_pod(kubectl, "idle", container("main", FOREVER))

@@ -14,6 +14,8 @@ class ApiError(Exception):
 
     code: int = 500
     reason: str = "InternalError"
+    describes: ClassVar[bool] = False
+    """Whether a Status of this reason always has `details`, be they empty: clients look into them without a check."""
     _by_reason: ClassVar[dict[str, type[ApiError]]] = {}
     _by_code: ClassVar[dict[int, type[ApiError]]] = {}
 
@@ -53,7 +55,7 @@ class ApiError(Exception):
         details = dict(self.details or {})
         if self.retry_after is not None:
             details["retryAfterSeconds"] = self.retry_after
-        if details:
+        if details or self.describes:
             body["details"] = details
         return body
 
@@ -80,15 +82,15 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    code, reason = 403, "Forbidden"
+    code, reason, describes = 403, "Forbidden", True
 
 
 class NotFound(ApiError):
-    code, reason = 404, "NotFound"
+    code, reason, describes = 404, "NotFound", True
 
 
 class MethodNotAllowed(ApiError):
-    code, reason = 405, "MethodNotAllowed"
+    code, reason, describes = 405, "MethodNotAllowed", True
 
 
 class NotAcceptable(ApiError):
@@ -98,11 +100,11 @@ class NotAcceptable(ApiError):
 class Conflict(ApiError):
     """The object changed since it was read, or a field is owned by another manager: read again and retry."""
 
-    code, reason = 409, "Conflict"
+    code, reason, describes = 409, "Conflict", True
 
 
 class AlreadyExists(ApiError):
-    code, reason = 409, "AlreadyExists"
+    code, reason, describes = 409, "AlreadyExists", True
 
 
 class Expired(ApiError):
@@ -126,15 +128,15 @@ class UnsupportedMediaType(ApiError):
 class Invalid(ApiError):
     """Well-formed but not acceptable; `details.causes` lists the fields."""
 
-    code, reason = 422, "Invalid"
+    code, reason, describes = 422, "Invalid", True
 
 
 class TooManyRequests(ApiError):
-    code, reason = 429, "TooManyRequests"
+    code, reason, describes = 429, "TooManyRequests", True
 
 
 class InternalError(ApiError):
-    code, reason = 500, "InternalError"
+    code, reason, describes = 500, "InternalError", True
 
 
 class ServiceUnavailable(ApiError):
@@ -142,7 +144,7 @@ class ServiceUnavailable(ApiError):
 
 
 class Timeout(ApiError):
-    code, reason = 504, "Timeout"
+    code, reason, describes = 504, "Timeout", True
 
 
 class Unreachable(ApiError):
@@ -166,21 +168,27 @@ class ConfigError(Exception):
 def not_found(resource: str, name: str, *, group: str = "") -> NotFound:
     """`pods "x" not found`, in the words kubectl's users know."""
     full = f"{resource}.{group}" if group else resource
-    return NotFound(f'{full} "{name}" not found', details=_details(name, group, resource))
+    return NotFound(f'{full} "{name}" not found', details=describe(name, group, resource))
 
 
 def already_exists(resource: str, name: str, *, group: str = "") -> AlreadyExists:
     full = f"{resource}.{group}" if group else resource
-    return AlreadyExists(f'{full} "{name}" already exists', details=_details(name, group, resource))
+    return AlreadyExists(f'{full} "{name}" already exists', details=describe(name, group, resource))
 
 
-def conflict(resource: str, name: str, *, group: str = "") -> Conflict:
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def conflict(resource: str, name: str, why: str = MODIFIED, *, group: str = "") -> Conflict:
     full = f"{resource}.{group}" if group else resource
-    return Conflict(
-        f'Operation cannot be fulfilled on {full} "{name}": the object has been modified; '
-        "please apply your changes to the latest version and try again",
-        details=_details(name, group, resource),
-    )
+    message = f'Operation cannot be fulfilled on {full} "{name}": {why}'
+    return Conflict(message, details=describe(name, group, resource))
+
+
+def forbidden(resource: str, name: str, why: str, *, group: str = "") -> Forbidden:
+    """`pods "x" is forbidden: …`: a policy, and not the lack of a right, is in the way."""
+    full = f"{resource}.{group}" if group else resource
+    return Forbidden(f'{full} "{name}" is forbidden: {why}', details=describe(name, group, resource))
 
 
 def invalid(kind: str, name: str, causes: list[tuple[str, str, str]], *, group: str = "") -> Invalid:
@@ -191,11 +199,11 @@ def invalid(kind: str, name: str, causes: list[tuple[str, str, str]], *, group: 
         text = f"[{text}]"
     return Invalid(
         f'{full} "{name}" is invalid: {text}',
-        details=_details(name, group, kind)
+        details=describe(name, group, kind)
         | {"causes": [{"reason": r, "message": m, "field": f} for f, r, m in causes]},
     )
 
 
-def _details(name: str, group: str, kind: str) -> dict[str, Any]:
+def describe(name: str, group: str, kind: str) -> dict[str, Any]:
     """What a refusal is about; what is empty is left out, as Kubernetes does."""
     return {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}

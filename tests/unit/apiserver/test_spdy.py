@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paddlecloud.kube.errors import InternalError
 from paddlecloud.local.apiserver.streaming import spdy
+from paddlecloud.local.apiserver.streaming.port_forward import Forwarder
 from paddlecloud.local.apiserver.streaming.spdy_connection import LARGEST, MAX_STREAMS, UNREAD, Connection, Stream
 
 texts = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
@@ -195,3 +197,24 @@ async def test_when_the_client_leaves_its_streams_break(ends: Ends, farewell: by
     await asyncio.wait_for(ends.running, 5)
     with pytest.raises(ConnectionError):
         await stream.read()
+
+
+async def test_pairs_of_streams_without_a_name_are_told_by_their_numbers() -> None:
+    """As clients older than the `requestid` header have it: an error stream, then its data stream, two numbers on."""
+    pipe = Pipe()
+
+    async def dial(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        raise InternalError(f"nobody listens on {port}")
+
+    running = asyncio.ensure_future(Forwarder(pipe, dial).run())
+    opened = [("error", 1, 80), ("error", 5, 81), ("data", 7, 81), ("data", 3, 80)]
+    for role, number, port in opened:
+        pipe.say(pipe.encoder.syn_stream(number, {"streamtype": role, "port": str(port)}))
+    told = {}
+    while len(told) < 2:
+        frame = await pipe.hear()
+        if frame.data:
+            told[frame.stream] = frame.data
+    assert told == {1: b"nobody listens on 80", 5: b"nobody listens on 81"}
+    pipe.say(b"")
+    await asyncio.wait_for(running, 5)

@@ -74,7 +74,7 @@ def forbidden(user: User, wanted: Attributes, reason: str = "") -> errors.Forbid
     return errors.Forbidden(
         f'{what} is forbidden: User "{user.name}" cannot {wanted.verb} resource "{resource}" '
         f'in API group "{wanted.group}" {scope}{tail}',
-        details={"name": wanted.name, "group": wanted.group, "kind": wanted.resource},
+        details=errors.describe(wanted.name, wanted.group, wanted.resource),
     )
 
 

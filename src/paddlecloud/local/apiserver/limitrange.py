@@ -143,5 +143,4 @@ def _refuse(plural: str, obj: Object, found: list[str]) -> None:
         return
     name = obj["metadata"].get("name", "")
     why = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
-    details = {"name": name, "group": "", "kind": plural}
-    raise errors.Forbidden(f'{plural} "{name}" is forbidden: {why}', details=details)
+    raise errors.forbidden(plural, name, why)

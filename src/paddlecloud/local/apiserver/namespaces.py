@@ -39,13 +39,12 @@ def admit(store: Store, info: KindInfo, obj: Object, old: Object | None, _: Writ
     if record is None:
         raise errors.not_found("namespaces", name)
     if record.meta.deletion_timestamp:
-        raise errors.Forbidden(
-            f'{info.resource.plural} "{obj["metadata"]["name"]}" is forbidden: unable to create new content in '
-            f"namespace {name} because it is being terminated",
-            details={
-                "causes": [{"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated"}]
-            },
-        )
+        why = f"unable to create new content in namespace {name} because it is being terminated"
+        plural, group = info.resource.plural, info.resource.group
+        refusal = errors.forbidden(plural, obj["metadata"]["name"], why, group=group)
+        cause = {"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated"}
+        refusal.details = {**(refusal.details or {}), "causes": [{**cause, "field": "metadata.namespace"}]}
+        raise refusal
 
 
 def default(info: KindInfo, obj: Object, old: Object | None) -> None:
@@ -61,10 +60,7 @@ def keep(info: KindInfo, obj: Object) -> None:
     """A removal check: some namespaces stay."""
     name = obj["metadata"]["name"]
     if info.kind == "Namespace" and not info.resource.group and name in KEPT:
-        raise errors.Forbidden(
-            f'namespaces "{name}" is forbidden: this namespace may not be deleted',
-            details={"name": name, "kind": "namespaces"},
-        )
+        raise errors.forbidden("namespaces", name, "this namespace may not be deleted")
 
 
 class NamespaceCollector:

@@ -76,7 +76,7 @@ def _tolerate_losses(spec: Object) -> None:
 
 
 def _refused(obj: Object, why: str) -> errors.Forbidden:
-    return errors.Forbidden(f'pods "{obj["metadata"].get("name", "")}" is forbidden: {why}')
+    return errors.forbidden("pods", obj["metadata"].get("name", ""), why)
 
 
 def binding(verbs: Verbs, clock: Clock) -> Handler:
@@ -93,10 +93,8 @@ def binding(verbs: Verbs, clock: Clock) -> Handler:
         def place(pod: Object) -> Object:
             spec = pod["spec"]
             if spec.get("nodeName"):
-                raise errors.Conflict(
-                    f'Operation cannot be fulfilled on pods/binding "{info.name}": pod {info.name} is already '
-                    f'assigned to node "{spec["nodeName"]}"'
-                )
+                why = f'pod {info.name} is already assigned to node "{spec["nodeName"]}"'
+                raise errors.conflict("pods/binding", info.name, why)
             spec["nodeName"] = node
             annotations = (body.get("metadata") or {}).get("annotations")
             if annotations:

@@ -231,11 +231,7 @@ def _listed(values: Amounts) -> str:
 
 def _refused(collection: str, obj: Object, why: str) -> errors.Forbidden:
     group, _, plural = collection.partition("/")
-    name = obj["metadata"].get("name", "")
-    full = f"{plural}.{group}" if group else plural
-    return errors.Forbidden(
-        f'{full} "{name}" is forbidden: {why}', details={"name": name, "group": group, "kind": plural}
-    )
+    return errors.forbidden(plural, obj["metadata"].get("name", ""), why, group=group)
 
 
 # --- status ---

@@ -108,7 +108,4 @@ def _quoted(values: frozenset[str]) -> str:
 
 
 def _forbidden(obj: Object, why: str) -> errors.Forbidden:
-    plural, name = _PLURALS[obj["kind"]], obj["metadata"].get("name", "")
-    return errors.Forbidden(
-        f'{plural}.{GROUP} "{name}" is forbidden: {why}', details={"name": name, "group": GROUP, "kind": plural}
-    )
+    return errors.forbidden(_PLURALS[obj["kind"]], obj["metadata"].get("name", ""), why, group=GROUP)

@@ -44,10 +44,8 @@ def _account(store: Store, pod: Object) -> Object:
         return record.object
     if name == "default":
         return {}  # every namespace gets this one: it is on its way
-    raise errors.Forbidden(
-        f'pods "{pod["metadata"].get("name", "")}" is forbidden: error looking up service account '
-        f'{namespace}/{name}: serviceaccount "{name}" not found'
-    )
+    why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+    raise errors.forbidden("pods", pod["metadata"].get("name", ""), why)
 
 
 def _mount(spec: Object, rng: random.Random) -> None:

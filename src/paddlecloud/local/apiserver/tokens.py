@@ -345,8 +345,6 @@ def _bound_objects(reference: Any, namespace: str, lookup: Lookup) -> tuple[Boun
         raise errors.not_found(f"{kind.lower()}s", name)
     wanted = reference.get("uid")
     if wanted and wanted != uid:
-        raise errors.Conflict(
-            f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
-            "The object might have been deleted and then recreated"
-        )
+        why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
+        raise errors.conflict(f"{kind.lower()}s", name, why + "The object might have been deleted and then recreated")
     return (BoundObject(kind, name, uid),)

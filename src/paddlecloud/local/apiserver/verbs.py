@@ -205,10 +205,8 @@ class Verbs:
                 f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
             )
         if meta.get("uid") and meta["uid"] != old_meta["uid"]:
-            raise errors.Conflict(
-                f'Operation cannot be fulfilled on {info.resource.plural} "{name}": Precondition failed: UID in '
-                f"precondition: {meta['uid']}, UID in object meta: {old_meta['uid']}"
-            )
+            why = _unmet("UID", meta["uid"], old_meta["uid"])
+            raise errors.conflict(info.resource.plural, name, why, group=info.resource.group)
         version = meta.get("resourceVersion")
         if not version and (info.custom or info.kind in VERSIONED):
             why = "Invalid value: 0: must be specified for an update"
@@ -241,15 +239,12 @@ class Verbs:
         obj = record.object
         self._admission.check_delete(info, obj)
         meta = obj["metadata"]
-        if options.uid and options.uid != meta["uid"]:
-            raise errors.Conflict(
-                f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {meta['uid']}"
-            )
-        if options.resource_version and options.resource_version != meta["resourceVersion"]:
-            raise errors.Conflict(
-                f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
-                f"ResourceVersion in object meta: {meta['resourceVersion']}"
-            )
+        for what, wanted, found in (
+            ("UID", options.uid, meta["uid"]),
+            ("ResourceVersion", options.resource_version, meta["resourceVersion"]),
+        ):
+            if wanted and wanted != found:
+                raise errors.conflict(info.kind, name, _unmet(what, wanted, found), group=info.resource.group)
         grace = _grace(info, obj, options.grace_period)
         finalizers = _finalizers_for(options.propagation or _policy_of(info), meta.get("finalizers", []))
         changed = finalizers != meta.get("finalizers", [])
@@ -276,6 +271,10 @@ class Verbs:
         elif changed and not options.dry_run:
             await self._store.put(record.address, obj, expect=record.rev)
         return info.shown(obj), gone
+
+
+def _unmet(what: str, wanted: str, found: str) -> str:
+    return f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
 
 
 def address_of(info: KindInfo, namespace: str, name: str) -> Address:

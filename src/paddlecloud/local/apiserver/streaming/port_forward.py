@@ -49,10 +49,11 @@ class Forwarder:
             await self._connection.close()
 
     def _opened(self, stream: Stream) -> None:
-        pair = self._waiting.setdefault(stream.headers.get("requestid", ""), {})
-        pair[stream.headers.get("streamtype", "").lower()] = stream
+        request, role = _request_of(stream), _role_of(stream)
+        pair = self._waiting.setdefault(request, {})
+        pair[role] = stream
         if {"data", "error"} <= pair.keys():
-            del self._waiting[stream.headers.get("requestid", "")]
+            del self._waiting[request]
             self._spawn(self._forward(pair["data"], pair["error"]))
         elif len(self._waiting) == 1:
             self._spawn(self._forget_unpaired())
@@ -82,6 +83,16 @@ class Forwarder:
             return
         await join(reader, writer, data.read, data.write, data.finish)
         await error.finish()
+
+
+def _role_of(stream: Stream) -> str:
+    return stream.headers.get("streamtype", "").lower()
+
+
+def _request_of(stream: Stream) -> str:
+    """What the two streams of a pair share. Clients older than `requestid` open the error stream, then the data."""
+    named = stream.headers.get("requestid")
+    return named if named is not None else str(stream.number - 2 if _role_of(stream) == "data" else stream.number)
 
 
 def port_number(text: str) -> int:

@@ -84,7 +84,7 @@ def _answer(info: RequestInfo, kind: KindInfo, items: list[Object]) -> Answer:
         head = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": {}}
         return Answer(body=encode({**head, "items": items}))
     if not items:
-        raise errors.NotFound(f'{info.resource}.{GROUP} "{info.name}" not found: it is not running')
+        raise errors.not_found(info.resource, info.name, group=GROUP)
     return Answer(body=encode(items[0]))
 
 
