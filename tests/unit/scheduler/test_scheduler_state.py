@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from scheduler_things import group, node, pod
+from scheduler_things import group, node, pod, queue
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.scheduler.decide import Round, decide
@@ -151,3 +151,21 @@ def test_pods_on_a_node_that_is_not_known_yet_count_when_it_comes() -> None:
     state = fed(pod("there", "4", on="n"), pod("a", "1"))
     state.on_node(None, node("n", "4"))
     assert step(state).placements == []
+
+
+def test_a_running_pod_that_changes_its_group_counts_for_the_new_one_and_its_queue() -> None:
+    def in_group(name: str) -> Object:
+        there = pod("there", "2", on="n", group=name)
+        there["metadata"]["uid"] = "there"
+        return there
+
+    state = fed(node("n", "4"), queue("a"), queue("b"), group("one", 1, queue="a"), group("two", 1, queue="b"))
+    first, second = in_group("one"), in_group("two")
+    state.on_pod(None, first)
+    state.on_pod(first, second)
+    placed = {key.name: gang.placed for key, gang in state.snapshot().gangs.items()}
+    assert placed == {"one": 0, "two": 1}
+    assert not any(state.allocated("a").values())
+    assert state.allocated("b")["cpu"] == state.snapshot().nodes["n"].used["cpu"]
+    state.on_pod(second, None)
+    assert not any(state.allocated("b").values())

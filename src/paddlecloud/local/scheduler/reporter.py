@@ -12,8 +12,9 @@ from paddlecloud.kube.resource import PODGROUPS, QUEUES, Key, Object
 
 from .allowance import Allowance
 from .groups import queue_status, shortage_of, status_of
+from .membership import Group
 from .snapshot import COSCHEDULING, Gang, GroupKey
-from .state import Group, State
+from .state import State
 from .watches import COSCHEDULING_GROUPS, Watches
 
 log = logging.getLogger(__name__)
