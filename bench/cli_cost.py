@@ -22,6 +22,7 @@ def run() -> Iterator[Claim]:
             for what, ours, theirs in (
                 ("pdc get pods -A", ["get", "pods", "-A"], ["get", "pods", "-A"]),
                 ("pdc ps", ["ps"], None),
+                ("pdc image ls", ["image", "ls"], None),
                 ("pdc --help", ["--help"], ["--help"]),
             ):
                 cpu_of([*pdc_command, *ours], env=env, rounds=1)  # compiles

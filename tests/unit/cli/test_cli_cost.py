@@ -28,6 +28,7 @@ COMMANDS = [
     ["logs", "web"],
     ["wait", "pod/web", "--for=create"],
     ["api-resources"],
+    ["image", "ls"],
     ["get", "--help"],
     ["__complete", "--", "get", "po"],
 ]

@@ -132,6 +132,23 @@ async def test_builds_of_one_image_at_a_time_happen_once(
     assert first == second
 
 
+@pytest.mark.parametrize("marker", ["as it is", ""], ids=["noted by the build", "left empty by an older release"])
+async def test_the_size_of_an_image_is_counted_once(store: ImageStore, recipes: Path, marker: str) -> None:
+    path = write_recipe(recipes, "sized", files={"/data": "data"})
+    (path.parent / "data").write_bytes(bytes(5000))
+    environment = await store.build("example.com/sized:v1")
+    assert environment.root is not None
+
+    def size() -> int:
+        return next(image.size for image in store.overview() if image.name == "example.com/sized:v1")
+
+    if not marker:
+        (environment.root.parent / "complete").write_text(marker)
+    assert size() == 5000
+    (environment.root / "more").write_bytes(bytes(700))
+    assert size() == 5000, "nobody walks over what was built a second time"
+
+
 async def test_a_failed_build_leaves_nothing_and_says_what_failed(store: ImageStore, recipes: Path) -> None:
     path = write_recipe(recipes, "broken", pip=["./broken-1.0-py3-none-any.whl"], **{"pip-options": ["--no-index"]})
     (path.parent / "broken-1.0-py3-none-any.whl").write_bytes(b"no wheel")

@@ -1,8 +1,8 @@
 """Builds the layers of an image: a virtual environment, and a tree of files.
 
-A layer lies at its final place while it is built (virtual environments cannot be moved) and counts only when its
-`complete` marker is there; a lock lets one build of a layer run at a time, whoever asks, in this process or another.
-A build that fails or is cancelled leaves nothing.
+A layer lies at its final place while it is built (virtual environments cannot be moved) and counts only when it is
+marked as complete. A lock lets one build of a layer run at a time, whoever asks, in this process or another. A build
+that fails or is cancelled leaves nothing.
 """
 
 from __future__ import annotations
@@ -20,28 +20,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from paddlecloud.local.images.errors import BuildError
+from paddlecloud.local.images.layers import Layers, layers_of, mark_complete
 from paddlecloud.local.images.plan import ImagePlan
 
-COMPLETE = "complete"
 KEPT_LINES = 20
 
 Progress = Callable[[str], None]
 
 
 class Builder:
-    """Layers live in `cache`: `packages/<hash>` and `files/<hash>`."""
-
-    def __init__(self, cache: Path) -> None:
-        self.cache = cache
-
-    def layer(self, kind: str, key: str) -> Path:
-        return self.cache / kind / key
-
-    def is_complete(self, kind: str, key: str) -> bool:
-        return (self.layer(kind, key) / COMPLETE).exists()
-
-    def is_built(self, plan: ImagePlan) -> bool:
-        return all(self.is_complete(kind, key) for kind, key in layers_of(plan))
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
 
     async def build(self, plan: ImagePlan, *, progress: Progress = lambda line: None) -> None:
         """Have both layers; raises `BuildError`."""
@@ -55,29 +44,25 @@ class Builder:
             await self._once(kind, key, makers[kind], progress)
 
     async def _once(self, kind: str, key: str, make: Callable[[Path], Awaitable[None]], progress: Progress) -> None:
-        if self.is_complete(kind, key):
+        if self._layers.is_complete(kind, key):
             return
-        layer = self.layer(kind, key)
+        layer = self._layers.path(kind, key)
         async with exclusive(
-            self.cache / "locks" / key, waiting=lambda: progress("another build is at work on this; waiting for it")
+            self._layers.cache / "locks" / key,
+            waiting=lambda: progress("another build is at work on this; waiting for it"),
         ):
-            if self.is_complete(kind, key):
+            if self._layers.is_complete(kind, key):
                 return
             await asyncio.to_thread(_remove, layer)
             layer.mkdir(parents=True)
             started = time.monotonic()
             try:
                 await make(layer)
-                (layer / COMPLETE).touch()
+                await asyncio.to_thread(mark_complete, layer)
             except BaseException:
                 await asyncio.shield(asyncio.to_thread(_remove, layer))
                 raise
             progress(f"{kind} ready in {time.monotonic() - started:.1f} s")
-
-
-def layers_of(plan: ImagePlan) -> list[tuple[str, str]]:
-    pairs = [("packages", plan.packages_key), ("files", plan.files_key)]
-    return [(kind, key) for kind, key in pairs if key]
 
 
 @contextlib.asynccontextmanager

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from paddlecloud.local.images.builder import Builder, Progress, layers_of
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.host import HOST_IMAGES, find_python, host_image, python_folder
+from paddlecloud.local.images.layers import Layers, layers_of
 from paddlecloud.local.images.plan import ImagePlan, plan_image
 from paddlecloud.local.images.recipe import FILE, Recipe, find_recipes
 from paddlecloud.local.images.reference import match_rank, parse_reference
@@ -56,7 +56,7 @@ class ImageStore:
         self.cache = cache or default_cache()
         self._folders = [SHIPPED, *folders]
         self._on_progress = on_progress
-        self._builder = Builder(self.cache)
+        self._layers = Layers(self.cache)
         self._looked = -LOOK_PERIOD
         self._stamp: tuple[tuple[str, int], ...] | None = None
         self._recipes: list[Recipe] = []
@@ -112,7 +112,7 @@ class ImageStore:
             plan = self._plan(recipe)
         except (RecipeError, ImageUnavailable):
             return None
-        return self._environment(plan) if self._builder.is_built(plan) else None
+        return self._environment(plan) if self._layers.is_built(plan) else None
 
     def _plan(self, recipe: Recipe, depth: int = 0) -> ImagePlan:
         if recipe.path not in self._plans:
@@ -146,16 +146,16 @@ class ImageStore:
         readonly: tuple[Path, ...] = ()
         root: Path | None = None
         if packages := plan.packages_key:
-            venv = self._builder.layer("packages", packages) / "venv"
+            venv = self._layers.path("packages", packages) / "venv"
             path, readonly = (str(venv / "bin"),), (venv,)
             env.setdefault("VIRTUAL_ENV", str(venv))
         else:
             folder = python_folder(plan.python, self.cache)
             path, readonly = (str(folder),), (folder,)
         if files := plan.files_key:
-            root = self._builder.layer("files", files) / "root"
+            root = self._layers.path("files", files) / "root"
         for kind, key in layers_of(plan):
-            _touch(self._builder.layer(kind, key))
+            _touch(self._layers.path(kind, key))
         return Environment(
             image_id=plan.image_id,
             path=path,
@@ -181,7 +181,9 @@ class ImageStore:
             )
         return await self.build(image)
 
-    async def build(self, image: str, *, progress: Progress | None = None) -> Environment:
+    async def build(self, image: str, *, progress: Callable[[str], None] | None = None) -> Environment:
+        from paddlecloud.local.images.builder import Builder  # not for those who only look: it is slow to import
+
         self.reload()
         recipe = self.find(image)
         if recipe is None:
@@ -197,7 +199,7 @@ class ImageStore:
 
         try:
             plan = self._plan(recipe)
-            await self._builder.build(plan, progress=tell)
+            await Builder(self._layers).build(plan, progress=tell)
         except (RecipeError, BuildError) as error:
             raise ImageUnavailable(
                 f"image {image}: {error}\nTo see the whole build: pdc image build {image}"
@@ -223,8 +225,8 @@ class ImageStore:
             except (RecipeError, ImageUnavailable) as error:
                 lines += [ImageInfo(name, "", f"broken: {error}", 0, str(recipe.path)) for name in recipe.names]
                 continue
-            built = self._builder.is_built(plan)
-            size = sum(_tree_size(self._builder.layer(kind, key)) for kind, key in layers_of(plan)) if built else 0
+            built = self._layers.is_built(plan)
+            size = self._layers.size(plan) if built else 0
             state = "built" if built else "recipe"
             lines += [ImageInfo(name, plan.image_id, state, size, str(recipe.path)) for name in recipe.names]
         for name in HOST_IMAGES:
@@ -238,11 +240,11 @@ class ImageStore:
             return False
         doomed = set(layers_of(self._plan(recipe)))
         for other in self.recipes():
-            if other.path != recipe.path and (plan := self._usable_plan(other)) and self._builder.is_built(plan):
+            if other.path != recipe.path and (plan := self._usable_plan(other)) and self._layers.is_built(plan):
                 doomed -= set(layers_of(plan))
         removed = False
         for kind, key in doomed:
-            layer = self._builder.layer(kind, key)
+            layer = self._layers.path(kind, key)
             removed = removed or layer.exists()
             shutil.rmtree(layer, ignore_errors=True)
         return removed
@@ -257,7 +259,7 @@ class ImageStore:
             if plan := self._usable_plan(recipe):
                 kept.update(layers_of(plan))
         gone = []
-        for kind, layer in self._layers():
+        for kind, layer in self._layers.all():
             if (kind, layer.name) in kept or any(Path(folder).is_relative_to(layer) for folder in in_use):
                 continue
             if time.time() - _last_used(layer) > max_age:
@@ -270,12 +272,6 @@ class ImageStore:
             return self._plan(recipe)
         except (RecipeError, ImageUnavailable):
             return None
-
-    def _layers(self) -> Iterator[tuple[str, Path]]:
-        for kind in ("packages", "files"):
-            if (self.cache / kind).is_dir():
-                for layer in (self.cache / kind).iterdir():
-                    yield kind, layer
 
 
 def _touch(layer: Path) -> None:
@@ -291,14 +287,3 @@ def _last_used(layer: Path) -> float:
         return layer.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _tree_size(root: Path) -> int:
-    total = 0
-    for folder, _, names in os.walk(root):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_size
-            except OSError:
-                continue
-    return total
