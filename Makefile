@@ -51,25 +51,34 @@ clean:
 	rm -rf $(VENV) .cache dist build
 
 # A real Kubernetes on this machine (docs/design/cluster-fixture.md): needs root; built once, then ready in seconds.
+# `make cluster NODES=3 WITH="volcano knative juicefs"` starts more of it.
 CLUSTER := PYTHONPATH=tests $(BIN)/python -m cluster.harness
 NODES   ?= 1
+WITH    ?=
+ADDONS   = $(addprefix --with ,$(WITH))
 
 .PHONY: cluster cluster-down test-cluster
 
 cluster: setup
-	@$(CLUSTER) up --nodes $(NODES)
+	@$(CLUSTER) up --nodes $(NODES) $(ADDONS)
 
 cluster-down: setup
 	@$(CLUSTER) down
 
-# `make test-cluster ON=~/.kube/config` takes the cluster that file names instead of starting one.
+# `make test-cluster TIER=core` is what CI runs. `ON=~/.kube/config` takes the cluster that file names, which must pull our
+# images from somewhere, instead of starting one.
+TIER    ?= full
+PLAYED  := tests/cluster tests/scenarios tests/conformance
+ENGINES := volcano knative juicefs
+MARKED   = $(if $(filter core,$(TIER)),core and) $(1)
+
 test-cluster: setup
 ifdef ON
-	PDC_CLUSTER=1 PDC_KUBECONFIG=$(ON) $(BIN)/python -m pytest tests/cluster tests/conformance -m "not lifecycle"
+	PDC_CLUSTER=1 PDC_KUBECONFIG=$(ON) $(BIN)/python -m pytest $(PLAYED) -m "$(call MARKED,not lifecycle)"
 else
 	@$(CLUSTER) down
-	PDC_CLUSTER=1 $(BIN)/python -m pytest tests/cluster -m lifecycle
-	@$(CLUSTER) up --nodes 3
-	PDC_CLUSTER=1 PDC_KUBECONFIG=$$($(CLUSTER) kubeconfig) $(BIN)/python -m pytest tests/cluster tests/conformance \
-	  -m "not lifecycle"; status=$$?; $(CLUSTER) down; exit $$status
+	PDC_CLUSTER=1 $(BIN)/python -m pytest tests/cluster -m "$(call MARKED,lifecycle)"
+	@$(CLUSTER) up --nodes 3 $(addprefix --with ,$(ENGINES))
+	PDC_CLUSTER=1 PDC_KUBECONFIG=$$($(CLUSTER) kubeconfig) PDC_REQUIRE=$(PDC_REQUIRE),cluster,nodes,volcano,knative,juicefs \
+	  $(BIN)/python -m pytest $(PLAYED) -m "$(call MARKED,not lifecycle)"; status=$$?; $(CLUSTER) down; exit $$status
 endif

@@ -1,11 +1,17 @@
-"""Fixtures shared by all tests: a running embedded platform, real kubectl, and what the machine must have.
+"""Fixtures shared by all tests: the platforms, real kubectl, and what the machine must have.
+
+`embedded` and `cluster` are the two platforms, with one interface (`harness.Target`). `server` is the one a test runs
+on; `kubectl`, `namespace` and `operators` are of that one. Most tests run on the embedded platform, those below
+`cluster` on a cluster, those below `scenarios` on both.
 
 `PDC_REQUIRE` names what must be there (root, fuse, kubectl, helm, cluster): a test skipped for a required thing fails.
-`PDC_KUBECONFIG` points the conformance suite at another API server than the embedded one.
+`PDC_CLUSTER=1` chooses what is for a cluster instead of what is for the embedded platform; `PDC_KUBECONFIG` names the
+cluster, also for the conformance suite.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
@@ -16,17 +22,36 @@ from pathlib import Path
 import pytest
 
 from harness import Completed, Kubectl, Target, need, pdc
+from paddlecloud.local.images.store import ImageStore
 from tools import kubectl as tool
+
+_CLUSTER_TESTS = Path(__file__).parent / "cluster"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "soak: long versions of tests; run by `make soak` only")
     config.addinivalue_line("markers", "paddle: trains with real Paddle; builds its environment on first use")
+    config.addinivalue_line("markers", "core: where it runs on a cluster, it does so in CI")
+    config.addinivalue_line("markers", "full: where it runs on a cluster, it does so when asked for")
+    config.addinivalue_line("markers", "lifecycle: starts and stops clusters; none may be running")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not os.environ.get("PDC_SOAK"):
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+    wanted = bool(os.environ.get("PDC_CLUSTER"))
+    items[:] = [item for item in items if (for_cluster := _for_cluster(item)) is None or for_cluster == wanted]
+
+
+def _for_cluster(item: pytest.Item) -> bool | None:
+    """Whether a test is for a cluster or for the embedded platform; None where it does not matter."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None and "server" in callspec.params:
+        return bool(callspec.params["server"] == "cluster")
+    if item.path.parent == _CLUSTER_TESTS:
+        uses = "server" in getattr(item, "fixturenames", ())
+        return True if uses or item.get_closest_marker("lifecycle") else None
+    return None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -53,17 +78,41 @@ def platform_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def platform(platform_data: Path) -> Target:
-    return Target(platform_data / "kubeconfig", embedded=True)
+def embedded(platform_data: Path) -> Target:
+    """The embedded platform, its controllers running."""
+    images = ImageStore(folders=[platform_data / "images"])
+    return Target(platform_data / "kubeconfig", embedded=True, offer=lambda name: _build(images, name))
+
+
+def _build(images: ImageStore, name: str) -> None:
+    asyncio.run(images.build(name))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Target:
+    """The cluster that PDC_KUBECONFIG names, or the one that `make cluster` started."""
+    from cluster.harness.target import find
+
+    return find(os.environ.get("PDC_KUBECONFIG"))
 
 
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Target:
-    """The API server that conformance is judged on: the embedded one unless PDC_KUBECONFIG names another."""
-    other = os.environ.get("PDC_KUBECONFIG")
-    if other:
-        return Target(Path(other), embedded=False)
-    return request.getfixturevalue("platform")  # type: ignore[no-any-return]
+    """The platform that a test runs on: the embedded one unless PDC_KUBECONFIG names another."""
+    chosen = "cluster" if os.environ.get("PDC_KUBECONFIG") else "embedded"
+    return request.getfixturevalue(chosen)  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def operators(server: Target, kubectl_binary: str) -> Iterator[None]:
+    """The controllers of this project work: parts of the embedded platform, Deployments on a cluster."""
+    if server.embedded:
+        yield
+        return
+    from cluster.operators import running
+
+    with running(server, kubectl_binary):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -40,10 +40,12 @@ def until(check: Callable[[], bool], *, timeout: float, every: float = 0.1) -> N
 
 @dataclass(frozen=True)
 class Target:
-    """An API server to test against."""
+    """A platform to test on: the embedded one, the cluster of `make cluster`, or any other."""
 
     kubeconfig: Path
     embedded: bool
+    offer: Callable[[str], None] = lambda image: None
+    """Has pods find an image: builds its recipe, where the platform does not fetch images from elsewhere."""
 
     @property
     def env(self) -> dict[str, str]:

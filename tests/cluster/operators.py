@@ -1,23 +1,38 @@
-"""Our controllers as a program beside a cluster: `python -m cluster.operators KUBECONFIG`. Runs until it is ended."""
+"""Our kinds and controllers on a cluster, as users would have them there: definitions, accounts, Deployments."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import sys
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from paddlecloud.controllers.paddlejob import PaddleJobController
-from paddlecloud.controllers.paddlejob.controller import served_kinds
-from paddlecloud.kube import config
-from paddlecloud.kube.client import Client
-from paddlecloud.kube.http import HttpTransport
+from harness import Target, pdc
 
+from .harness import own_image
 
-async def run(kubeconfig: str) -> None:
-    client = Client(HttpTransport(config.load(kubeconfig), user_agent="paddlejob-controller"))
-    await PaddleJobController(client, served=await served_kinds(client)).run()
+MANIFEST = Path(__file__).with_name("operators.yaml")
+NAMESPACE = "paddlecloud-system"
+PADDLEJOB = "paddlejob-controller"
 
 
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    asyncio.run(run(sys.argv[1]))
+@contextmanager
+def running(server: Target, kubectl: str) -> Iterator[None]:
+    """Present while the context is open; a controller that raised anything fails whoever leaves it."""
+
+    def run(*arguments: str, input: str | None = None) -> str:
+        command = [kubectl, "--kubeconfig", str(server.kubeconfig), *arguments]
+        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=180)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+    server.offer(own_image.NAME)
+    definitions = pdc("crds").stdout
+    run("apply", "--server-side", "--force-conflicts", "-f", "-", input=definitions)
+    run("wait", "--for=condition=Established", "--timeout=60s", "-f", "-", input=definitions)
+    run("apply", "--server-side", "--force-conflicts", "-f", str(MANIFEST))
+    run("rollout", "status", f"deployment/{PADDLEJOB}", "-n", NAMESPACE, "--timeout=120s")
+    yield
+    log = run("logs", "-n", NAMESPACE, "-l", f"app={PADDLEJOB}", "--tail=-1", "--prefix")
+    run("delete", "-f", str(MANIFEST), "--wait=false")
+    assert "Traceback" not in log, log[-4000:]

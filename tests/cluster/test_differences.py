@@ -20,8 +20,8 @@ PATTERNS: list[str] = [line for entry in EXPLAINED for line in entry["lines"]]
 
 
 @pytest.fixture(scope="module")
-def found(server: Target, platform: Target) -> list[str]:
-    return differences(server.kubeconfig, platform.kubeconfig)
+def found(server: Target, embedded: Target) -> list[str]:
+    return differences(server.kubeconfig, embedded.kubeconfig)
 
 
 def matches(line: str, pattern: str) -> bool:

@@ -18,14 +18,17 @@ from .harness.layout import Layout, Node
 SAY: Callable[[str], None] = lambda line: None  # noqa: E731
 
 
-def test_version_1_gets_the_nodes_cgroup_in_every_tree(tmp_path: Path) -> None:
-    for tree in ("cpu", "memory", "cpuset"):
+def test_a_hybrid_host_gets_the_nodes_cgroup_in_every_tree_and_loses_it_in_every_tree(tmp_path: Path) -> None:
+    trees = ("cpu", "cpuset", "memory", "unified")
+    for tree in trees:
         (tmp_path / tree).mkdir()
-        (tmp_path / tree / "tasks").touch()
-    (tmp_path / "unified").mkdir()
+        (tmp_path / tree / "cgroup.procs").touch()
+    for file in ("cgroup.controllers", "cgroup.subtree_control"):
+        (tmp_path / "unified" / file).touch()
+    (tmp_path / "elsewhere").mkdir()
     cgroups.make(Node(2), tmp_path)
     made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
-    assert made == [f"{tree}/paddlecloud-cluster/node2" for tree in ("cpu", "cpuset", "memory")]
+    assert made == [f"{tree}/paddlecloud-cluster/node2" for tree in trees]
     cgroups.remove(tmp_path)
     assert not list(tmp_path.glob("*/paddlecloud-cluster"))
 

@@ -63,7 +63,7 @@ def _three_nodes(kubectl: Kubectl) -> None:
 
 
 @pytest.fixture
-def cluster(kubectl: Kubectl) -> Iterator[Cluster]:
+def machines(kubectl: Kubectl) -> Iterator[Cluster]:
     """The fixture itself, whose nodes can be lost; all are there again afterwards."""
     layout = Layout.default()
     ours = bool(running_machines(layout)) and os.environ.get("PDC_KUBECONFIG", str(layout.kubeconfig))
@@ -99,13 +99,13 @@ def test_pods_on_different_nodes_see_each_others_own_addresses(kubectl: Kubectl)
 
 
 @pytest.mark.full
-def test_pods_of_a_lost_node_come_up_on_the_others_and_the_node_returns(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_pods_of_a_lost_node_come_up_on_the_others_and_the_node_returns(kubectl: Kubectl, machines: Cluster) -> None:
     kubectl("create", "-f", "-", input=SPREAD.replace("{STRENGTH}", PREFERRED))
     kubectl("rollout", "status", "deployment/web", "--timeout=120s", timeout=130)
     assert {node for _, node, _ in pods(kubectl)} == {"node1", "node2", "node3"}
-    cluster.node_off(3)
+    machines.node_off(3)
     kubectl("wait", "--for=condition=Ready=Unknown", "node/node3", "--timeout=90s", timeout=100)
     until(lambda: len(pods(kubectl)) == 3 and not any(node == "node3" for _, node, _ in pods(kubectl)), timeout=120)
     kubectl("wait", "--for=jsonpath={.status.availableReplicas}=3", "deployment/web", "--timeout=60s", timeout=70)
-    cluster.node_on(3)
-    assert "node3" in running_machines(cluster.layout)
+    machines.node_on(3)
+    assert "node3" in running_machines(machines.layout)

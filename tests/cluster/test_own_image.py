@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
 
-from harness import Kubectl
+from harness import Kubectl, Target
 
 from .harness import own_image
-from .harness.base_images import ImageCache
-from .harness.layout import Layout
-from .harness.python_image import offer_recipe
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _image() -> None:
-    layout = Layout.default()
-    folder = own_image.write_recipe(layout.cache / "recipes")
-    asyncio.run(offer_recipe(ImageCache(layout.images), own_image.NAME, say=print, folder=folder))
+def _image(server: Target) -> None:
+    server.offer(own_image.NAME)
 
 
 def pod(name: str, *arguments: str) -> str:

@@ -50,7 +50,7 @@ class Manager:
         self._health = health
         self._clock = clock or SystemClock()
         self._rng = rng
-        self._hooks = ControllerMetrics(self.metrics)
+        self.hooks = ControllerMetrics(self.metrics)
         self._informers: dict[InformerKey, Informer] = {}
         self._controllers: list[Controller] = []
         self._services: list[tuple[str, Service]] = []
@@ -95,7 +95,7 @@ class Manager:
 
     def controller(self, name: str, reconcile: Reconcile, *, workers: int = 4) -> Controller:
         """A new controller with this manager's clock and metrics."""
-        controller = Controller(name, reconcile, clock=self._clock, workers=workers, hooks=self._hooks)
+        controller = Controller(name, reconcile, clock=self._clock, workers=workers, hooks=self.hooks)
         self.add(controller)
         return controller
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import own_image
-from .base_images import ImageCache
+from . import python_image
 from .cluster import ADDONS, Cluster, Options
 from .engines import BASE, ENGINE_TABLE
 from .errors import HarnessError
 from .layout import Layout
 from .machine import Machine, running_machines
-from .python_image import offer_recipe
+from .oci import BlobStore
 
 
 def main() -> int:
@@ -54,11 +52,9 @@ def main() -> int:
 
 
 def _image(layout: Layout, name: str, archive: Path | None, say: Callable[[str], None]) -> None:
-    cache = ImageCache(layout.images)
-    folder = own_image.write_recipe(layout.cache / "recipes") if name == own_image.NAME else None
-    made = asyncio.run(offer_recipe(cache, name, say=say, folder=folder))
+    made = python_image.offer(layout, name, say=say)
     if archive is not None:
-        cache.store.export(made, name, archive)
+        BlobStore(layout.images).export(made, name, archive)
     say(f"{name} is {made.digest}")
 
 

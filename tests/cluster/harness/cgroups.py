@@ -1,6 +1,7 @@
 """The cgroups in which nodes keep their pods: made before the kubelet starts, removed when its pods are dead.
 
-Version 1 has a tree per controller, version 2 one tree; the kubelet wants its root to exist in each of them.
+Version 1 has a tree per controller, version 2 one tree; a hybrid host has both, the second beside the others and
+without controllers. The kubelet wants its root to exist in each of them, and runc puts pods into all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ROOT = Path("/sys/fs/cgroup")
 def hierarchies(root: Path = ROOT) -> list[Path]:
     if (root / "cgroup.controllers").exists():
         return [root]
-    trees = {tree.resolve() for tree in root.glob("*") if (tree / "tasks").exists()}
+    trees = {tree.resolve() for tree in root.glob("*") if (tree / "cgroup.procs").exists()}
     return sorted(trees)
 
 

@@ -106,6 +106,9 @@ def controller_manager(binaries: Mapping[str, Path], layout: Layout) -> list[str
         "--controllers=*,-node-ipam-controller",  # each node's pod network is fixed by its number
         "--node-monitor-grace-period=20s",  # default 50 s: tests of lost nodes would wait for most of it
         "--use-service-account-credentials=true",
+        # The default of 20 requests a second spreads the start of some forty controllers over six seconds.
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
         f"--service-account-private-key-file={pki}/service-accounts.key",
         f"--root-ca-file={pki}/ca.crt",
         f"--cluster-signing-cert-file={pki}/ca.crt",

@@ -7,6 +7,7 @@ parts are copied from where they are installed.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
@@ -18,9 +19,10 @@ from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.images.store import ImageStore
 
-from . import libraries
+from . import libraries, own_image
 from .base_images import ImageCache, busybox_program
 from .errors import HarnessError
+from .layout import Layout
 from .oci import BlobStore, Descriptor, Entry, Settings, tree
 from .registry import Catalogue
 
@@ -45,21 +47,21 @@ _FILES = {
 _USR = "/usr/local"
 
 
-async def offer_recipe(
-    cache: ImageCache, name: str, *, say: Callable[[str], None], folder: Path | None = None
-) -> Descriptor:
+def offer(layout: Layout, name: str, *, say: Callable[[str], None]) -> Descriptor:
     """Have the image of the recipe that answers for a name, and offer it under all names of that recipe.
 
-    Recipes are those that the package ships and, where given, those below `folder`.
+    Recipes are those that the package ships, and the one of this project itself.
     """
-    store = ImageStore(folders=[folder] if folder else [])
+    cache = ImageCache(layout.images)
+    own = [own_image.write_recipe(layout.cache / "recipes")] if name == own_image.NAME else []
+    store = ImageStore(folders=own)
     recipe = store.find(name)
     if recipe is None:
         raise HarnessError(f"no recipe answers for the image {name}; `pdc image ls` lists them", reason="NoRecipe")
     try:
         if store.resolve(name) is None:
             say(f"installing the packages of {name}")
-        environment = await store.build(name)
+        environment = asyncio.run(store.build(name))
     except ImageUnavailable as error:
         raise HarnessError(f"the image {name} cannot be made: {error}", reason="NoImage") from error
     made = environment_image(cache, environment)

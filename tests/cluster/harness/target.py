@@ -1,0 +1,27 @@
+"""The cluster as tests see it: where it is, and how an image gets there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from harness import Target, need
+
+from . import python_image
+from .layout import Layout
+from .machine import running_machines
+
+
+def find(kubeconfig: str | None) -> Target:
+    """The cluster that a kubeconfig names, or the running fixture. Skips, or fails if it is required, without one."""
+    layout = Layout.default()
+    place = Path(kubeconfig).expanduser() if kubeconfig else layout.kubeconfig
+    ours = place == layout.kubeconfig
+    have = place.exists() and (not ours or bool(running_machines(layout)))
+    need("cluster", have=have, hint=f"no cluster at {place}; `make cluster` starts one")
+    return Target(place, embedded=False, offer=offer) if ours else Target(place, embedded=False)
+
+
+def offer(name: str) -> None:
+    """Have the fixture's registry serve an image; one that it serves already costs a look."""
+    python_image.offer(Layout.default(), name, say=lambda line: print(line, file=sys.stderr))
