@@ -1,0 +1,5 @@
+import sys
+
+from paddlecloud.serving.command import main
+
+sys.exit(main())

@@ -1,0 +1,146 @@
+"""The HTTP side: which path means what, how refusals look, what is counted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from paddlecloud import __version__
+from paddlecloud.kube.metrics import CONTENT_TYPE
+from paddlecloud.serving import paddle_shapes, v2
+from paddlecloud.serving.errors import ModelError, Overloaded, ServingError
+from paddlecloud.serving.metrics import Metrics
+from paddlecloud.serving.slot import Slot
+from paddlecloud.serving.tensors import parse_json
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def build(slot: Slot, metrics: Metrics, *, largest_body: int) -> web.Application:
+    app = web.Application(client_max_size=largest_body, middlewares=[_refusals(metrics)])
+    routes = _Routes(slot, metrics)
+    app.add_routes(
+        [
+            web.get("/v2", routes.server),
+            web.get("/v2/health/live", routes.live),
+            web.get("/v2/health/ready", routes.ready),
+            web.get("/v2/models/{name}", routes.describe),
+            web.get("/v2/models/{name}/ready", routes.model_ready),
+            web.get("/v2/models/{name}/versions/{version}", routes.describe),
+            web.get("/v2/models/{name}/versions/{version}/ready", routes.model_ready),
+            web.post("/v2/models/{name}/infer", routes.infer),
+            web.post("/v2/models/{name}/versions/{version}/infer", routes.infer),
+            web.post("/v2/repository/index", routes.index),
+            web.post("/v2/repository/models/{name}/load", routes.load),
+            web.post("/GeneralModelService/inference", routes.general),
+            web.post("/{name}/prediction", routes.prediction),
+            web.get("/metrics", routes.metrics),
+            web.get("/healthz", routes.live),
+        ]
+    )
+    return app
+
+
+class _Routes:
+    def __init__(self, slot: Slot, metrics: Metrics) -> None:
+        self._slot = slot
+        self._metrics = metrics
+
+    async def server(self, request: web.Request) -> web.Response:
+        return _json({"name": "paddlecloud", "version": __version__, "extensions": ["binary_tensor_data"]})
+
+    async def live(self, request: web.Request) -> web.Response:
+        return _json({"live": True})
+
+    async def ready(self, request: web.Request) -> web.Response:
+        return _json({"ready": self._slot.ready}, status=200 if self._slot.ready else 503)
+
+    async def model_ready(self, request: web.Request) -> web.Response:
+        model = self._slot.model(**request.match_info)
+        return _json({"name": model.name, "ready": True})
+
+    async def describe(self, request: web.Request) -> web.Response:
+        return _json(self._slot.model(**request.match_info).describe())
+
+    async def infer(self, request: web.Request) -> web.Response:
+        with self._slot.using(**request.match_info) as model:
+            asked = v2.read(model, await request.read(), request.headers.get(v2.HEADER_LENGTH))
+            body, header_length = v2.write(model, asked, await model.infer(asked.feeds, fetch=asked.fetch))
+        if header_length is None:
+            return web.Response(body=body, content_type="application/json")
+        headers = {v2.HEADER_LENGTH: str(header_length)}
+        return web.Response(body=body, content_type="application/octet-stream", headers=headers)
+
+    async def prediction(self, request: web.Request) -> web.Response:
+        with self._slot.using(request.match_info["name"]) as model:
+            return _json(await paddle_shapes.prediction(model, parse_json(await request.read())))
+
+    async def general(self, request: web.Request) -> web.Response:
+        with self._slot.using() as model:
+            return _json(await paddle_shapes.general(model, parse_json(await request.read())))
+
+    async def index(self, request: web.Request) -> web.Response:
+        model = self._slot.model()
+        entry = {"name": model.name, "version": model.version, "state": "READY", "reason": self._slot.problem}
+        return _json([entry])
+
+    async def load(self, request: web.Request) -> web.Response:
+        """Take up a new version now instead of at the next look."""
+        self._slot.model(request.match_info["name"])
+        model = await self._slot.load()
+        return _json({"name": model.name, "version": model.version})
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._metrics.registry.render().encode(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _refusals(metrics: Metrics) -> Any:
+    @web.middleware
+    async def refuse(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = time.monotonic()
+        answer = await _answer(request, handler)
+        if request.method == "POST":
+            name = request.match_info.get("name", "") if answer.status != 404 else ""
+            metrics.requests.inc(name, str(answer.status))
+            metrics.seconds.observe(time.monotonic() - began, name)
+        return answer
+
+    return refuse
+
+
+async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except Overloaded as error:
+        return _refusal(request, 429, str(error), {"Retry-After": str(error.retry_after)})
+    except ModelError as error:  # a reload that was asked for; the old model goes on
+        return _refusal(request, 422, str(error))
+    except ServingError as error:
+        return _refusal(request, error.status, str(error))
+    except web.HTTPException as error:
+        if error.status == 404:
+            return _refusal(request, 404, f"there is nothing at {request.path}; the model is at /v2/models/NAME/infer")
+        if error.status == 413:
+            return _refusal(request, 413, "the body is too large; the server's --largest-body allows less")
+        return _refusal(request, error.status, error.reason)
+    except Exception:
+        log.exception("%s %s failed", request.method, request.path)
+        return _refusal(request, 500, "the server failed; its log says why")
+
+
+def _refusal(request: web.Request, status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+    if request.path.startswith("/v2"):
+        return _json({"error": message}, status=status, headers=headers)
+    return _json({"error": message, "err_no": status, "err_msg": message}, status=status, headers=headers)
+
+
+def _json(content: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)

@@ -1,0 +1,128 @@
+"""The Open Inference Protocol over gRPC, beside HTTP and on the same models and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import numpy as np
+
+from paddlecloud import __version__
+from paddlecloud.serving.errors import BadInput, ServingError
+from paddlecloud.serving.grpc_messages import PACKAGE, message
+from paddlecloud.serving.model import Model
+from paddlecloud.serving.slot import Slot
+from paddlecloud.serving.tensors import DATATYPES, Feeds, datatype_of, fitting, from_bytes, to_bytes
+
+_CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
+_CONTENTS = {
+    "BOOL": "bool_contents",
+    "INT8": "int_contents",
+    "INT16": "int_contents",
+    "INT32": "int_contents",
+    "INT64": "int64_contents",
+    "UINT8": "uint_contents",
+    "UINT16": "uint_contents",
+    "UINT32": "uint_contents",
+    "UINT64": "uint64_contents",
+    "FP32": "fp32_contents",
+    "FP64": "fp64_contents",
+    "BYTES": "bytes_contents",
+}
+"""Where a tensor of a type lies that is not sent as raw bytes."""
+
+
+def build(slot: Slot, *, largest_body: int) -> Any:
+    """A `grpc.aio.Server` without a port yet."""
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", largest_body), ("grpc.so_reuseport", 0)])
+    calls = _Calls(slot)
+    methods = {
+        "ServerLive": calls.server_live,
+        "ServerReady": calls.server_ready,
+        "ServerMetadata": calls.server_metadata,
+        "ModelReady": calls.model_ready,
+        "ModelMetadata": calls.model_metadata,
+        "ModelInfer": calls.model_infer,
+    }
+    handlers = {
+        name: grpc.unary_unary_rpc_method_handler(
+            _refusing(method),
+            request_deserializer=message(f"{name}Request").FromString,
+            response_serializer=message(f"{name}Response").SerializeToString,
+        )
+        for name, method in methods.items()
+    }
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(f"{PACKAGE}.GRPCInferenceService", handlers),)
+    )
+    return server
+
+
+class _Calls:
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+
+    async def server_live(self, request: Any) -> Any:
+        return message("ServerLiveResponse")(live=True)
+
+    async def server_ready(self, request: Any) -> Any:
+        return message("ServerReadyResponse")(ready=self._slot.ready)
+
+    async def server_metadata(self, request: Any) -> Any:
+        return message("ServerMetadataResponse")(name="paddlecloud", version=__version__)
+
+    async def model_ready(self, request: Any) -> Any:
+        self._slot.model(request.name, request.version)
+        return message("ModelReadyResponse")(ready=True)
+
+    async def model_metadata(self, request: Any) -> Any:
+        return message("ModelMetadataResponse")(**self._slot.model(request.name, request.version).describe())
+
+    async def model_infer(self, request: Any) -> Any:
+        with self._slot.using(request.model_name, request.model_version) as model:
+            feeds = _feeds(model, request)
+            outputs = await model.infer(feeds, fetch=[output.name for output in request.outputs] or None)
+            return _response(model, request.id, outputs)
+
+
+def _feeds(model: Model, request: Any) -> Feeds:
+    raw = list(request.raw_input_contents)
+    if raw and len(raw) != len(request.inputs):
+        raise BadInput(f"{len(request.inputs)} inputs, but {len(raw)} raw contents")
+    feeds: Feeds = {}
+    for number, tensor in enumerate(request.inputs):
+        spec, shape = model.input(tensor.name), list(tensor.shape)
+        if raw:
+            feeds[tensor.name] = from_bytes(spec, raw[number], shape=shape, datatype=tensor.datatype)
+        elif tensor.datatype not in _CONTENTS:
+            raise BadInput(f"input {tensor.name!r}: {tensor.datatype or 'no datatype'} needs raw_input_contents")
+        else:
+            values = np.array(getattr(tensor.contents, _CONTENTS[tensor.datatype]), dtype=DATATYPES[tensor.datatype])
+            if values.size != np.prod(shape, dtype="int64"):
+                raise BadInput(f"input {tensor.name!r}: {values.size} values do not fill shape {shape}")
+            feeds[tensor.name] = fitting(spec, values.reshape(shape))
+    return feeds
+
+
+def _response(model: Model, id: str, outputs: Feeds) -> Any:
+    listed = [
+        {"name": name, "datatype": datatype_of(array), "shape": list(array.shape)} for name, array in outputs.items()
+    ]
+    return message("ModelInferResponse")(
+        model_name=model.name,
+        model_version=model.version,
+        id=id,
+        outputs=listed,
+        raw_output_contents=[to_bytes(array) for array in outputs.values()],
+    )
+
+
+def _refusing(method: Callable[[Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
+    async def call(request: Any, context: Any) -> Any:
+        try:
+            return await method(request)
+        except ServingError as error:
+            await context.abort(getattr(grpc.StatusCode, _CODES.get(error.status, "INTERNAL")), str(error))
+
+    return call

@@ -1,0 +1,153 @@
+"""A model that answers: runner, processor and batches together, and how long each stage of getting there took."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paddlecloud.serving import processing, runners
+from paddlecloud.serving.artifact import Artifact
+from paddlecloud.serving.batching import Batcher
+from paddlecloud.serving.errors import BadInput, ModelError
+from paddlecloud.serving.metrics import Metrics
+from paddlecloud.serving.tensors import Feeds, TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """How much of the machine a model may use."""
+
+    workers: int = 1
+    """Batches that run side by side."""
+    threads: int = 1
+    """Threads within one."""
+
+
+class Model:
+    def __init__(
+        self,
+        artifact: Artifact,
+        clones: list[runners.Runner],
+        processor: Any,
+        *,
+        metrics: Metrics,
+        stages: dict[str, float],
+    ) -> None:
+        self.artifact = artifact
+        self.name = artifact.settings.name
+        self.version = artifact.version
+        self.platform = clones[0].platform
+        self.inputs = _renamed(clones[0].inputs, artifact.settings.inputs)
+        self.outputs = clones[0].outputs
+        self.processor = processor
+        self.stages = stages
+        self._inner = artifact.settings.inputs
+        self._users = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
+        self._batches = Batcher(
+            [clone.run for clone in clones],
+            artifact.settings.batch,
+            observe=lambda rows: metrics.batch_rows.observe(rows, self.name),
+        )
+
+    @property
+    def waiting(self) -> int:
+        return self._batches.waiting
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "versions": [self.version],
+            "platform": self.platform,
+            "inputs": [spec.as_json() for spec in self.inputs],
+            "outputs": [spec.as_json() for spec in self.outputs],
+        }
+
+    def input(self, name: str) -> TensorSpec:
+        for spec in self.inputs:
+            if spec.name == name:
+                return spec
+        raise BadInput(f"unknown input {name!r}; the model takes {', '.join(spec.name for spec in self.inputs)}")
+
+    async def infer(self, feeds: Feeds, *, fetch: list[str] | None = None) -> Feeds:
+        """Outputs by name, those asked for or all. The arrays have been checked one by one; here, as a whole."""
+        missing = [spec.name for spec in self.inputs if spec.name not in feeds]
+        if missing:
+            raise BadInput(f"input {missing[0]!r} is missing")
+        unknown = [name for name in fetch or () if name not in {spec.name for spec in self.outputs}]
+        if unknown:
+            raise BadInput(
+                f"unknown output {unknown[0]!r}; the model gives {', '.join(spec.name for spec in self.outputs)}"
+            )
+        outputs = await self._batches.submit({self._inner.get(name, name): array for name, array in feeds.items()})
+        return {name: outputs[name] for name in fetch} if fetch else outputs
+
+    async def predict(self, entries: list[dict[str, Any]], *, fetch: list[str] | None = None) -> Any:
+        """Through the model's processor, as Paddle Serving's clients expect it."""
+        feeds = await asyncio.to_thread(processing.prepare, self.processor, entries, self.inputs)
+        outputs = await self.infer(feeds, fetch=fetch)
+        return await asyncio.to_thread(processing.conclude, self.processor, outputs, entries)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While entered, the model stays: a request may be anywhere between its arrival and its batch."""
+        self._users += 1
+        self._unused.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
+
+    async def close(self) -> None:
+        """Once nobody uses it any more."""
+        await self._unused.wait()
+        await self._batches.close()
+
+
+async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics) -> Model:
+    """A model ready to answer at full speed: loaded and, unless its settings say no, warmed up by one run."""
+    stages: dict[str, float] = {}
+    began = time.monotonic()
+    await asyncio.to_thread(runners.import_engine, artifact)
+    stages["import"] = time.monotonic() - began
+    began = time.monotonic()
+    first = await asyncio.to_thread(runners.load, artifact, threads=resources.threads)
+    unknown = sorted(set(artifact.settings.inputs.values()) - {spec.name for spec in first.inputs})
+    if unknown:
+        raise ModelError(f"serving.yaml renames the input {unknown[0]!r}, which the model does not have")
+    processor = processing.load(artifact.folder, artifact.settings.processor)
+    clones = [first, *(first.clone() for _ in range(resources.workers - 1))]
+    stages["load"] = time.monotonic() - began
+    if artifact.settings.warm_up:
+        began = time.monotonic()
+        for clone in clones:
+            await asyncio.to_thread(_warm_up, clone)
+        stages["warmUp"] = time.monotonic() - began
+    return Model(artifact, clones, processor, metrics=metrics, stages=stages)
+
+
+def _warm_up(runner: runners.Runner) -> None:
+    """Zeros through the model: the first run allocates and chooses kernels. A model may refuse zeros; no harm."""
+    if any(spec.shape is None or spec.datatype == "BYTES" for spec in runner.inputs):
+        return
+    feeds: Feeds = {
+        spec.name: np.zeros([max(1, size) for size in spec.shape or ()], spec.dtype) for spec in runner.inputs
+    }
+    try:
+        runner.run(feeds)
+    except Exception:
+        return  # free dimensions are often larger than 1 in truth; requests will tell
+
+
+def _renamed(inputs: tuple[TensorSpec, ...], names: dict[str, str]) -> tuple[TensorSpec, ...]:
+    outer = {inner: client for client, inner in names.items()}
+    return tuple(TensorSpec(outer.get(spec.name, spec.name), spec.datatype, spec.shape) for spec in inputs)

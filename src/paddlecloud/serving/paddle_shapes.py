@@ -1,0 +1,107 @@
+"""The requests that clients of Paddle Serving send, and the answers they expect.
+
+    POST /NAME/prediction   {"feed": [{…}], "fetch": ["score"]}   → {"result": …}
+    POST /NAME/prediction   {"key": […], "value": […]}   → {"err_no": 0, "err_msg": "", "key": […], "value": […], …}
+    POST /GeneralModelService/inference   {"tensor": [...], "fetch_var_names": [...]}
+
+Routes are in `app`. bRPC is not offered.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from paddlecloud.serving.errors import BadInput
+from paddlecloud.serving.model import Model
+from paddlecloud.serving.tensors import Feeds, as_lists, from_json
+
+_ELEMENTS = {
+    0: ("INT64", "int64_data"),
+    1: ("FP32", "float_data"),
+    2: ("INT32", "int_data"),
+    20: ("BYTES", "string_data"),
+}
+_FIELDS = {datatype: (number, field) for number, (datatype, field) in _ELEMENTS.items()}
+
+
+async def prediction(model: Model, body: dict[str, Any]) -> dict[str, Any]:
+    if "key" in body or "value" in body:
+        return await _keyed(model, body)
+    feed = body.get("feed")
+    entries = [feed] if isinstance(feed, dict) else feed
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise BadInput('the body needs "feed": a list of objects, one per row, each naming the inputs')
+    return {"result": await model.predict(entries, fetch=_known_outputs(model, body.get("fetch")))}
+
+
+async def _keyed(model: Model, body: dict[str, Any]) -> dict[str, Any]:
+    """The pipeline form: two lists of texts. Values are Python literals, or plain texts."""
+    keys, values = body.get("key"), body.get("value")
+    if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values) or not keys:
+        raise BadInput('"key" and "value" must be lists of the same length')
+    entry = {str(key): _literal(value) for key, value in zip(keys, values, strict=True)}
+    result = await model.predict([entry])
+    answers = result if isinstance(result, dict) else {"result": result}
+    return {
+        "err_no": 0,
+        "err_msg": "",
+        "key": list(answers),
+        "value": [repr(value) for value in answers.values()],
+        "tensors": [],
+    }
+
+
+async def general(model: Model, body: dict[str, Any]) -> dict[str, Any]:
+    tensors = body.get("tensor")
+    if not isinstance(tensors, list) or not tensors:
+        raise BadInput('the body needs "tensor": a list of {"name", "elem_type", "shape", "float_data" …}')
+    feeds: Feeds = {}
+    for item in tensors:
+        if not isinstance(item, dict):
+            raise BadInput("every tensor must be an object")
+        name = str(item.get("alias_name") or item.get("name") or "")
+        datatype, field = _ELEMENTS.get(item.get("elem_type", 1), ("", ""))
+        if not datatype:
+            known = ", ".join(f"{number} ({kind})" for number, (kind, _) in _ELEMENTS.items())
+            raise BadInput(f"tensor {name!r}: unknown elem_type {item.get('elem_type')!r}; known are {known}")
+        if field not in item:
+            raise BadInput(f"tensor {name!r}: elem_type {item.get('elem_type', 1)} needs {field}")
+        feeds[name] = from_json(model.input(name), item[field], shape=item.get("shape"), datatype=datatype)
+    outputs = await model.infer(feeds, fetch=_known_outputs(model, body.get("fetch_var_names")))
+    listed = [_general_tensor(name, array) for name, array in outputs.items()]
+    return {
+        "err_no": 0,
+        "err_msg": "",
+        "log_id": body.get("log_id", 0),
+        "profile_time": [],
+        "outputs": [{"engine_name": model.name, "tensor": listed}],
+    }
+
+
+def _general_tensor(name: str, array: Any) -> dict[str, Any]:
+    datatype = {"f": "FP32", "i": "INT64", "u": "INT64", "b": "INT64"}.get(array.dtype.kind, "BYTES")
+    if str(array.dtype) == "int32":
+        datatype = "INT32"
+    number, field = _FIELDS[datatype]
+    shape = list(array.shape)
+    return {"name": name, "alias_name": name, "elem_type": number, "shape": shape, field: as_lists(array.reshape(-1))}
+
+
+def _known_outputs(model: Model, fetch: Any) -> list[str] | None:
+    """Clients name the variables of the original model; those this model does not have are its processor's affair."""
+    if fetch is None:
+        return None
+    if not isinstance(fetch, list) or not all(isinstance(name, str) for name in fetch):
+        raise BadInput("the outputs to fetch must be a list of names")
+    known = [name for name in fetch if name in {spec.name for spec in model.outputs}]
+    return known or None
+
+
+def _literal(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value

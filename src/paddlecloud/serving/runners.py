@@ -1,0 +1,215 @@
+"""What runs a model: paddle.inference or onnxruntime behind one interface.
+
+A runner is used by one thread at a time; `clone` gives another thread its own, sharing the weights. Both release the
+interpreter while they compute, so clones run side by side.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+from paddlecloud.serving.artifact import Artifact
+from paddlecloud.serving.errors import ModelError
+from paddlecloud.serving.tensors import NAMES, Feeds, TensorSpec
+
+
+class Runner(Protocol):
+    platform: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def run(self, feeds: Feeds) -> Feeds: ...
+
+    def clone(self) -> Runner: ...
+
+
+def import_engine(artifact: Artifact) -> None:
+    """Apart from `load`, because it is most of a cold start and free in a process forked from a warm parent."""
+    module, package = ("onnxruntime", "onnxruntime") if artifact.onnx else ("paddle.inference", "paddlepaddle")
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise ModelError(f"{artifact.program.name} needs {package}, which is not installed here ({error})") from error
+
+
+def load(artifact: Artifact, *, threads: int) -> Runner:
+    """A runner for the model, on a GPU where the pod was given one; `ModelError` if it cannot be loaded."""
+    _check_memory(artifact)
+    try:
+        return OnnxRunner(artifact, threads=threads) if artifact.onnx else PaddleRunner(artifact, threads=threads)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{artifact.program} cannot be loaded: {str(error).strip()[:400]}") from error
+
+
+class PaddleRunner:
+    platform = "paddle"
+
+    def __init__(self, artifact: Artifact, *, threads: int) -> None:
+        from paddle import inference
+
+        _check_program(artifact.program)
+        config = inference.Config(str(artifact.program), str(artifact.params))
+        config.disable_glog_info()
+        config.set_cpu_math_library_num_threads(threads)
+        if _gpu_given():
+            config.enable_use_gpu(256, 0)  # megabytes to begin with; it grows
+        self._adopt(inference.create_predictor(config), artifact.program)
+
+    def _adopt(self, predictor: Any, program: Path) -> None:
+        self._program = program
+        self._predictor = predictor
+        shapes = declared_shapes(program)
+        names = predictor.get_input_names()
+        self._inputs = {name: predictor.get_input_handle(name) for name in names}
+        self._outputs = {name: predictor.get_output_handle(name) for name in predictor.get_output_names()}
+        self.inputs = tuple(
+            TensorSpec(name, _paddle_type(handle), shapes.get(name)) for name, handle in self._inputs.items()
+        )
+        self.outputs = tuple(
+            TensorSpec(name, _paddle_type(handle), shapes.get(name)) for name, handle in self._outputs.items()
+        )
+
+    def run(self, feeds: Feeds) -> Feeds:
+        for name, handle in self._inputs.items():
+            handle.copy_from_cpu(feeds[name])
+        self._predictor.run()
+        return {name: handle.copy_to_cpu() for name, handle in self._outputs.items()}
+
+    def clone(self) -> PaddleRunner:
+        twin = object.__new__(PaddleRunner)
+        twin._adopt(self._predictor.clone(), self._program)
+        return twin
+
+
+class OnnxRunner:
+    """Its session is safe for several threads: a clone is the runner itself."""
+
+    platform = "onnx"
+
+    def __init__(self, artifact: Artifact, *, threads: int) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"] if _gpu_given() else ["CPUExecutionProvider"]
+        providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
+        self._session = onnxruntime.InferenceSession(str(artifact.program), options, providers=providers)
+        self.inputs = tuple(_onnx_spec(value) for value in self._session.get_inputs())
+        self.outputs = tuple(_onnx_spec(value) for value in self._session.get_outputs())
+        self._names = [spec.name for spec in self.outputs]
+
+    def run(self, feeds: Feeds) -> Feeds:
+        return dict(zip(self._names, self._session.run(self._names, feeds), strict=True))
+
+    def clone(self) -> OnnxRunner:
+        return self
+
+
+def declared_shapes(program: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes Paddle's program declares by name; its predictor does not tell. Nothing for forms we cannot read."""
+    if program.suffix != ".json":
+        return _legacy_shapes(program)
+    found: dict[str, tuple[int, ...]] = {}
+    for operation in _operations(json.loads(program.read_bytes())):
+        attributes = {item.get("N"): item.get("AT", {}).get("D") for item in operation.get("A") or () if _named(item)}
+        if operation.get("#") == "1.data" and isinstance(attributes.get("shape"), list):
+            found[str(attributes["name"])] = tuple(attributes["shape"])
+        elif operation.get("#") == "1.fetch" and "name" in attributes:
+            shape = _type_shape(operation)
+            if shape is not None:
+                found[str(attributes["name"])] = shape
+    return found
+
+
+def _operations(program: Any) -> list[dict[str, Any]]:
+    blocks = [block for region in program["program"]["regions"] for block in region["blocks"]]
+    return [operation for block in blocks for operation in block["ops"]]
+
+
+def _named(item: Any) -> bool:
+    return isinstance(item, dict) and "N" in item
+
+
+def _type_shape(operation: dict[str, Any]) -> tuple[int, ...] | None:
+    """A tensor type is written as [element type, shape, layout, …]."""
+    outputs = operation.get("O")
+    first: Any = outputs[0] if isinstance(outputs, list) and outputs else outputs
+    try:
+        return tuple(first["TT"]["D"][1])
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _legacy_shapes(program: Path) -> dict[str, tuple[int, ...]]:
+    try:
+        from paddle import base
+
+        description = base.core.ProgramDesc(program.read_bytes())
+        block = description.block(0)
+        variables = {variable.name(): variable for variable in block.all_vars()}
+        return {name: tuple(variable.shape()) for name, variable in variables.items() if variable.need_check_feed()}
+    except Exception:
+        return {}  # an older or newer form: the model itself will judge shapes
+
+
+def _paddle_type(handle: Any) -> str:
+    return NAMES.get(str(handle.type()).rpartition(".")[2].lower(), "FP32")
+
+
+_ONNX_TYPES = {"float": "FP32", "double": "FP64", "float16": "FP16", "string": "BYTES", "bool": "BOOL"}
+
+
+def _onnx_spec(value: Any) -> TensorSpec:
+    element = str(value.type).removeprefix("tensor(").removesuffix(")")
+    shape = tuple(size if isinstance(size, int) else -1 for size in value.shape)
+    return TensorSpec(value.name, _ONNX_TYPES.get(element) or NAMES.get(element, "FP32"), shape)
+
+
+def _check_program(program: Path) -> None:
+    """Paddle ends the process over a damaged program; better to look first."""
+    if program.suffix == ".json":
+        try:
+            content = json.loads(program.read_bytes())
+        except ValueError as error:
+            raise ModelError(f"{program} is damaged: {error}") from error
+        if not isinstance(content, dict) or "program" not in content:
+            raise ModelError(f"{program} is JSON, but no Paddle program")
+    elif program.stat().st_size == 0:
+        raise ModelError(f"{program} is empty")
+
+
+def _gpu_given() -> bool:
+    devices = os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("NVIDIA_VISIBLE_DEVICES", ""))
+    return devices not in ("", "none", "void", "-1") and Path("/dev/nvidiactl").exists()
+
+
+def _check_memory(artifact: Artifact) -> None:
+    """Weights are read into memory whole: refuse with figures instead of being killed for it."""
+    free = _free_memory()
+    if free is not None and artifact.size > free:
+        raise ModelError(
+            f"the model is {artifact.size >> 20} MiB, {free >> 20} MiB of memory are free: "
+            "give the service more memory (spec.resources)"
+        )
+
+
+def _free_memory() -> int | None:
+    found: list[int] = []
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(path).read_text()))
+        except (OSError, ValueError):
+            continue  # no such hierarchy here, or no limit
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        found.append(next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable")))
+    except (OSError, StopIteration, ValueError):
+        pass  # not Linux: the machine will judge
+    return min(found, default=None)

@@ -1,0 +1,84 @@
+"""The same model over gRPC, called as a generated client would call it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from paddlecloud.serving import grpc_service
+from paddlecloud.serving.grpc_messages import message
+from paddlecloud.serving.metrics import Metrics
+from paddlecloud.serving.model import Resources
+from paddlecloud.serving.slot import Slot
+from unit.serving import models
+
+
+class Client:
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+
+    async def __call__(self, method: str, **fields: Any) -> Any:
+        call = self._channel.unary_unary(
+            f"/inference.GRPCInferenceService/{method}",
+            request_serializer=message(f"{method}Request").SerializeToString,
+            response_deserializer=message(f"{method}Response").FromString,
+        )
+        return await call(message(f"{method}Request")(**fields), timeout=10)
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    slot = Slot(models.linear(tmp_path / "double"), name="", resources=Resources(), metrics=Metrics())
+    await slot.load()
+    server = grpc_service.build(slot, largest_body=1 << 20)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield Client(channel)
+    await server.stop(None)
+    await slot.close()
+
+
+async def test_it_describes_itself(client: Client) -> None:
+    assert (await client("ServerLive")).live
+    assert (await client("ServerReady")).ready
+    assert (await client("ModelReady", name="double")).ready
+    told = await client("ModelMetadata", name="double")
+    assert (told.platform, list(told.versions)) == ("onnx", ["1"])
+    assert [(tensor.name, tensor.datatype, list(tensor.shape)) for tensor in told.inputs] == [("x", "FP32", [-1, 3])]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+async def test_it_answers(client: Client, raw: bool) -> None:
+    tensor: dict[str, Any] = {"name": "x", "datatype": "FP32", "shape": [1, 3]}
+    values = np.array([1, 2, 3], dtype="<f4")
+    if raw:
+        sent = {"inputs": [tensor], "raw_input_contents": [values.tobytes()]}
+    else:
+        sent = {"inputs": [{**tensor, "contents": {"fp32_contents": values.tolist()}}]}
+    answer = await client("ModelInfer", model_name="double", id="seven", **sent)
+    assert (answer.model_name, answer.id, answer.outputs[0].name) == ("double", "seven", "y")
+    assert np.frombuffer(answer.raw_output_contents[0], "<f4").tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "words"),
+    [
+        ({"model_name": "other"}, "NOT_FOUND", "no model 'other'"),
+        ({"model_name": "double"}, "INVALID_ARGUMENT", "input 'x' is missing"),
+        ({"inputs": [{"name": "q", "datatype": "FP32"}]}, "INVALID_ARGUMENT", "unknown input 'q'"),
+        ({"inputs": [{"name": "x", "datatype": "FP32", "shape": [9]}]}, "INVALID_ARGUMENT", "0 values do not fill"),
+        ({"inputs": [{"name": "x", "datatype": "FP16", "shape": [3]}]}, "INVALID_ARGUMENT", "needs raw_input_contents"),
+        ({"raw_input_contents": [b"1234"]}, "INVALID_ARGUMENT", "0 inputs, but 1 raw contents"),
+    ],
+)
+async def test_refusals_have_a_code_and_a_reason(client: Client, fields: Any, code: str, words: str) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await client("ModelInfer", **{"model_name": "double", **fields})
+    assert refused.value.code().name == code
+    assert words in refused.value.details()

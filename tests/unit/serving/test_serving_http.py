@@ -1,0 +1,222 @@
+"""The server as its clients see it: the Open Inference Protocol, Paddle Serving's shapes, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unit.serving import models
+from unit.serving.conftest import Serve
+
+ROW = {"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}
+
+
+def inputs(*tensors: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"inputs": list(tensors), **more}
+
+
+async def test_a_model_describes_itself_and_answers(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    assert await (await client.get("/v2/models/double")).json() == {
+        "name": "double",
+        "versions": ["1"],
+        "platform": "onnx",
+        "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}],
+        "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1, 3]}],
+    }
+    answer = await client.post("/v2/models/double/infer", json=inputs(ROW, id="seven"))
+    assert answer.status == 200
+    assert await answer.json() == {
+        "model_name": "double",
+        "model_version": "1",
+        "id": "seven",
+        "outputs": [{"name": "y", "datatype": "FP32", "shape": [1, 3], "data": [2.0, 4.0, 6.0]}],
+    }
+    for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/double/ready", "/v2/models/double/versions/1"):
+        assert (await client.get(path)).status == 200, path
+
+
+async def test_tensors_as_bytes_in_both_directions(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    raw = np.array([[1, 2, 3], [4, 5, 6]], dtype="<f4").tobytes()
+    tensor = {"name": "x", "shape": [2, 3], "datatype": "FP32", "parameters": {"binary_data_size": len(raw)}}
+    header = json.dumps(inputs(tensor, outputs=[{"name": "y", "parameters": {"binary_data": True}}])).encode()
+    answer = await client.post(
+        "/v2/models/double/infer", data=header + raw, headers={"Inference-Header-Content-Length": str(len(header))}
+    )
+    body, split = await answer.read(), int(answer.headers["Inference-Header-Content-Length"])
+    assert json.loads(body[:split])["outputs"][0]["parameters"] == {"binary_data_size": 24}
+    assert np.frombuffer(body[split:], "<f4").tolist() == [2, 4, 6, 8, 10, 12]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        ("/v2/models/double/infer", "{", 400, "not JSON"),
+        ("/v2/models/double/infer", "[]", 400, "must be a JSON object"),
+        ("/v2/models/double/infer", {}, 400, 'needs "inputs"'),
+        ("/v2/models/double/infer", {"inputs": [3]}, 400, "needs a name"),
+        ("/v2/models/double/infer", inputs({"name": "z", "data": [1]}), 400, "unknown input 'z'; the model takes x"),
+        ("/v2/models/double/infer", inputs(ROW, ROW), 400, "given twice"),
+        ("/v2/models/double/infer", inputs({"name": "x"}), 400, "has no data"),
+        ("/v2/models/double/infer", inputs({**ROW, "shape": [3, 3]}), 400, "3 values do not fill"),
+        ("/v2/models/double/infer", inputs(ROW, outputs=[{"name": "q"}]), 400, "unknown output 'q'; the model gives y"),
+        ("/v2/models/double/infer", inputs(ROW, outputs="y"), 400, '"outputs" must be a list'),
+        ("/v2/models/other/infer", inputs(ROW), 404, "no model 'other' here; this server has 'double'"),
+        ("/v2/models/double/versions/2/infer", inputs(ROW), 404, "has version 1, not 2"),
+        ("/other/prediction", {"feed": [{}]}, 404, "no model 'other'"),
+        ("/double/prediction", {"feed": 3}, 400, 'needs "feed"'),
+        ("/double/prediction", {"feed": [{}]}, 400, "feed lacks 'x'"),
+        ("/double/prediction", {"feed": [{"x": "abc"}]}, 400, "no rectangular FP32"),
+        ("/double/prediction", {"key": ["x"], "value": []}, 400, "the same length"),
+        ("/GeneralModelService/inference", {"tensor": [{"name": "x", "elem_type": 9}]}, 400, "unknown elem_type 9"),
+        ("/GeneralModelService/inference", {"tensor": [{"name": "x", "elem_type": 1}]}, 400, "needs float_data"),
+        ("/nowhere", {}, 404, "nothing at /nowhere"),
+        ("/v2/models/double/infer", "x" * (1 << 20), 413, "too large"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_with_the_reason(
+    serve: Serve, tmp_path: Path, path: str, body: Any, status: int, message: str
+) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    answer = await client.post(path, data=body if isinstance(body, str) else json.dumps(body))
+    assert answer.status == status
+    assert message in (await answer.json())["error"]
+
+
+async def test_a_model_that_fails_says_so_and_goes_on(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.lookup(tmp_path / "lookup"))
+    bad = await client.post("/v2/models/lookup/infer", json=inputs({"name": "index", "data": [99]}))
+    assert bad.status == 500
+    assert "indices element out of data bounds" in (await bad.json())["error"]
+    good = await client.post("/v2/models/lookup/infer", json=inputs({"name": "index", "data": [3]}))
+    assert (await good.json())["outputs"][0]["data"] == [30.0]
+
+
+async def test_paddle_servings_feed_and_fetch(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    body = {"feed": [{"x": [1, 2, 3]}, {"x": [4, 5, 6]}], "fetch": ["y"]}
+    assert await (await client.post("/double/prediction", json=body)).json() == {
+        "result": {"y": [[2, 4, 6], [8, 10, 12]]}
+    }
+
+
+async def test_paddle_servings_keys_and_values(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    answer = await client.post("/double/prediction", json={"key": ["x"], "value": ["[1, 2, 3]"]})
+    assert await answer.json() == {
+        "err_no": 0,
+        "err_msg": "",
+        "key": ["y"],
+        "value": ["[[2.0, 4.0, 6.0]]"],
+        "tensors": [],
+    }
+
+
+async def test_paddle_servings_general_service(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.lookup(tmp_path / "lookup"))
+    tensor = {"alias_name": "index", "name": "i", "elem_type": 0, "shape": [2], "int64_data": [1, 2]}
+    body = {"tensor": [tensor], "fetch_var_names": ["value"], "log_id": 5}
+    answer = await (await client.post("/GeneralModelService/inference", json=body)).json()
+    assert (answer["err_no"], answer["log_id"]) == (0, 5)
+    expected = {"name": "value", "alias_name": "value", "elem_type": 1, "shape": [2], "float_data": [10.0, 20.0]}
+    assert answer["outputs"][0]["tensor"] == [expected]
+
+
+async def test_a_processor_stands_between_clients_and_the_model(serve: Serve, tmp_path: Path) -> None:
+    folder = models.linear(tmp_path / "m")
+    (folder / "serving.yaml").write_text("name: words\nprocessor: process.py:Count\n")
+    (folder / "process.py").write_text(
+        "class Count:\n"
+        "    def preprocess(self, inputs):\n"
+        "        return {'x': [len(word) for word in inputs['words'].split()]}\n"
+        "    def postprocess(self, outputs, inputs):\n"
+        "        return [{'lengths': row.tolist(), 'of': entry['words']}\n"
+        "                for row, entry in zip(outputs['y'], inputs)]\n"
+    )
+    client = await serve(folder)
+    answer = await client.post("/words/prediction", json={"feed": [{"words": "a bb ccc"}], "fetch": ["word_seg"]})
+    assert await answer.json() == {"result": [{"lengths": [2.0, 4.0, 6.0], "of": "a bb ccc"}]}
+    wrong = await client.post("/words/prediction", json={"feed": [{"text": "a"}]})
+    assert wrong.status == 400
+    assert "the input cannot be processed: KeyError: 'words'" in (await wrong.json())["error"]
+
+
+async def test_clients_may_call_an_input_by_another_name(serve: Serve, tmp_path: Path) -> None:
+    folder = models.linear(tmp_path / "m")
+    (folder / "serving.yaml").write_text("inputs: {image: x}\n")
+    client = await serve(folder)
+    assert (await (await client.get("/v2/models/m")).json())["inputs"][0]["name"] == "image"
+    answer = await client.post("/v2/models/m/infer", json=inputs({**ROW, "name": "image"}))
+    assert (await answer.json())["outputs"][0]["data"] == [2.0, 4.0, 6.0]
+
+
+async def test_batches_show_in_the_metrics(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    await asyncio.gather(*(client.post("/v2/models/double/infer", json=inputs(ROW)) for _ in range(20)))
+    text = await (await client.get("/metrics")).text()
+    assert 'paddlecloud_serving_requests_total{model="double",code="200"} 20' in text
+    assert 'paddlecloud_serving_batch_rows_sum{model="double"} 20' in text
+
+
+async def test_a_new_version_takes_over_without_a_dropped_request(serve: Serve, tmp_path: Path) -> None:
+    root = tmp_path / "scale"
+    models.linear(root / "1", factor=1)
+    client = await serve(root)
+    answers, over = [], asyncio.Event()
+
+    async def ask() -> None:
+        while not over.is_set():
+            answer = await client.post("/scale/prediction", json={"feed": [{"x": [1, 1, 1]}]})
+            assert answer.status == 200, await answer.text()
+            answers.append((await answer.json())["result"]["y"][0][0])
+
+    askers = [asyncio.create_task(ask()) for _ in range(8)]
+    for version in range(2, 7):
+        models.linear(root / str(version), factor=version)
+        before = len(answers)
+        await serve.slot.load()
+        while len(answers) < before + 20:
+            await asyncio.sleep(0)
+    over.set()
+    await asyncio.gather(*askers)
+    assert sorted(set(answers)) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_damaged_version_is_told_and_the_old_one_stays(serve: Serve, tmp_path: Path) -> None:
+    root = tmp_path / "scale"
+    models.linear(root / "1", factor=1)
+    client = await serve(root)
+    (root / "2").mkdir()
+    (root / "2" / "model.onnx").write_bytes(b"not a model")
+    refused = await client.post("/v2/repository/models/scale/load")
+    assert refused.status == 422
+    assert "model.onnx cannot be loaded" in (await refused.json())["error"]
+    answer = await client.post("/scale/prediction", json={"feed": [{"x": [1, 1, 1]}]})
+    assert (await answer.json())["result"]["y"] == [[1, 1, 1]]
+
+
+async def test_new_versions_are_found_by_themselves(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddlecloud.serving.slot.LOOK_EVERY", 0.01)
+    root = tmp_path / "scale"
+    models.linear(root / "1", factor=1)
+    await serve(root)
+    slot = serve.slot
+    follower = asyncio.create_task(slot.follow())
+    (root / "2").mkdir()  # half-copied: not a model yet
+    (root / "2" / "model.onnx").write_bytes(b"")
+    while not slot.problem:
+        await asyncio.sleep(0.01)
+    assert slot.model().version == "1"
+    models.linear(root / "2", factor=2)
+    while slot.model().version != "2":
+        await asyncio.sleep(0.01)
+    assert slot.problem == ""
+    follower.cancel()

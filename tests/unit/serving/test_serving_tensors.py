@@ -1,0 +1,85 @@
+"""Every tensor that goes in fits the model, or its sender learns why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paddlecloud.serving.errors import BadInput
+from paddlecloud.serving.tensors import DATATYPES, TensorSpec, as_lists, datatype_of, from_bytes, from_json, to_bytes
+
+FLOATS = TensorSpec("x", "FP32", (-1, 2))
+
+
+@pytest.mark.parametrize(
+    ("spec", "data", "options", "expected"),
+    [
+        (FLOATS, [[1, 2]], {}, [[1.0, 2.0]]),
+        (FLOATS, [1, 2, 3, 4], {"shape": [2, 2]}, [[1, 2], [3, 4]]),
+        (FLOATS, [[1.5, 2]], {"datatype": "FP64"}, [[1.5, 2]]),
+        (TensorSpec("x", "INT64", None), [[[7]]], {}, [[[7]]]),
+        (TensorSpec("x", "INT64", (-1,)), [1.0, 2.0], {"datatype": "FP32"}, [1, 2]),
+        (TensorSpec("x", "BOOL", (-1,)), [True, False], {}, [True, False]),
+        (TensorSpec("x", "BYTES", (-1,)), ["飞桨", "b"], {}, ["飞桨", "b"]),
+    ],
+)
+def test_data_becomes_what_the_model_takes(spec: TensorSpec, data: Any, options: Any, expected: Any) -> None:
+    array = from_json(spec, data, **options)
+    assert str(array.dtype) == spec.dtype
+    assert array.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "data", "options", "message"),
+    [
+        (FLOATS, [[1, 2, 3]], {}, r"shape \[1, 3\], the model takes \[-1, 2\]"),
+        (FLOATS, [[1, 2], [3]], {}, "no rectangular FP32 tensor"),
+        (FLOATS, [["a", "b"]], {}, "no rectangular FP32 tensor"),
+        (FLOATS, [1, 2, 3], {"shape": [2, 2]}, r"3 values do not fill shape \[2, 2\]"),
+        (FLOATS, [1, 2], {"shape": [-1, 2]}, "shape must be a list of sizes"),
+        (FLOATS, [1, 2], {"shape": "1x2"}, "shape must be a list of sizes"),
+        (FLOATS, [[1, 2]], {"datatype": "FLOAT"}, "unknown datatype 'FLOAT'; known are BOOL"),
+        (FLOATS, [[1e300, 2]], {"datatype": "FP64"}, "FP64 values do not fit FP32"),
+        (FLOATS, [], {"shape": [0, 2]}, "is empty"),
+        (TensorSpec("x", "INT8", (-1,)), [300], {"datatype": "INT64"}, "INT64 values do not fit INT8"),
+        (TensorSpec("x", "INT64", (-1,)), [1.5], {"datatype": "FP32"}, "FP32 values do not fit INT64"),
+        (FLOATS, [["a", "b"]], {"datatype": "BYTES"}, "BYTES values do not fit FP32"),
+        (TensorSpec("x", "BYTES", (-1,)), [1], {"datatype": "INT64"}, "INT64 values do not fit BYTES"),
+        (FLOATS, {"a": 1}, {}, "no rectangular FP32 tensor"),
+        (FLOATS, None, {}, "shape"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(spec: TensorSpec, data: Any, options: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        from_json(spec, data, **options)
+
+
+@given(st.sampled_from(sorted(DATATYPES)), st.lists(st.integers(0, 1), min_size=1, max_size=9))
+def test_bytes_and_back(datatype: str, values: list[int]) -> None:
+    wanted = [str(value) for value in values] if datatype == "BYTES" else values
+    array = np.array(wanted, dtype=DATATYPES[datatype])
+    back = from_bytes(TensorSpec("x", datatype, (-1,)), to_bytes(array), shape=[len(values)], datatype=datatype)
+    assert as_lists(back) == as_lists(array)
+    assert datatype_of(back) == datatype
+
+
+@pytest.mark.parametrize(
+    ("datatype", "raw", "message"),
+    [
+        ("FP32", b"123", "no whole number of FP32"),
+        ("BYTES", b"\x05\x00\x00\x00ab", "cut off"),
+        ("BYTES", b"\x05", "cut off"),
+        ("FP33", b"", "unknown datatype"),
+    ],
+)
+def test_bytes_that_are_no_tensor(datatype: str, raw: bytes, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        from_bytes(TensorSpec("x", "FP32", None), raw, shape=[1], datatype=datatype)
+
+
+def test_what_json_has_no_word_for_becomes_null() -> None:
+    assert as_lists(np.array([1.0, float("nan"), float("inf")], dtype="float32")) == [1.0, None, None]
