@@ -46,11 +46,11 @@ def _no_old_warnings(api: Api) -> None:
 @pytest.fixture
 def namespace(api: Api) -> Iterator[str]:
     """A fresh namespace, deleted without waiting afterwards; made over the kept connection, which costs no process."""
-    cluster = Here(api, "")
+    clusterwide = Here(api, "")
     name = f"c-{os.getpid()}-{next(_numbers)}"
-    cluster.make(NAMESPACES, name)
+    clusterwide.make(NAMESPACES, name)
     yield name
-    cluster.delete(NAMESPACES, name)
+    clusterwide.delete(NAMESPACES, name)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def here(api: Api, namespace: str) -> Here:
 
 
 @pytest.fixture
-def cluster(api: Api) -> Here:
+def clusterwide(api: Api) -> Here:
     """For kinds without a namespace; what is made through it is not cleaned up by anybody else."""
     return Here(api, "")
 

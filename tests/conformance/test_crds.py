@@ -44,25 +44,25 @@ def spec_schema(**properties: Any) -> Object:
     return {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
 
 
-def test_a_definition_is_accepted_and_established(cluster: Here, define: Define) -> None:
+def test_a_definition_is_accepted_and_established(clusterwide: Here, define: Define) -> None:
     resource = define()
 
     def conditions() -> dict[str, str]:
-        found = cluster.get(CRDS, crd_name(resource)).get("status", {}).get("conditions", [])
+        found = clusterwide.get(CRDS, crd_name(resource)).get("status", {}).get("conditions", [])
         return {condition["type"]: condition["status"] for condition in found}
 
     eventually(conditions, {"NamesAccepted": "True", "Established": "True"})
-    status = cluster.get(CRDS, crd_name(resource))["status"]
+    status = clusterwide.get(CRDS, crd_name(resource))["status"]
     assert status["storedVersions"] == ["v1"]
     assert status["acceptedNames"]["listKind"] == f"{resource.kind}List"
     assert status["acceptedNames"]["singular"] == resource.kind.lower()
 
 
-def test_a_cluster_wide_kind_has_no_namespace(cluster: Here, define: Define) -> None:
+def test_a_cluster_wide_kind_has_no_namespace(clusterwide: Here, define: Define) -> None:
     resource = define(scope="Cluster")
-    made = cluster.make(resource, "g")
+    made = clusterwide.make(resource, "g")
     assert "namespace" not in made["metadata"]
-    assert cluster.names(resource) == ["g"]
+    assert clusterwide.names(resource) == ["g"]
 
 
 def test_a_changed_schema_holds_from_then_on(here: Here, define: Define) -> None:
@@ -180,15 +180,15 @@ def schema_of(crd: Object) -> Any:
     ],
 )
 def test_an_unsound_definition_is_refused_with_the_place(
-    cluster: Here, group: str, make: Callable[[str], Object], why: str
+    clusterwide: Here, group: str, make: Callable[[str], Object], why: str
 ) -> None:
     with pytest.raises(errors.Invalid, match=why):
-        cluster.create(CRDS, make(group))
+        clusterwide.create(CRDS, make(group))
 
 
-def test_group_scope_and_kind_cannot_change(cluster: Here, define: Define) -> None:
+def test_group_scope_and_kind_cannot_change(clusterwide: Here, define: Define) -> None:
     name = crd_name(define())
     with pytest.raises(errors.Invalid, match="spec.scope"):
-        cluster.patch(CRDS, name, {"spec": {"scope": "Cluster"}})
+        clusterwide.patch(CRDS, name, {"spec": {"scope": "Cluster"}})
     with pytest.raises(errors.Invalid, match="spec.names.kind"):
-        cluster.patch(CRDS, name, {"spec": {"names": {"kind": "Other", "listKind": "OtherList"}}})
+        clusterwide.patch(CRDS, name, {"spec": {"names": {"kind": "Other", "listKind": "OtherList"}}})

@@ -241,8 +241,8 @@ def test_a_rule_must_say_what_it_is_about(here: Here, rule: Object, why: str) ->
         here.make(ROLES, "r", rules=[rule])
 
 
-def test_the_usual_cluster_roles_are_there(cluster: Here) -> None:
-    assert {"cluster-admin", "admin", "edit", "view", "system:discovery"} <= set(cluster.names(CLUSTER_ROLES))
+def test_the_usual_cluster_roles_are_there(clusterwide: Here) -> None:
+    assert {"cluster-admin", "admin", "edit", "view", "system:discovery"} <= set(clusterwide.names(CLUSTER_ROLES))
 
 
 # Reviews -------------------------------------------------------------------------------------------------------------

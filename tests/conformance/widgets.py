@@ -86,8 +86,8 @@ def definition(group: str, plural: str, kind: str, *, schema: Object = SCHEMA, s
 
 def install(api: Api, crd: Object) -> Resource:
     """Create a CRD and wait until its objects can be listed."""
-    cluster = Here(api, "")
-    cluster.create(CRDS, crd)
+    clusterwide = Here(api, "")
+    clusterwide.create(CRDS, crd)
     spec = crd["spec"]
     resource = Resource(
         spec["group"], "v1", spec["names"]["plural"], spec["names"]["kind"], spec["scope"] == "Namespaced"

@@ -2,6 +2,7 @@
 
   pdc image build NAME…                    build what a recipe of that name says
   pdc image build -f image.yaml -t NAME    the same from a file of yours, registered under NAME
+  pdc image dockerfile NAME [--to DIR]     the recipe as a Dockerfile; with DIR all that `docker build DIR` needs
   pdc image ls                             what there is, and what is built
   pdc image rm NAME…                       delete what was built; a registered recipe goes too
 
@@ -31,12 +32,13 @@ STAGING = ".new-image-"
 
 def add_commands(parsers: Parsers) -> None:
     formatter = argparse.RawDescriptionHelpFormatter
-    usage = "pdc image build|ls|rm [NAME…] [flags]"
+    usage = "pdc image build|dockerfile|ls|rm [NAME…] [flags]"
     parser = parsers.add_parser("image", description=__doc__, formatter_class=formatter, usage=usage)
     parser.add_argument("action", choices=tuple(ACTIONS))
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("-f", "--filename", type=Path, metavar="FILE", help="build: an image.yaml, or its folder")
     parser.add_argument("-t", "--tag", action="append", default=[], metavar="NAME", help="build: name to register")
+    parser.add_argument("--to", type=Path, metavar="DIR", help="dockerfile: folder to write, instead of printing")
     parser.add_argument("--force", action="store_true", help="rm: even while pods use it")
     parser.add_argument("--data", type=Path, metavar="DIR", help="data directory (default: the context's platform's)")
     parser.set_defaults(run=run)
@@ -121,6 +123,31 @@ def _failure(store: ImageStore, name: str, error: ImageUnavailable) -> CliError:
         )
     code = NOT_FOUND if recipe is None else ERROR
     return CliError(f"cannot build {name}", why=str(error), next="pdc image ls", exit_code=code)
+
+
+# Other forms
+
+
+def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.local.images import dockerfile
+
+    if len(args.names) != 1:
+        raise UsageError("which image?", why="one NAME of a recipe", next="pdc image ls")
+    (name,) = args.names
+    store = _store(data_of(session))
+    recipe = _known(store, name)
+    try:
+        plan = store.plan(recipe)
+    except (RecipeError, ImageUnavailable) as error:
+        raise CliError(f"cannot read the recipe of {name}", why=str(error), exit_code=INVALID) from error
+    if args.to is None:
+        session.print(dockerfile.render(plan).rstrip("\n"))
+        return OK
+    if args.to.exists() and any(args.to.iterdir()) and not (args.to / dockerfile.FILE).exists():
+        raise CliError(f"{args.to} holds other files", next="name a new or an empty folder", exit_code=CONFLICT)
+    path = dockerfile.write(plan, args.to)
+    session.print(f"{path} written; next: docker build --tag {name} {args.to}")
+    return OK
 
 
 # Looking
@@ -215,4 +242,4 @@ def _store(data: Path) -> ImageStore:
     return ImageStore(folders=[recipes.folder_of(data)])
 
 
-ACTIONS = {"build": run_build, "ls": run_ls, "rm": run_rm}
+ACTIONS = {"build": run_build, "dockerfile": run_dockerfile, "ls": run_ls, "rm": run_rm}

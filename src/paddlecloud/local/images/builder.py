@@ -16,7 +16,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 from paddlecloud.local.images.errors import BuildError
@@ -38,7 +38,7 @@ class Builder:
             progress(f"the recipe names the system package {package}, which this machine does not have")
         makers: dict[str, Callable[[Path], Awaitable[None]]] = {
             "packages": lambda layer: _install(plan, layer, progress),
-            "files": lambda layer: asyncio.to_thread(_copy_files, plan, layer),
+            "files": lambda layer: asyncio.to_thread(copy_files, plan.files, layer / "root"),
         }
         for kind, key in layers_of(plan):
             await self._once(kind, key, makers[kind], progress)
@@ -85,9 +85,9 @@ def _remove(layer: Path) -> None:
     shutil.rmtree(layer, ignore_errors=True)
 
 
-def _copy_files(plan: ImagePlan, layer: Path) -> None:
-    root = layer / "root"
-    for target, source in plan.files.items():
+def copy_files(files: Mapping[str, Path], root: Path) -> None:
+    """Files and trees to their places (paths as a container sees them) below a folder."""
+    for target, source in files.items():
         place = root / target.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():

@@ -35,6 +35,7 @@ class ImagePlan:
     user: str = ""
     workdir: str = ""
     preload: tuple[str, ...] = ()
+    expose: tuple[str, ...] = ()
     packages_key: str = ""
     """Address of the packages; empty when the image has none of its own."""
     files_key: str = ""
@@ -68,6 +69,7 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str) -> I
         user=recipe.user or (base.user if base else ""),
         workdir=recipe.workdir or (base.workdir if base else ""),
         preload=(*(base.preload if base else ()), *recipe.preload),
+        expose=(*(base.expose if base else ()), *recipe.expose),
     )
 
 

@@ -109,12 +109,13 @@ class ImageStore:
             except ImageUnavailable:
                 return None
         try:
-            plan = self._plan(recipe)
+            plan = self.plan(recipe)
         except (RecipeError, ImageUnavailable):
             return None
         return self._environment(plan) if self._layers.is_built(plan) else None
 
-    def _plan(self, recipe: Recipe, depth: int = 0) -> ImagePlan:
+    def plan(self, recipe: Recipe, depth: int = 0) -> ImagePlan:
+        """What a recipe comes to on its bases. Raises `RecipeError` and `ImageUnavailable`."""
         if recipe.path not in self._plans:
             self._plans[recipe.path] = self._make_plan(recipe, depth)
         return self._plans[recipe.path]
@@ -128,7 +129,7 @@ class ImageStore:
             parent = self.find(recipe.base)
             reference = parse_reference(recipe.base)
             if parent is not None and parent.path != recipe.path:
-                base = self._plan(parent, depth + 1)
+                base = self.plan(parent, depth + 1)
             elif reference.name == "python":
                 wanted = wanted or ".".join(reference.tag.split("-")[0].split(".")[:2])
             elif reference.name not in HOST_IMAGES:
@@ -198,7 +199,7 @@ class ImageStore:
                 progress(line)
 
         try:
-            plan = self._plan(recipe)
+            plan = self.plan(recipe)
             await Builder(self._layers).build(plan, progress=tell)
         except (RecipeError, BuildError) as error:
             raise ImageUnavailable(
@@ -221,7 +222,7 @@ class ImageStore:
         lines = []
         for recipe in self.recipes():
             try:
-                plan = self._plan(recipe)
+                plan = self.plan(recipe)
             except (RecipeError, ImageUnavailable) as error:
                 lines += [ImageInfo(name, "", f"broken: {error}", 0, str(recipe.path)) for name in recipe.names]
                 continue
@@ -238,7 +239,7 @@ class ImageStore:
         recipe = self.find(image)
         if recipe is None:
             return False
-        doomed = set(layers_of(self._plan(recipe)))
+        doomed = set(layers_of(self.plan(recipe)))
         for other in self.recipes():
             if other.path != recipe.path and (plan := self._usable_plan(other)) and self._layers.is_built(plan):
                 doomed -= set(layers_of(plan))
@@ -269,7 +270,7 @@ class ImageStore:
 
     def _usable_plan(self, recipe: Recipe) -> ImagePlan | None:
         try:
-            return self._plan(recipe)
+            return self.plan(recipe)
         except (RecipeError, ImageUnavailable):
             return None
 

@@ -1,0 +1,83 @@
+"""The same `image.yaml` as a Dockerfile: for people with docker, podman or buildkit, and for registries.
+
+What is written is a folder: the Dockerfile and everything it copies, so that `docker build FOLDER` needs nothing else.
+It has the steps of every form of the image: system packages, requirements, files, settings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from paddlecloud.local.images.builder import copy_files
+from paddlecloud.local.images.plan import ImagePlan
+
+FILE = "Dockerfile"
+_FILES = "files"
+_WHEELS = "wheels"
+_VERSION = re.compile(r"python(\d+\.\d+)$")
+_BESIDE = f"/tmp/{_WHEELS}"  # noqa: S108 - a path in the image, not on this machine
+
+
+def render(plan: ImagePlan) -> str:
+    """The Dockerfile. Everything it copies lies beside it: `write` puts it there."""
+    lines = [f"# {plan.names[0]}", f"FROM python:{_python(plan)}-slim"]
+    if plan.apt:
+        install = f"apt-get install --yes --no-install-recommends {shlex.join(plan.apt)}"
+        lines.append(f"RUN apt-get update && {install} && rm -rf /var/lib/apt/lists/*")
+    if plan.pip:
+        lines += _requirements(plan)
+    if plan.files:
+        lines.append(f"COPY {_FILES}/ /")
+    lines += [f"ENV {name}={_quoted(value)}" for name, value in {"PYTHONUNBUFFERED": "1", **plan.env}.items()]
+    lines += [f"EXPOSE {port}" for port in plan.expose]
+    if plan.workdir:
+        lines.append(f"WORKDIR {_escaped(plan.workdir)}")
+    if plan.user:
+        lines.append(f"USER {plan.user}")
+    lines += [f"ENTRYPOINT {json.dumps(plan.entrypoint)}"] if plan.entrypoint else []
+    lines += [f"CMD {json.dumps(plan.cmd)}"] if plan.cmd else []
+    return "\n".join(lines) + "\n"
+
+
+def write(plan: ImagePlan, folder: Path) -> Path:
+    """The folder for `docker build`; returns the Dockerfile. What the folder held of an earlier one is replaced."""
+    wheels = {f"/{source.name}": source for item in plan.pip if (source := _local(item))}
+    for name, files in ((_FILES, plan.files), (_WHEELS, wheels)):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        copy_files(files, folder / name)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    path.write_text(render(plan))
+    return path
+
+
+def _requirements(plan: ImagePlan) -> list[str]:
+    beside = [source for item in plan.pip if (source := _local(item))]
+    wanted = [f"{_BESIDE}/{source.name}" if (source := _local(item)) else item for item in plan.pip]
+    command = f"pip install --no-cache-dir {shlex.join([*plan.pip_options, *wanted])}"
+    if not beside:
+        return [f"RUN {command}"]
+    return [f"COPY {_WHEELS}/ {_BESIDE}/", f"RUN {command} && rm -r {_BESIDE}"]
+
+
+def _local(requirement: str) -> Path | None:
+    return Path(requirement) if requirement.startswith("/") else None
+
+
+def _python(plan: ImagePlan) -> str:
+    found = _VERSION.search(plan.python)
+    return found[1] if found else f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _quoted(value: str) -> str:
+    return f'"{_escaped(value)}"'
+
+
+def _escaped(text: str) -> str:
+    """Dockerfiles replace variables in these instructions; an image.yaml means what it says."""
+    return re.sub(r'([\\"$])', r"\\\1", text)

@@ -1,0 +1,163 @@
+"""The Dockerfile form of a recipe, read back as docker reads it and held against the built image, step by step."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster.harness.base_images import ImageCache
+from cluster.harness.python_image import environment_image
+from harness import pdc
+from paddlecloud.local.images import dockerfile
+from paddlecloud.local.images.plan import ImagePlan
+from paddlecloud.local.images.store import SHIPPED, ImageStore
+
+from .test_store import write_recipe, write_wheel
+
+Step = tuple[str, str]
+
+
+def parse(text: str) -> list[Step]:
+    """Instruction and argument of each line; these Dockerfiles need neither continuations nor here-documents."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    steps = [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines]
+    assert steps[0][0] == "FROM"
+    assert {word for word, _ in steps} <= {
+        "FROM",
+        "RUN",
+        "COPY",
+        "ENV",
+        "EXPOSE",
+        "WORKDIR",
+        "USER",
+        "ENTRYPOINT",
+        "CMD",
+    }
+    return steps
+
+
+def arguments(steps: list[Step], instruction: str) -> list[str]:
+    return [argument for word, argument in steps if word == instruction]
+
+
+def environment_of(steps: list[Step]) -> dict[str, str]:
+    """ENV as docker would set it: quotes and escapes removed, and no variable left to be replaced."""
+    found = {}
+    for argument in arguments(steps, "ENV"):
+        name, _, value = argument.partition("=")
+        inner = re.fullmatch(r'"(.*)"', value)
+        assert inner, argument
+        assert not re.search(r"(?<!\\)\$", inner[1]), f"docker would replace a variable in {argument}"
+        found[name] = re.sub(r"\\(.)", r"\1", inner[1])
+    return found
+
+
+def plan_of(store: ImageStore, name: str) -> ImagePlan:
+    recipe = store.find(name)
+    assert recipe is not None
+    return store.plan(recipe)
+
+
+async def test_docker_and_the_harness_build_the_same_image_from_one_recipe(tmp_path: Path) -> None:
+    folder = tmp_path / "recipes"
+    write_wheel(write_recipe(folder, "base", pip=["./tiny-1.0-py3-none-any.whl"], env={"A": "from base"}).parent)
+    place = write_recipe(
+        folder,
+        "app",
+        base="example.com/base:v1",
+        files={"/srv/app/run.py": "run.py", "/srv/conf": "conf"},
+        env={"PRICE": 'say "5 $HOME" \\ now'},
+        entrypoint=["python", "/srv/app/run.py"],
+        cmd=["--loud"],
+        user="1000:1000",
+        workdir="/srv/app",
+        expose=[8080],
+    ).parent
+    (place / "conf").mkdir()
+    (place / "conf" / "a.yaml").write_text("a: 1\n")
+    (place / "run.py").write_text("import tiny\n")
+    store = ImageStore(cache=tmp_path / "cache", folders=[folder])
+
+    environment = await store.build("example.com/app:v1")
+    cache = ImageCache(tmp_path / "images")
+    image = environment_image(cache, environment)
+    manifest = json.loads(cache.store.path(image.digest).read_bytes())
+    built = json.loads(cache.store.path(manifest["config"]["digest"]).read_bytes())["config"]
+    with tarfile.open(cache.store.path(manifest["layers"][-1]["digest"])) as layer:
+        contents = {member.name: _bytes(layer, member) for member in layer.getmembers() if member.isfile()}
+
+    context = tmp_path / "context"
+    steps = parse(dockerfile.write(plan_of(store, "example.com/app:v1"), context).read_text())
+    (copied,) = [argument for argument in arguments(steps, "COPY") if argument.startswith("files/")]
+    assert copied == "files/ /"
+    files = context / "files"
+    assert {str(path.relative_to(files)): path.read_bytes() for path in files.rglob("*") if path.is_file()} == contents
+    told = dict(line.split("=", 1) for line in built["Env"])
+    assert {name: value for name, value in told.items() if name != "PATH"} == environment_of(steps)
+    assert [json.loads(each) for each in arguments(steps, "ENTRYPOINT")] == [built["Entrypoint"]]
+    assert [json.loads(each) for each in arguments(steps, "CMD")] == [built["Cmd"]]
+    assert (arguments(steps, "USER"), arguments(steps, "WORKDIR")) == ([built["User"]], [built["WorkingDir"]])
+    assert arguments(steps, "EXPOSE") == ["8080"]
+    (install,) = arguments(steps, "RUN")
+    assert "/tmp/wheels/tiny-1.0-py3-none-any.whl" in shlex.split(install)
+    assert (context / "wheels" / "tiny-1.0-py3-none-any.whl").is_file()
+
+
+def _bytes(layer: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = layer.extractfile(member)
+    assert content is not None
+    return content.read()
+
+
+@pytest.mark.parametrize("recipe", sorted(path.parent.name for path in SHIPPED.glob("*/image.yaml")))
+def test_every_shipped_recipe_has_a_dockerfile_with_all_it_asks_for(recipe: str, tmp_path: Path) -> None:
+    store = ImageStore(cache=tmp_path / "cache")
+    (found,) = [each for each in store.recipes() if each.folder.name == recipe]
+    plan = store.plan(found)
+    steps = parse(dockerfile.write(plan, tmp_path / "context").read_text())
+    runs = [shlex.split(run.partition("&& rm")[0]) for run in arguments(steps, "RUN")]
+    installed = {word for run in runs for word in run}
+    assert {*plan.pip, *plan.apt} <= installed
+    for target in plan.files:
+        assert (tmp_path / "context" / "files" / target.lstrip("/")).exists()
+    assert [json.loads(each) for each in arguments(steps, "ENTRYPOINT")] == [list(plan.entrypoint)] * bool(
+        plan.entrypoint
+    )
+
+
+def test_what_an_earlier_recipe_copied_is_not_left(tmp_path: Path) -> None:
+    def written(**fields: Any) -> None:
+        folder = tmp_path / "recipes"
+        place = write_recipe(folder, "app", **fields).parent
+        (place / "a").write_text("a")
+        dockerfile.write(plan_of(ImageStore(cache=tmp_path / "c", folders=[folder]), "example.com/app:v1"), context)
+
+    context = tmp_path / "context"
+    (tmp_path / "recipes" / "app").mkdir(parents=True)
+    (tmp_path / "recipes" / "app" / "a").write_text("a")
+    written(files={"/old": "a"})
+    written(files={"/new": "a"})
+    assert [path.name for path in (context / "files").iterdir()] == ["new"]
+
+
+def test_a_folder_with_other_things_in_it_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    refused = pdc(
+        "image",
+        "dockerfile",
+        "paddlecloud/paddle:3.3",
+        "--to",
+        str(tmp_path),
+        "--data",
+        str(tmp_path / "d"),
+        check=False,
+    )
+    assert refused.returncode != 0
+    assert "holds other files" in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
