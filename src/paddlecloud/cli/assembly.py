@@ -9,11 +9,11 @@ import re
 import socket
 from collections.abc import Mapping
 
-from paddlecloud.cli import podlibrary
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.kube.resource import PADDLEJOBS
-from paddlecloud.local.images.store import ImageStore
+from paddlecloud.local.images import library
+from paddlecloud.local.images.store import ImageStore, default_cache
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.kubelet import Kubelet
 from paddlecloud.local.kubelet.node import NodeConfig, machine_capacity
@@ -47,7 +47,7 @@ class Machine:
         self._jobs = PaddleJobController(
             platform.client(user_agent="paddlejob-controller"),
             clock=clock,
-            options=Options(python_path=str(podlibrary.folder())),
+            options=Options(python_path=str(library.folder(default_cache()))),
             reports=Place(remember=platform.data / "report.port"),
         )
         kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")

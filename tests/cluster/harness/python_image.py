@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from paddlecloud.local.images.dockerfile import LIBRARY
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.images.store import ImageStore
@@ -79,6 +80,8 @@ def environment_image(cache: ImageCache, environment: Environment) -> Descriptor
         layers = [cache.ensure(python, lambda blobs: blobs.add_layer(base(interpreter)))]
         if venv is not None:
             layers.append(cache.ensure(("packages", _FORMAT, str(venv)), lambda blobs: blobs.add_layer(packages(venv))))
+        if environment.library is not None:
+            layers.append(store.add_layer(tree(environment.library, LIBRARY)))
         if environment.root is not None:
             layers.append(store.add_layer(tree(environment.root)))
         return store.add_image(layers, settings(environment))
@@ -87,10 +90,13 @@ def environment_image(cache: ImageCache, environment: Environment) -> Descriptor
 
 
 def settings(environment: Environment) -> Settings:
+    env = {"PYTHONUNBUFFERED": "1", **{k: v for k, v in environment.env.items() if k != "VIRTUAL_ENV"}}
+    if environment.library is not None:
+        env["PYTHONPATH"] = env["PYTHONPATH"].replace(str(environment.library), LIBRARY)
     return Settings(
         entrypoint=environment.entrypoint,
         cmd=environment.cmd,
-        env={"PYTHONUNBUFFERED": "1", **{k: v for k, v in environment.env.items() if k != "VIRTUAL_ENV"}},
+        env=env,
         user=environment.user,
         workdir=environment.workdir,
     )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+import paddlecloud
 from paddlecloud.local.images import builder, host
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import parse_recipe, read_recipe
@@ -74,6 +75,27 @@ async def test_an_image_with_files_and_settings_is_built_and_described(store: Im
     assert (environment.root / "srv/conf/a.ini").exists()
     assert (environment.entrypoint, environment.cmd) == (("python", "/srv/app/run.py"), ("--fast",))
     assert (environment.workdir, environment.user, environment.env["LANG"]) == ("/srv", "1000:1000", "C")
+
+
+async def test_an_image_that_asks_for_it_can_import_what_runs_in_pods(store: ImageStore, recipes: Path) -> None:
+    write_recipe(recipes, "plain")
+    write_recipe(recipes, "own", project=True, base="example.com/plain:v1", env={"PYTHONPATH": "/srv"})
+    write_recipe(recipes, "derived", base="example.com/own:v1")
+    plain = await store.prepare("example.com/plain:v1")
+    own, derived = await store.prepare("example.com/own:v1"), await store.prepare("example.com/derived:v1")
+    assert plain.library is None
+    assert own.library is not None
+    assert own.library == derived.library
+    assert own.library in own.readonly
+    assert own.env["PYTHONPATH"] == f"{own.library}:/srv"
+    assert own.image_id != plain.image_id
+    program = "import paddlecloud.serving.errors as m, paddlecloud, sys; print(m.__file__, paddlecloud.__version__)"
+    done = subprocess.run(
+        [f"{own.path[0]}/python", "-c", program], env=dict(own.env), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [f"{own.library}/paddlecloud/serving/errors.py", paddlecloud.__version__]
+    missing = [f"{own.path[0]}/python", "-c", "import paddlecloud.controllers"]
+    assert subprocess.run(missing, env=dict(own.env), capture_output=True, check=False).returncode == 1
 
 
 async def test_packages_are_installed_into_an_environment_of_their_own(store: ImageStore, recipes: Path) -> None:

@@ -13,12 +13,17 @@ import shutil
 import sys
 from pathlib import Path
 
+from paddlecloud.local.images import library as project
 from paddlecloud.local.images.builder import copy_files
 from paddlecloud.local.images.plan import ImagePlan
+from paddlecloud.local.images.store import default_cache
 
 FILE = "Dockerfile"
 _FILES = "files"
 _WHEELS = "wheels"
+_LIBRARY = "library"
+LIBRARY = "/opt/paddlecloud"
+"""Where the parts of this project that run in pods lie in an image that asks for them."""
 _VERSION = re.compile(r"python(\d+\.\d+)$")
 _BESIDE = f"/tmp/{_WHEELS}"  # noqa: S108 - a path in the image, not on this machine
 
@@ -31,9 +36,11 @@ def render(plan: ImagePlan) -> str:
         lines.append(f"RUN apt-get update && {install} && rm -rf /var/lib/apt/lists/*")
     if plan.pip:
         lines += _requirements(plan)
+    if plan.library:
+        lines.append(f"COPY {_LIBRARY}/ {LIBRARY}/")
     if plan.files:
         lines.append(f"COPY {_FILES}/ /")
-    lines += [f"ENV {name}={_quoted(value)}" for name, value in {"PYTHONUNBUFFERED": "1", **plan.env}.items()]
+    lines += [f"ENV {name}={_quoted(value)}" for name, value in _variables(plan).items()]
     lines += [f"EXPOSE {port}" for port in plan.expose]
     if plan.workdir:
         lines.append(f"WORKDIR {_escaped(plan.workdir)}")
@@ -47,7 +54,8 @@ def render(plan: ImagePlan) -> str:
 def write(plan: ImagePlan, folder: Path) -> Path:
     """The folder for `docker build`; returns the Dockerfile. What the folder held of an earlier one is replaced."""
     wheels = {f"/{source.name}": source for item in plan.pip if (source := _local(item))}
-    for name, files in ((_FILES, plan.files), (_WHEELS, wheels)):
+    library = {"/paddlecloud": project.folder(default_cache()) / "paddlecloud"} if plan.library else {}
+    for name, files in ((_FILES, plan.files), (_WHEELS, wheels), (_LIBRARY, library)):
         shutil.rmtree(folder / name, ignore_errors=True)
         copy_files(files, folder / name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -63,6 +71,13 @@ def _requirements(plan: ImagePlan) -> list[str]:
     if not beside:
         return [f"RUN {command}"]
     return [f"COPY {_WHEELS}/ {_BESIDE}/", f"RUN {command} && rm -r {_BESIDE}"]
+
+
+def _variables(plan: ImagePlan) -> dict[str, str]:
+    variables = {"PYTHONUNBUFFERED": "1", **plan.env}
+    if plan.library:
+        variables["PYTHONPATH"] = ":".join(filter(None, (LIBRARY, plan.env.get("PYTHONPATH"))))
+    return variables
 
 
 def _local(requirement: str) -> Path | None:

@@ -36,6 +36,8 @@ class ImagePlan:
     workdir: str = ""
     preload: tuple[str, ...] = ()
     expose: tuple[str, ...] = ()
+    library: str = ""
+    """Digest of the parts of this project that it can import; empty when it asks for none."""
     packages_key: str = ""
     """Address of the packages; empty when the image has none of its own."""
     files_key: str = ""
@@ -43,11 +45,13 @@ class ImagePlan:
     @property
     def image_id(self) -> str:
         settings = [dict(self.env), self.entrypoint, self.cmd, self.user, self.workdir, self.python]
-        return "sha256:" + _digest("image", self.packages_key, self.files_key, settings)
+        own = [self.library] if self.library else []
+        return "sha256:" + _digest("image", self.packages_key, self.files_key, settings, *own)
 
 
-def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str) -> ImagePlan:
-    """Lay a recipe over its base. `interpreter` is the Python it runs on, chosen by the caller."""
+def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, library: str = "") -> ImagePlan:
+    """Lay a recipe over its base. `interpreter` is the Python it runs on and `library` what it can import of this
+    project if it asks for it, both chosen by the caller."""
     if base is not None and base.pip and recipe.python and base.python != interpreter:
         raise RecipeError(f"{recipe.path}: its base is built for {base.python}; leave python out here")
     pip = (*(base.pip if base else ()), *(_requirement(item, recipe) for item in recipe.pip))
@@ -70,6 +74,7 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str) -> I
         workdir=recipe.workdir or (base.workdir if base else ""),
         preload=(*(base.preload if base else ()), *recipe.preload),
         expose=(*(base.expose if base else ()), *recipe.expose),
+        library=library if recipe.project else (base.library if base else ""),
     )
 
 

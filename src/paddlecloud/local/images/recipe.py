@@ -13,6 +13,7 @@
     user: "1000:1000"
     workdir: /train
     preload: [paddle]                            # modules a warm parent keeps imported
+    project: true                                # the parts of this project that run in pods can be imported
     expose: [8080]                               # ports, for the Dockerfile form
 
 This module reads and checks; it builds nothing.
@@ -51,6 +52,7 @@ class Recipe:
     workdir: str = ""
     preload: tuple[str, ...] = ()
     expose: tuple[str, ...] = ()
+    project: bool = False
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -64,6 +66,8 @@ class Recipe:
 _LISTS = ("names", "apt", "pip", "pip-options", "entrypoint", "cmd", "preload", "expose")
 _MAPS = ("files", "env")
 _TEXTS = ("base", "python", "user", "workdir")
+_SWITCHES = ("project",)
+_KNOWN = (*_LISTS, *_MAPS, *_TEXTS, *_SWITCHES)
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -77,10 +81,9 @@ def read_recipe(path: Path) -> Recipe:
 def parse_recipe(body: Any, path: Path) -> Recipe:
     if not isinstance(body, dict):
         raise RecipeError(f"{path}: an image.yaml is a mapping of fields, beginning with names")
-    unknown = sorted(set(map(str, body)) - {*_LISTS, *_MAPS, *_TEXTS})
+    unknown = sorted(set(map(str, body)) - set(_KNOWN))
     if unknown:
-        known = ", ".join(sorted((*_LISTS, *_MAPS, *_TEXTS)))
-        raise RecipeError(f"{path}: unknown field {unknown[0]!r}; known are {known}")
+        raise RecipeError(f"{path}: unknown field {unknown[0]!r}; known are {', '.join(sorted(_KNOWN))}")
     fields: dict[str, Any] = {}
     for name in _LISTS:
         fields[name.replace("-", "_")] = _list(body.get(name), f"{path}: {name}")
@@ -88,6 +91,10 @@ def parse_recipe(body: Any, path: Path) -> Recipe:
         fields[name] = _map(body.get(name), f"{path}: {name}")
     for name in _TEXTS:
         fields[name] = _text(body.get(name), f"{path}: {name}")
+    for name in _SWITCHES:
+        fields[name] = body.get(name, False)
+        if not isinstance(fields[name], bool):
+            raise RecipeError(f"{path}: {name} must be true or false")
     if not fields["names"]:
         raise RecipeError(f"{path}: names must list at least one image reference")
     for target, source in fields["files"].items():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from paddlecloud.local.images import library as project
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.host import HOST_IMAGES, find_python, host_image, python_folder
@@ -139,7 +140,8 @@ class ImageStore:
             raise ImageUnavailable(
                 f"{recipe.path}: this machine has no python{wanted}; install it, or change python there"
             )
-        return plan_image(recipe, base, interpreter=interpreter)
+        library = project.digest() if recipe.project else ""
+        return plan_image(recipe, base, interpreter=interpreter, library=library)
 
     def _environment(self, plan: ImagePlan) -> Environment:
         path: tuple[str, ...] = ()
@@ -155,6 +157,10 @@ class ImageStore:
             path, readonly = (str(folder),), (folder,)
         if files := plan.files_key:
             root = self._layers.path("files", files) / "root"
+        library = project.folder(self.cache) if plan.library else None
+        if library is not None:
+            readonly = (*readonly, library)
+            env["PYTHONPATH"] = ":".join(filter(None, (str(library), env.get("PYTHONPATH"))))
         for kind, key in layers_of(plan):
             _touch(self._layers.path(kind, key))
         return Environment(
@@ -167,6 +173,7 @@ class ImageStore:
             user=plan.user,
             root=root,
             readonly=readonly,
+            library=library,
             preload=plan.preload,
         )
 
