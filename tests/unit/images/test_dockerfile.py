@@ -126,6 +126,9 @@ def test_every_shipped_recipe_has_a_dockerfile_with_all_it_asks_for(recipe: str,
     assert {*plan.pip, *plan.apt} <= installed
     for target in plan.files:
         assert (tmp_path / "context" / "files" / target.lstrip("/")).exists()
+    if plan.library:
+        assert (tmp_path / "context/library/paddlecloud/serving/command.py").exists()
+        assert environment_of(steps)["PYTHONPATH"].split(":")[0] == dockerfile.LIBRARY
     assert [json.loads(each) for each in arguments(steps, "ENTRYPOINT")] == [list(plan.entrypoint)] * bool(
         plan.entrypoint
     )
