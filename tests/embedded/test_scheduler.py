@@ -13,6 +13,7 @@ from paddlecloud.api import crd
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import SystemClock
 from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, Object
 from paddlecloud.local.nodes.lifecycle import NodeLifecycle
 from paddlecloud.local.nodes.marks import FAILED, SIMULATE, SIMULATED
@@ -31,10 +32,11 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
     platform = Platform(tmp_path / "data")
     await platform.start(objects=crd.generate())
     clock = SystemClock()
-    watches = Watches(platform.client(user_agent="scheduler"))
+    manager = Manager(platform.client(user_agent="scheduler"))
+    watches = Watches(manager)
     for part in (
-        watches,
-        Scheduler(platform.client(user_agent="scheduler"), watches=watches),
+        manager,
+        Scheduler(platform.client(user_agent="scheduler"), watches),
         SimulatedKubelet(platform.client(user_agent="simulated-kubelet"), watches, clock=clock),
         NodeLifecycle(platform.client(user_agent="node-controller"), watches, clock=clock),
     ):
@@ -230,6 +232,50 @@ async def test_a_group_whose_least_resources_are_not_there_is_not_let_in(client:
     await until(judged, "the small one is let in, the big one is not")
     said = condition(await client.get(PODGROUPS, "big", "default"), "Unschedulable")
     assert said["message"] == "cpu: needs 8 in all, 4 free of 4"
+
+
+@pytest.mark.parametrize(
+    ("queue", "least", "said", "remedy"),
+    [
+        ({}, {}, "queue q does not exist", {}),
+        ({"state": "Closed"}, {}, "queue q is closed", {"status": {"state": "Open"}}),
+        (
+            {"capability": {"cpu": "2"}},
+            {"minResources": {"cpu": "3"}},
+            "queue q may use 2 cpu, 3 wanted in all",
+            {"spec": {"capability": {"cpu": "3"}}},
+        ),
+    ],
+    ids=["missing", "closed", "too small"],
+)
+async def test_a_group_that_its_queue_can_never_serve_is_not_let_in_and_says_why(
+    client: Client, queue: Object, least: Object, said: str, remedy: Object
+) -> None:
+    """So that nobody makes pods which could only wait; it is let in as soon as the queue is mended."""
+    await add_node(client, "n", "4")
+    body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "q"}, "spec": {}}
+    if queue:
+        body["spec"] = {key: value for key, value in queue.items() if key != "state"}
+        await client.create(QUEUES, body)
+        if state := queue.get("state"):
+            await client.patch(QUEUES, "q", {"status": {"state": state}}, subresource="status")
+    await add_group(client, "g", 1, queue="q", **least)
+
+    async def told() -> bool:
+        found = await client.get(PODGROUPS, "g", "default")
+        conditions = (found.get("status") or {}).get("conditions") or [{}]
+        return (found.get("status") or {}).get("phase") == "Pending" and conditions[0].get("message") == said
+
+    await until(told, said)
+    if not queue:
+        await client.create(QUEUES, body)
+    else:
+        await client.patch(QUEUES, "q", remedy, subresource="status" if "status" in remedy else None)
+
+    async def let_in() -> bool:
+        return ((await client.get(PODGROUPS, "g", "default")).get("status") or {}).get("phase") == "Inqueue"
+
+    await until(let_in, "the group is let in")
 
 
 async def test_no_pod_is_placed_twice_or_over_capacity_in_a_crowd(client: Client) -> None:

@@ -42,8 +42,8 @@ class Machine:
         self._platform = platform
         self._workloads = Workloads(platform)
         scheduler = platform.client(user_agent="scheduler")
-        self._watches = Watches(scheduler, clock=clock)
-        self._scheduler = Scheduler(scheduler, clock=clock, watches=self._watches)
+        self._watches = Watches(self._workloads.manager)
+        self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
         self._jobs = PaddleJobController(
             platform.client(user_agent="paddlejob-controller"),
             clock=clock,
@@ -77,7 +77,7 @@ class Machine:
         self._simulated_capacity = simulated_capacity or {}
 
     async def start(self) -> None:
-        for part in (self._watches, self._workloads, self._scheduler, self._jobs, self._kubeflow):
+        for part in (self._workloads, self._scheduler, self._jobs, self._kubeflow):
             self._platform.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:

@@ -15,6 +15,7 @@ from paddlecloud.kube.resource import Key
 
 from .attempt import Attempt, Why
 from .preempt import Eviction, Rescue, make_room
+from .queues import unserved
 from .scores import DEFAULT, Policy
 from .session import Session
 from .snapshot import Pod, Snapshot
@@ -107,7 +108,9 @@ class _Decision:
     # One unit
 
     def _try(self, unit: Unit) -> Why | None:
-        why = _incomplete(unit) or self._unserved(unit)
+        why = _incomplete(unit)
+        if why is None and (found := unserved(self._ledger.queues, unit.queue)) is not None:
+            why = Why(*found)
         if why is not None:
             return why
         attempt = Attempt(self._session)
@@ -120,14 +123,6 @@ class _Decision:
         if rescue is None:
             return why
         return self._reserve(unit, rescue, why)
-
-    def _unserved(self, unit: Unit) -> Why | None:
-        queue = self._ledger.get(unit.queue)
-        if queue is None:
-            return Why("NoQueue", f"queue {unit.queue} does not exist")
-        if not queue.open:
-            return Why("QueueClosed", f"queue {unit.queue} is closed")
-        return None
 
     def _keep(self, unit: Unit, attempt: Attempt) -> None:
         """What a gang has beyond its least number may be left over: those pods go on waiting, and are told why."""

@@ -37,6 +37,38 @@ class Lack(NamedTuple):
         )
 
 
+def unserved(queues: Mapping[str, Queue], name: str) -> tuple[str, str] | None:
+    """Why nothing of this queue is served now: a word for programs, a line for people."""
+    queue = queues.get(name)
+    if queue is None and name != DEFAULT_QUEUE:
+        return "NoQueue", f"queue {name} does not exist"
+    if queue is not None and not queue.open:
+        return "QueueClosed", f"queue {name} is closed"
+    return None
+
+
+def chain_of(queues: Mapping[str, Queue], name: str) -> tuple[str, ...]:
+    """The queue and those above it, nearest first. A circle of parents ends where it closes."""
+    names = [name]
+    queue = queues.get(name)
+    while queue is not None and queue.parent not in ("", *names) and queue.parent in queues:
+        names.append(queue.parent)
+        queue = queues.get(queue.parent)
+    return tuple(names)
+
+
+def too_much(queues: Mapping[str, Queue], name: str, request: Resources) -> str:
+    """The limit that this much would break even if nobody used anything of it, as text; empty if there is none."""
+    for one in chain_of(queues, name):
+        queue = queues.get(one)
+        for resource, limit in (queue.capability if queue else {}).items():
+            if (wanted := request.get(resource, 0)) > limit:
+                return (
+                    f"queue {one} may use {shown(resource, limit)} {resource}, {shown(resource, wanted)} wanted in all"
+                )
+    return ""
+
+
 class Ledger:
     """What every queue uses in the course of a round. `demand` is what waits, by queue."""
 
@@ -57,15 +89,9 @@ class Ledger:
         return Queue(DEFAULT_QUEUE) if found is None and name == DEFAULT_QUEUE else found
 
     def chain(self, name: str) -> tuple[str, ...]:
-        """The queue and those above it, nearest first. A circle of parents ends where it closes."""
         found = self._chains.get(name)
         if found is None:
-            names = [name]
-            queue = self.queues.get(name)
-            while queue is not None and queue.parent not in ("", *names) and queue.parent in self.queues:
-                names.append(queue.parent)
-                queue = self.queues.get(queue.parent)
-            found = self._chains[name] = tuple(names)
+            found = self._chains[name] = chain_of(self.queues, name)
         return found
 
     def used(self, name: str) -> Resources:

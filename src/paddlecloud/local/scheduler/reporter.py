@@ -13,6 +13,7 @@ from paddlecloud.kube.resource import PODGROUPS, QUEUES, Key, Object
 from .allowance import Allowance
 from .groups import queue_status, shortage_of, status_of
 from .membership import Group
+from .queues import too_much, unserved
 from .snapshot import COSCHEDULING, Gang, GroupKey
 from .state import State
 from .watches import COSCHEDULING_GROUPS, Watches
@@ -20,9 +21,11 @@ from .watches import COSCHEDULING_GROUPS, Watches
 log = logging.getLogger(__name__)
 
 SETTLE = 1.0
-"""Seconds after which a change of mere numbers is written."""
+"""Seconds after which a change is written that nobody waits for: numbers, reasons, and the phase Running. Volcano too
+writes once a second. A gang that is over by then was worth one write."""
 SOON = 0.3
-"""The same for the phase Running, which nobody waits for: a gang that is over by then was worth one write."""
+"""The same for a group that is let in before it has pods, when many are: most will have theirs by then."""
+LET_IN_BURST, LET_IN_RATE = 50.0, 20.0
 REFRESH = 30.0
 """Seconds after which new words for the same reason are written: numbers change with every round."""
 WORDS_BURST, WORDS_RATE = 50.0, 10.0
@@ -44,6 +47,7 @@ class Reporter:
         self._undecided: set[GroupKey] = set()
         self._queues_at = 0.0
         self._words = Allowance(clock, burst=WORDS_BURST, rate=WORDS_RATE)
+        self._let_in = Allowance(clock, burst=LET_IN_BURST, rate=LET_IN_RATE)
 
     def poke(self) -> None:
         self._wake.set()
@@ -80,7 +84,10 @@ class Reporter:
             if status == old:
                 self._settle(key, undecided=status["phase"] == "Pending")
                 continue
+            fresh = key not in self._since
             wait = self._since.setdefault(key, now) + _patience(status, old, started=bool(group.phases)) - now
+            if fresh and 0 < wait <= SOON and self._let_in.take():
+                wait = 0.0
             if wait <= 0 and _only_words(status, old) and not self._words.take():
                 wait = 1.0 / self._words.rate
             if wait > 0:
@@ -113,8 +120,7 @@ class Reporter:
 
     def _status(self, group: Group, gang: Gang) -> Object:
         old: Object = (group.source or {}).get("status") or {}
-        undecided = bool(gang.min_resources) and not group.phases and old.get("phase") in (None, "", "Pending")
-        free = self._state.free_for(gang.priority or 0) if undecided else {}
+        undecided = not group.phases and old.get("phase") in (None, "", "Pending")
         return status_of(
             gang,
             group.phases,
@@ -122,9 +128,20 @@ class Reporter:
             waiting=len(group.waiting),
             why=group.why if group.waiting else "",
             code=group.code,
-            shortage=shortage_of(gang, free, self._state.capacity()) if undecided else {},
+            shortage=self._shortage(gang) if undecided else {},
             now=self._clock.now(),
         )
+
+    def _shortage(self, gang: Gang) -> dict[str, str]:
+        """What keeps a group from being queued, so that nobody makes pods which could only wait."""
+        state = self._state
+        if (refused := unserved(state.queues(), gang.queue)) is not None:
+            return {"queue": refused[1]}
+        if not gang.min_resources:
+            return {}
+        if text := too_much(state.queues(), gang.queue, gang.min_resources):
+            return {"queue": text}
+        return shortage_of(gang, state.free_for(gang.priority or 0), state.capacity())
 
     async def _write(self, limit: asyncio.Semaphore, key: GroupKey, status: Object) -> None:
         resource = COSCHEDULING_GROUPS if key.api == COSCHEDULING else PODGROUPS
@@ -172,9 +189,9 @@ def _patience(status: Object, old: Object, *, started: bool) -> float:
     phase = status["phase"]
     if _only_words(status, old):
         return REFRESH
-    if phase == old.get("phase") or (phase == "Inqueue" and started):
+    if phase == old.get("phase") or phase == "Running" or (phase == "Inqueue" and started):
         return SETTLE
-    return SOON if phase == "Running" else 0.0
+    return SOON if phase == "Inqueue" else 0.0
 
 
 def _only_words(status: Object, old: Object) -> bool:

@@ -27,20 +27,19 @@ log = logging.getLogger(__name__)
 LONGEST_PAUSE = 0.1
 """Seconds. After a round the scheduler rests as long as the round took, up to this: others need the processor too."""
 
-
-TOLD_AT_ONCE = 100
+TOLD_AT_ONCE = 200
+"""Units that are told in a round why they wait, of all lanes together: more could not be written before the next."""
 
 
 class Scheduler:
-    """`run` works until cancelled. With `watches` given, somebody else runs them."""
+    """`run` works until cancelled."""
 
     def __init__(
-        self, client: Client, *, clock: Clock | None = None, watches: Watches | None = None, policy: Policy = DEFAULT
+        self, client: Client, watches: Watches, *, clock: Clock | None = None, policy: Policy = DEFAULT
     ) -> None:
         clock = clock or SystemClock()
-        self.watches = watches or Watches(client, clock=clock)
+        self.watches = watches
         self.state = State()
-        self._own_watches = watches is None
         self._policy = policy
         self._rounds = 0
         self._writer = Writer(client, clock)
@@ -67,8 +66,6 @@ class Scheduler:
 
     async def run(self) -> None:
         tasks = [asyncio.ensure_future(self._notices.run()), asyncio.ensure_future(self._reporter.run())]
-        if self._own_watches:
-            tasks.append(asyncio.ensure_future(self.watches.run()))
         try:
             await self.watches.synced()
             while True:
@@ -93,9 +90,10 @@ class Scheduler:
         self._reporter.poke()
 
     def _carry_out(self, result: Round) -> None:
+        each = max(1, TOLD_AT_ONCE // max(1, len(result.refused)))
         for refused in result.refused:
             self.state.refused(refused.lane)
-            for unit in self._told_now(refused.units):
+            for unit in self._told_now(refused.units, each):
                 self._tell(unit, refused.why.code, refused.why.message)
                 self._notices.refuse(unit, refused.why)
         for pod, node in result.placements:
@@ -111,12 +109,12 @@ class Scheduler:
                 self.state.nominate(pod.uid, node)
                 self._writer.nominate(pod, node)
 
-    def _told_now(self, units: Sequence[Unit]) -> Sequence[Unit]:
-        """Those of a long lane whose turn it is to be told: more could not be written before the next round anyway."""
-        if len(units) <= TOLD_AT_ONCE:
+    def _told_now(self, units: Sequence[Unit], most: int) -> Sequence[Unit]:
+        """Those of a long lane whose turn it is to be told."""
+        if len(units) <= most:
             return units
-        start = self._rounds * TOLD_AT_ONCE % len(units)
-        return units[start : start + TOLD_AT_ONCE]
+        start = self._rounds * most % len(units)
+        return units[start : start + most]
 
     def _tell(self, unit: Unit, code: str, message: str) -> None:
         if unit.gang is None:
