@@ -237,19 +237,19 @@ async def test_a_group_whose_least_resources_are_not_there_is_not_let_in(client:
 @pytest.mark.parametrize(
     ("queue", "least", "said", "remedy"),
     [
-        ({}, {}, "queue q does not exist", {}),
-        ({"state": "Closed"}, {}, "queue q is closed", {"status": {"state": "Open"}}),
+        ({}, {}, ("NoQueue", "queue q does not exist"), {}),
+        ({"state": "Closed"}, {}, ("QueueClosed", "queue q is closed"), {"status": {"state": "Open"}}),
         (
             {"capability": {"cpu": "2"}},
             {"minResources": {"cpu": "3"}},
-            "queue q may use 2 cpu, 3 wanted in all",
+            ("QueueTooSmall", "queue q may use 2 cpu, 3 wanted in all"),
             {"spec": {"capability": {"cpu": "3"}}},
         ),
     ],
     ids=["missing", "closed", "too small"],
 )
 async def test_a_group_that_its_queue_can_never_serve_is_not_let_in_and_says_why(
-    client: Client, queue: Object, least: Object, said: str, remedy: Object
+    client: Client, queue: Object, least: Object, said: tuple[str, str], remedy: Object
 ) -> None:
     """So that nobody makes pods which could only wait; it is let in as soon as the queue is mended."""
     await add_node(client, "n", "4")
@@ -263,10 +263,11 @@ async def test_a_group_that_its_queue_can_never_serve_is_not_let_in_and_says_why
 
     async def told() -> bool:
         found = await client.get(PODGROUPS, "g", "default")
-        conditions = (found.get("status") or {}).get("conditions") or [{}]
-        return (found.get("status") or {}).get("phase") == "Pending" and conditions[0].get("message") == said
+        why = condition(found, "Unschedulable")
+        pending = (found.get("status") or {}).get("phase") == "Pending"
+        return pending and (why.get("reason"), why.get("message")) == said
 
-    await until(told, said)
+    await until(told, said[1])
     if not queue:
         await client.create(QUEUES, body)
     else:

@@ -13,6 +13,9 @@ from .filters import shown
 from .shape import Resources
 from .snapshot import COSCHEDULING, OVER, Gang
 
+QUEUE_REASONS = ("NoQueue", "QueueClosed", "QueueTooSmall")
+"""Why a queue lets nothing in; what else keeps a group out is a lack of some resource on the nodes."""
+
 REASONS = {"GangIncomplete": "NotEnoughPods"}
 """Volcano's words for why a group waits, by ours; everything else is a lack of resources."""
 
@@ -66,7 +69,8 @@ def _condition(phase: str, why: str, code: str, shortage: Mapping[str, str]) -> 
         return {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready to be scheduled"}
     if phase == "Pending" and shortage:
         text = "; ".join(shortage.values())
-        return {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": text}
+        reason = next((name for name in shortage if name in QUEUE_REASONS), "NotEnoughResources")
+        return {"type": "Unschedulable", "status": "True", "reason": reason, "message": text}
     if why and phase in ("Inqueue", "Unknown"):
         reason = REASONS.get(code, "NotEnoughResources")
         return {"type": "Unschedulable", "status": "True", "reason": reason, "message": why}

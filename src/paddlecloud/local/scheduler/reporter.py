@@ -133,14 +133,14 @@ class Reporter:
         )
 
     def _shortage(self, gang: Gang) -> dict[str, str]:
-        """What keeps a group from being queued, so that nobody makes pods which could only wait."""
+        """What keeps a group from being queued, by reason or resource: nobody should make pods that could only wait."""
         state = self._state
         if (refused := unserved(state.queues(), gang.queue)) is not None:
-            return {"queue": refused[1]}
+            return dict([refused])
         if not gang.min_resources:
             return {}
         if text := too_much(state.queues(), gang.queue, gang.min_resources):
-            return {"queue": text}
+            return {"QueueTooSmall": text}
         return shortage_of(gang, state.free_for(gang.priority or 0), state.capacity())
 
     async def _write(self, limit: asyncio.Semaphore, key: GroupKey, status: Object) -> None:
