@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -37,12 +38,12 @@ def gang(placed: int = 0, least: int = 2, **fields: Any) -> Gang:
 def test_phases(
     placed: int, phases: dict[str, str], waiting: int, now: str, shortage: dict[str, str], expected: str
 ) -> None:
-    assert phase_of(gang(placed), phases, waiting=waiting, now=now, shortage=shortage) == expected
+    assert phase_of(gang(placed), Counter(phases.values()), waiting=waiting, now=now, shortage=shortage) == expected
 
 
 def status(one: Gang, phases: dict[str, str], **fields: Any) -> Any:
     given = {"old": {}, "waiting": 0, "why": "", "code": "", "shortage": {}, "now": 0.0, **fields}
-    return status_of(one, phases, **given)
+    return status_of(one, Counter(phases.values()), **given)
 
 
 def test_counts_and_the_condition_of_a_running_gang() -> None:

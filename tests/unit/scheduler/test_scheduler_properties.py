@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -170,3 +171,14 @@ def test_what_the_state_keeps_equals_what_is_there(world: World, random: object)
     assert kept.gangs == fresh.gangs
     waiting = {pod.uid for lane in state.due() for unit in lane.units for pod in unit.pods}
     assert waiting == {obj["metadata"]["uid"] for obj in world.waiting}
+    for group in state.groups.values():
+        assert group.counts == Counter(group.phases.values())
+    leaving = list(world.pods)
+    random.shuffle(leaving)  # type: ignore[attr-defined]
+    for obj in leaving:
+        state.on_pod(obj, None)
+    empty = state.snapshot()
+    assert not any(node.pods or any(node.used.values()) for node in empty.nodes.values())
+    assert not any(gang.placed or gang.placed_tasks for gang in empty.gangs.values())
+    assert not any(any(used.values()) for used in empty.allocated.values())
+    assert state.due() == []

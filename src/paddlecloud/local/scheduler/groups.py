@@ -21,24 +21,24 @@ REASONS = {"GangIncomplete": "NotEnoughPods"}
 
 
 def phase_of(
-    gang: Gang, phases: Mapping[str, str], *, waiting: int, now: str, shortage: Mapping[str, str] | None = None
+    gang: Gang, members: Mapping[str, int], *, waiting: int, now: str, shortage: Mapping[str, str] | None = None
 ) -> str:
-    """Where the group stands. `now` is the phase it has; `shortage` what its least resources lack."""
+    """Where the group stands. `members` counts its pods by phase; `now` is its own phase, `shortage` what it lacks."""
     if gang.placed >= gang.min_member:
         return "Running"
-    over = sum(1 for phase in phases.values() if phase in OVER)
-    if over >= gang.min_member and over == len(phases):
+    over = sum(count for phase, count in members.items() if phase in OVER)
+    if over >= gang.min_member and over == sum(members.values()):
         return "Completed"
     if gang.placed and waiting:
         return "Unknown"
-    if now == "Inqueue" or waiting or phases:
+    if now == "Inqueue" or waiting or members:
         return "Inqueue"
     return "Pending" if shortage else "Inqueue"
 
 
 def status_of(
     gang: Gang,
-    phases: Mapping[str, str],
+    members: Mapping[str, int],
     *,
     old: Object,
     waiting: int,
@@ -47,13 +47,12 @@ def status_of(
     shortage: Mapping[str, str],
     now: float,
 ) -> Object:
-    """The whole status. What did not change keeps its time, so that equal means unchanged."""
-    phase = phase_of(gang, phases, waiting=waiting, now=str(old.get("phase") or ""), shortage=shortage)
-    counts = Counter(phases.values())
+    """The whole status, of pods counted by phase. What did not change keeps its time, so that equal means unchanged."""
+    phase = phase_of(gang, members, waiting=waiting, now=str(old.get("phase") or ""), shortage=shortage)
     status: Object = {"phase": phase}
     for field, name in (("running", "Running"), ("succeeded", "Succeeded"), ("failed", "Failed")):
-        if counts[name]:
-            status[field] = counts[name]
+        if count := members.get(name):
+            status[field] = count
     condition = _condition(phase, why, code, shortage)
     if condition is not None:
         status["conditions"] = [_timed(condition, old.get("conditions") or (), now)]

@@ -25,16 +25,29 @@ class Group:
     placed: dict[str, str] = field(default_factory=dict)  # uid → task
     tasks: Counter[str] = field(default_factory=Counter)  # how many of `placed` each task has
     phases: dict[str, str] = field(default_factory=dict)  # uid → phase, of every member
+    counts: Counter[str] = field(default_factory=Counter)  # how many of `phases` each phase has
     why: str = ""  # the last refusal
     code: str = ""
 
-    def take_out(self, uid: str) -> None:
-        """The pod has no node, or not any more."""
-        task = self.placed.pop(uid, None)
-        if task is not None:
-            self.tasks[task] -= 1
-            if not self.tasks[task]:
-                del self.tasks[task]
+    def note_placed(self, uid: str, task: str | None) -> None:
+        """Of which task the pod with a node is; None: it has none, or not any more."""
+        _move(self.placed, self.tasks, uid, task)
+
+    def note_phase(self, uid: str, phase: str | None) -> None:
+        """How far the pod is; None: it is no member any more."""
+        _move(self.phases, self.counts, uid, phase)
+
+
+def _move(entries: dict[str, str], counts: Counter[str], uid: str, value: str | None) -> None:
+    """Enter a value, or take the entry out, and keep the counts of values true: none of them is zero."""
+    before = entries.pop(uid, None)
+    if before is not None:
+        counts[before] -= 1
+        if not counts[before]:
+            del counts[before]
+    if value is not None:
+        entries[uid] = value
+        counts[value] += 1
 
 
 class Membership:
@@ -72,9 +85,9 @@ class Membership:
         if key is None:
             return
         group = self.groups[key]
-        group.phases.pop(uid, None)
         group.waiting.pop(uid, None)
-        group.take_out(uid)
+        group.note_phase(uid, None)
+        group.note_placed(uid, None)
         self.touched.add(key)
         self._recount(key, group)
         self._drop_if_empty(key)
@@ -84,7 +97,7 @@ class Membership:
         if key is not None:
             group = self.groups[key]
             if group.phases.get(uid) != phase:
-                group.phases[uid] = phase
+                group.note_phase(uid, phase)
                 self.touched.add(key)
 
     def waits(self, pod: Pod, key: GroupKey) -> None:
@@ -97,14 +110,12 @@ class Membership:
 
     def placed(self, pod: Pod, key: GroupKey) -> None:
         group = self.groups[key]
-        group.take_out(pod.uid)
-        group.placed[pod.uid] = pod.task
-        group.tasks[pod.task] += 1
+        group.note_placed(pod.uid, pod.task)
         self._recount(key, group)
 
     def displaced(self, uid: str, key: GroupKey) -> None:
         if (group := self.groups.get(key)) is not None:
-            group.take_out(uid)
+            group.note_placed(uid, None)
             self._recount(key, group)
 
     # Groups

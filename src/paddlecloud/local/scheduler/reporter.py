@@ -123,7 +123,7 @@ class Reporter:
         undecided = not group.phases and old.get("phase") in (None, "", "Pending")
         return status_of(
             gang,
-            group.phases,
+            group.counts,
             old=old,
             waiting=len(group.waiting),
             why=group.why if group.waiting else "",
