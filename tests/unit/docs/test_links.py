@@ -30,6 +30,14 @@ def test_named_tests_exist(page: Path) -> None:
     assert not missing, f"{page.name} names tests that are not there: {missing}"
 
 
+def test_tests_named_without_their_file_exist() -> None:
+    text = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    defined = set(re.findall(r"def (test_\w+)\(", text))
+    named = {(page.name, name) for page in PAGES for name in re.findall(r"`(test_\w+)`", page.read_text())}
+    assert named
+    assert not [(page, name) for page, name in sorted(named) if name not in defined]
+
+
 def test_the_page_of_differences_is_current() -> None:
     spec = importlib.util.spec_from_file_location("differences_page", ROOT / "tests/cluster/differences_page.py")
     assert spec is not None
