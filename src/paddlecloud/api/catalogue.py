@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlecloud.api import kubeflow, paddlejob, paddleservice, podgroup, samplejob, sampleset
+from paddlecloud.api import knative, kubeflow, paddlejob, paddleservice, podgroup, samplejob, sampleset
 from paddlecloud.api.kind import KindDeclaration
 
 KINDS: tuple[KindDeclaration, ...] = (
@@ -14,7 +14,12 @@ KINDS: tuple[KindDeclaration, ...] = (
 )
 """The kinds of this project: what is installed on a cluster."""
 
-FOREIGN_KINDS: tuple[KindDeclaration, ...] = (kubeflow.DECLARATION, podgroup.POD_GROUP, podgroup.QUEUE)
+FOREIGN_KINDS: tuple[KindDeclaration, ...] = (
+    kubeflow.DECLARATION,
+    podgroup.POD_GROUP,
+    podgroup.QUEUE,
+    *knative.KINDS,
+)
 """Kinds of other projects that the embedded platform serves in their place."""
 
 EMBEDDED_KINDS = KINDS + FOREIGN_KINDS

@@ -23,6 +23,7 @@ from paddlecloud.api.schema import struct_schema
 _HEADER = (
     "<!-- Written by `python -m paddlecloud.api.reference docs/kinds`: change the declarations, not this file. -->"
 )
+_PREFIXES = {"kubeflow.org": "kubeflow-", "serving.knative.dev": "knative-"}
 _LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems")
 _WORDS = {"minimum": "≥", "maximum": "≤", "minLength": "length ≥", "maxLength": "length ≤", "minItems": "items ≥"}
 
@@ -61,8 +62,7 @@ def _grouped() -> dict[Any, list[KindDeclaration]]:
 
 
 def _file(kind: KindDeclaration) -> str:
-    prefix = "kubeflow-" if kind.group == "kubeflow.org" else ""
-    return f"{prefix}{kind.singular}.md"
+    return f"{_PREFIXES.get(kind.group, '')}{kind.singular}.md"
 
 
 def _index() -> str:
@@ -71,7 +71,7 @@ def _index() -> str:
         versions = "<br>".join(f"`{kind.api_version}`" for kind in kinds)
         short = ", ".join(f"`{name}`" for name in kinds[0].short_names)
         lines.append(f"| [{kinds[0].kind}]({_file(kinds[0])}) | {versions} | {short} | {kinds[0].doc} |")
-    lines += ["", "Kinds of other projects (Kubeflow, Volcano) are served by the embedded platform only.", ""]
+    lines += ["", "Kinds of other projects (Kubeflow, Knative, Volcano) are served by the embedded platform only.", ""]
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobControll
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.images import library
 from paddlecloud.local.images.store import ImageStore, default_cache
+from paddlecloud.local.knative.knative import Knative
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.kubelet import Kubelet
 from paddlecloud.local.kubelet.node import NodeConfig, machine_capacity
@@ -41,6 +42,7 @@ class Machine:
         clock = platform.clock
         self._platform = platform
         self._workloads = Workloads(platform)
+        self._knative = Knative(platform)
         scheduler = platform.client(user_agent="scheduler")
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
@@ -77,7 +79,7 @@ class Machine:
         self._simulated_capacity = simulated_capacity or {}
 
     async def start(self) -> None:
-        for part in (self._workloads, self._scheduler, self._jobs, self._kubeflow):
+        for part in (self._workloads, self._scheduler, self._knative, self._jobs, self._kubeflow):
             self._platform.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:
@@ -86,6 +88,7 @@ class Machine:
 
     async def stop(self, *, pods: bool) -> None:
         """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
+        await self._knative.stop(gateways=pods)
         await self._kubelet.stop(pods=pods)
 
 

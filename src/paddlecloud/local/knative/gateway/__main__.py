@@ -1,0 +1,128 @@
+"""A gateway process: listens beside its siblings on one port, follows the control plane, reports what it carried.
+
+It lives in a session of its own and outlives the control plane: without it, requests go on along the last known routes
+while the process looks for the next one. It ends when told to (SIGTERM drains) or when none has come for a while.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import signal
+from typing import Any
+
+from paddlecloud.local.knative.gateway.client import Client
+from paddlecloud.local.knative.gateway.sockets import connect_unix, listening
+from paddlecloud.local.knative.gateway.table import Table
+
+REPORT_EVERY = 1.0
+ALONE = 60.0
+"""Seconds without a control plane after which a gateway ends."""
+RETRY = 0.1
+DRAIN = 30.0
+
+
+class Worker:
+    def __init__(self, number: int, port: int, control: str) -> None:
+        self._number = number
+        self._port = port
+        self._control = control
+        self._writer: asyncio.StreamWriter | None = None
+        self._stop = asyncio.Event()
+        self._known = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self.table = Table(now=loop.time, wake=self._wake, offset=number * 0.37)
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        follow = asyncio.ensure_future(self._follow())
+        beat = asyncio.ensure_future(self._beat())
+        first = asyncio.ensure_future(self._listen())
+        stop = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({follow, beat, first, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if first.done() and not first.cancelled() and first.exception() is None:
+            server = first.result()
+            await asyncio.wait({follow, beat, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.sleep(0)  # connections that wait to be accepted
+            server.close()
+        await self.table.drain(DRAIN)
+        self._report()
+        for task in (follow, beat, first, stop):
+            task.cancel()
+
+    async def _listen(self) -> asyncio.AbstractServer:
+        """Begin to take connections once the routes are known: a client must not be told that they do not exist."""
+        await self._known.wait()
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(lambda: Client(self.table), sock=listening(self._port), backlog=4096)
+
+    async def _follow(self) -> None:
+        """Hold a connection to the control plane; ends when there has been none for long."""
+        loop = asyncio.get_running_loop()
+        last = loop.time()
+        while loop.time() - last < ALONE:
+            try:
+                reader, writer = await connect_unix(self._control)
+            except OSError:
+                await asyncio.sleep(RETRY)
+                continue
+            self._writer = writer
+            self._tell({"hello": {"pid": os.getpid(), "number": self._number, "port": self._port}})
+            try:
+                while line := await reader.readline():
+                    self._heard(json.loads(line))
+            except (OSError, ValueError):
+                pass  # a control plane that ends in mid-sentence: the next one says it all again
+            self._writer = None
+            writer.close()
+            last = loop.time()
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        if "all" in message:  # everything that is; what is not named there is gone
+            self.table.apply({name: None for name in self.table.names() if name not in message["all"]})
+            self.table.apply(message["all"])
+            self._known.set()
+            self._tell({"ready": True})
+        elif "set" in message:
+            self.table.apply(message["set"])
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(REPORT_EVERY)
+            self.table.sweep()
+            self._report()
+
+    def _report(self) -> None:
+        if self._writer is not None and (report := self.table.report()):
+            self._tell({"report": report})
+
+    def _wake(self, revision: str) -> None:
+        self._tell({"wake": revision})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        if self._writer is not None:
+            self._writer.write(json.dumps(message).encode() + b"\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--number", type=int, required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--control", required=True)
+    args = parser.parse_args()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    asyncio.run(_serve(args))
+
+
+async def _serve(args: argparse.Namespace) -> None:
+    await Worker(args.number, args.port, args.control).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""A connection from a client to the gateway: requests one after the other, each routed by its host or path."""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from paddlecloud.local.knative.gateway.exchange import KEPT, Exchange
+from paddlecloud.local.knative.gateway.http1 import MAX_HEAD, BadMessage, RequestHead, read_request
+
+if TYPE_CHECKING:
+    from paddlecloud.local.knative.gateway.table import Table
+
+HEAD_TIMEOUT = 30.0
+KEEP_ALIVE = 75.0
+STALLED = 300.0
+"""Seconds a client may take without reading a byte of what was sent to it."""
+FOREVER = float("inf")
+
+_shared = bytearray(256 * 1024)
+_view = memoryview(_shared)
+
+
+class Client(asyncio.BufferedProtocol):
+    __slots__ = ("_buffer", "_exchange", "_holds", "_table", "deadline", "forwarded", "leaving", "now", "transport")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.now = table.now
+        self.transport: asyncio.Transport = cast(Any, None)
+        self.forwarded = b""
+        self.deadline = FOREVER
+        self.leaving = False
+        self._buffer = b""
+        self._exchange: Exchange | None = None
+        self._holds: set[str] = set()
+
+    # Events of the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        address = str(peer[0]) if peer else "unknown"
+        self.forwarded = b"X-Forwarded-For: %b\r\nX-Forwarded-Proto: http" % address.encode()
+        self.deadline = self.now() + HEAD_TIMEOUT
+        self._table.clients.add(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(_view[:nbytes])
+        exchange = self._exchange
+        if exchange is None:
+            self._buffer = self._buffer + data if self._buffer else data
+            self._next()
+        elif exchange.tunnel:
+            exchange.pass_on(data)
+        elif exchange.wants_body and not self._buffer:
+            self._feed(exchange, data)
+        else:
+            self._buffer += data  # the next request, sent before this one is answered
+            if len(self._buffer) > KEPT:
+                self.hold("pipeline")
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._table.left(self)
+        self.deadline = FOREVER
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.client_gone()
+
+    def pause_writing(self) -> None:
+        self.deadline = self.now() + STALLED
+        if self._exchange is not None:
+            self._exchange.hold_answer()
+
+    def resume_writing(self) -> None:
+        self.deadline = FOREVER
+        if self._exchange is not None:
+            self._exchange.continue_answer()
+
+    # Requests
+
+    def _next(self) -> None:
+        """Begin as many requests as can be begun now: one, or several that are refused at once."""
+        while self._exchange is None and self._buffer and not self.transport.is_closing():
+            buffer = self._buffer
+            end = buffer.find(b"\r\n\r\n")
+            if end < 0:
+                if len(buffer) > MAX_HEAD:
+                    self._mistaken(BadMessage(431, f"the head is longer than {MAX_HEAD} bytes"))
+                elif b"\n" in buffer and b"\r" not in buffer:
+                    self._mistaken(BadMessage(400, "lines must end with CR LF"))
+                else:
+                    self.deadline = min(self.deadline, self.now() + HEAD_TIMEOUT)
+                return
+            self._buffer = buffer[end + 4 :]
+            try:
+                head = read_request(buffer[: end + 2])
+            except BadMessage as error:
+                self._mistaken(error)
+                return
+            self._begin(head)
+
+    def _begin(self, head: RequestHead) -> None:
+        found = self._table.find(head)
+        if found is None:
+            message = f"no service is known as {head.host or 'nothing'}"
+            self._refuse(head, 404, message)
+            return
+        revision, head = found
+        if revision is None:
+            self._refuse(head, 200, "ok")
+            return
+        exchange = self._exchange = Exchange(self, head, revision, now=self.now())
+        self.deadline = exchange.deadline
+        if exchange.wants_body and self._buffer:
+            data, self._buffer = self._buffer, b""
+            self._feed(exchange, data)
+            if exchange.over:
+                return
+        revision.enter(exchange)
+
+    def _feed(self, exchange: Exchange, data: bytes) -> None:
+        try:
+            self._buffer = exchange.more(data)
+        except BadMessage as error:
+            exchange.keep_alive = False
+            exchange.fail(error.status, str(error))
+
+    def _refuse(self, head: RequestHead, status: int, message: str) -> None:
+        keep = head.keep_alive and head.length == 0 and not self.leaving
+        self.say(status, message, keep_alive=keep)
+        if keep:
+            self.deadline = self.now() + KEEP_ALIVE
+        else:
+            self.transport.close()
+
+    def _mistaken(self, error: BadMessage) -> None:
+        self.say(error.status, str(error), keep_alive=False)
+        self.transport.close()
+
+    # For the exchange
+
+    def say(self, status: int, message: str, *, keep_alive: bool, retry_after: int | None = None) -> None:
+        body = json.dumps({"error": message} if status >= 400 else {"status": message}).encode() + b"\n"
+        phrase = http.HTTPStatus(status).phrase.encode()
+        lines = [
+            b"HTTP/1.1 %d %b" % (status, phrase),
+            b"Content-Type: application/json",
+            b"Content-Length: %d" % len(body),
+        ]
+        if retry_after is not None:
+            lines.append(b"Retry-After: %d" % retry_after)
+        lines.append(b"Connection: keep-alive" if keep_alive else b"Connection: close")
+        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+
+    def done(self, exchange: Exchange) -> None:
+        """The answer is complete, or the exchange was given up."""
+        if self._exchange is exchange:
+            self._exchange = None
+        if self.transport.is_closing():
+            return
+        if not exchange.keep_alive or self.leaving:
+            self.transport.close()
+            return
+        self.deadline = self.now() + KEEP_ALIVE
+        self._holds.clear()
+        self.transport.resume_reading()
+        if self._buffer:
+            asyncio.get_running_loop().call_soon(self._next)
+
+    def tunnelled(self) -> None:
+        self.deadline = FOREVER
+        if self._buffer and self._exchange is not None:
+            data, self._buffer = self._buffer, b""
+            self._exchange.pass_on(data)
+
+    def hold(self, why: str) -> None:
+        """Read no more for now."""
+        self._holds.add(why)
+        self.transport.pause_reading()
+
+    def go_on(self, why: str) -> None:
+        if why in self._holds:
+            self._holds.discard(why)
+            if not self._holds and not self.transport.is_closing():
+                self.transport.resume_reading()
+
+    # For the process
+
+    def expire(self) -> None:
+        """The deadline has passed: that of an answer, of a head, or of a client that does nothing."""
+        self.deadline = FOREVER
+        exchange = self._exchange
+        if exchange is not None and not exchange.answered:
+            exchange.expire()
+        elif exchange is not None or not self._buffer:
+            self.transport.abort() if exchange is not None else self.transport.close()
+        else:
+            self._mistaken(BadMessage(408, f"the head did not come within {HEAD_TIMEOUT:.0f} s"))
+
+    def leave(self) -> None:
+        """The process ends: finish what is in progress, begin nothing."""
+        self.leaving = True
+        if self._exchange is None:
+            self.transport.close()

@@ -1,0 +1,222 @@
+"""HTTP/1.1 messages, read strictly. Pure: bytes in, heads out.
+
+Whatever two servers could understand differently is refused: that is all a request smuggler needs. Both
+Content-Length and Transfer-Encoding, either of them twice, a bare line feed, a space before a colon, a folded line, two
+Hosts, a Host that differs from the request's own authority.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MAX_HEAD = 64 * 1024
+MAX_TARGET = 16 * 1024
+CHUNKED = -1
+"""As a length: the body says itself where it ends."""
+UNTIL_CLOSE = -2
+"""As a length of an answer: it ends with the connection."""
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_REQUEST = re.compile(rb"(" + _TOKEN + rb") ([\x21-\x7e]+) HTTP/1\.([01])\r\n")
+_STATUS = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: [^\x00-\x08\x0a-\x1f\x7f]*)?\r\n")
+_HEADERS = re.compile(rb"(?:" + _TOKEN + rb":[^\x00-\x08\x0a-\x1f\x7f]*\r\n)*")
+_HEADER = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\r\n]*?)[ \t]*\r\n")
+_HOST = re.compile(rb"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_ABSOLUTE = re.compile(rb"https?://([^/?#@]+)([/?].*)?", re.IGNORECASE)
+_LENGTH = re.compile(rb"[0-9]{1,18}")
+
+HOP_BY_HOP = frozenset(
+    (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect",
+     b"proxy-authenticate", b"proxy-authorization", b"http2-settings")
+)  # fmt: skip
+"""Headers about one connection, not about the message: they are not passed on."""
+
+_FRAMING = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"authorization"))
+"""Headers that a `Connection` header must not be able to remove."""
+
+Pairs = list[tuple[bytes, bytes]]
+
+
+class BadMessage(Exception):
+    """Not HTTP/1.1 as it should be. `status` is what a client is told."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RequestHead(NamedTuple):
+    """`headers` are those to pass on. `length` is that of the body: a number or CHUNKED."""
+
+    method: bytes
+    target: bytes
+    host: str
+    headers: Pairs
+    length: int
+    keep_alive: bool
+    modern: bool
+    """Whether the client speaks HTTP/1.1."""
+    expects: bool
+    upgrade: bytes
+
+
+class ResponseHead(NamedTuple):
+    status: int
+    first: bytes
+    headers: Pairs
+    length: int
+    keep_alive: bool
+    upgrade: bytes
+
+
+def read_request(head: bytes) -> RequestHead:
+    """`head` ends with its last line, the empty one left out. Raises `BadMessage`."""
+    line = _REQUEST.match(head)
+    if line is None:
+        if head.startswith(b"PRI * HTTP/2"):
+            raise BadMessage(505, "HTTP/2 is not spoken here; use HTTP/1.1")
+        raise BadMessage(400, "the request line is not METHOD TARGET HTTP/1.1")
+    method, target, minor = line.groups()
+    modern = minor == b"1"
+    pairs = _pairs(head, line.end(), 400)
+    if len(target) > MAX_TARGET:
+        raise BadMessage(414, f"the target has more than {MAX_TARGET} characters")
+    host = length = None
+    chunked = expects = False
+    connection = upgrade = b""
+    special = False
+    for name, value in pairs:
+        lower = name.lower()
+        if lower == b"host":
+            if host is not None:
+                raise BadMessage(400, "two Host headers")
+            host = value.lower()
+        elif lower == b"content-length":
+            if length is not None or _LENGTH.fullmatch(value) is None:
+                raise BadMessage(400, "Content-Length is not one number")
+            length = int(value)
+        elif lower in HOP_BY_HOP:
+            special = True
+            if lower == b"transfer-encoding":
+                if chunked or value.lower() != b"chunked" or not modern:
+                    raise BadMessage(501 if modern else 400, "Transfer-Encoding is not just chunked")
+                chunked = True
+            elif lower == b"connection":
+                connection = value.lower() if not connection else connection + b"," + value.lower()
+            elif lower == b"upgrade":
+                upgrade = value
+            elif lower == b"expect":
+                if value.lower() != b"100-continue":
+                    raise BadMessage(417, "Expect is not 100-continue")
+                expects = True
+    if chunked and length is not None:
+        raise BadMessage(400, "both Content-Length and Transfer-Encoding")
+    if host is None and modern:
+        raise BadMessage(400, "no Host header")
+    if method in (b"CONNECT", b"TRACE"):
+        raise BadMessage(405, f"{method.decode()} is not served")
+    host, target = _authority(host or b"", target)
+    tokens = _tokens(connection) if connection else frozenset()
+    if special:
+        pairs = _passed_on(pairs, tokens)
+    return RequestHead(
+        method=method,
+        target=target,
+        host=host.decode("ascii"),
+        headers=pairs,
+        length=CHUNKED if chunked else length or 0,
+        keep_alive=b"close" not in tokens if modern else b"keep-alive" in tokens,
+        modern=modern,
+        expects=expects and modern,
+        upgrade=upgrade if b"upgrade" in tokens and modern and upgrade.lower() != b"h2c" else b"",
+    )
+
+
+def read_response(head: bytes, *, to: bytes) -> ResponseHead:
+    """The head of the answer to a request of method `to`."""
+    line = _STATUS.match(head)
+    if line is None:
+        raise BadMessage(502, "the pod did not answer in HTTP/1.1")
+    status, modern = int(line[2]), line[1] == b"1"
+    pairs = _pairs(head, line.end(), 502)
+    length: int | None = None
+    chunked = special = False
+    connection = upgrade = b""
+    for name, value in pairs:
+        lower = name.lower()
+        if lower == b"content-length":
+            if _LENGTH.fullmatch(value) is None or (length is not None and length != int(value)):
+                raise BadMessage(502, "the pod's Content-Length is not one number")
+            length = int(value)
+        elif lower in HOP_BY_HOP:
+            special = True
+            if lower == b"transfer-encoding":
+                if value.lower() != b"chunked" or chunked:
+                    raise BadMessage(502, "the pod's Transfer-Encoding is not just chunked")
+                chunked = True
+            elif lower == b"connection":
+                connection = value.lower() if not connection else connection + b"," + value.lower()
+            elif lower == b"upgrade":
+                upgrade = value
+    if chunked and length is not None:
+        raise BadMessage(502, "the pod sent both Content-Length and Transfer-Encoding")
+    tokens = _tokens(connection) if connection else frozenset()
+    bodiless = to == b"HEAD" or status < 200 or status in (204, 304)
+    size = 0 if bodiless else CHUNKED if chunked else UNTIL_CLOSE if length is None else length
+    if bodiless and chunked:
+        special = True
+    return ResponseHead(
+        status=status,
+        first=b"HTTP/1.1 " + head[9 : line.end()],
+        headers=_passed_on(pairs, tokens) if special else pairs,
+        length=size,
+        keep_alive=(b"close" not in tokens if modern else b"keep-alive" in tokens) and size != UNTIL_CLOSE,
+        upgrade=upgrade,
+    )
+
+
+def _pairs(head: bytes, begin: int, status: int) -> Pairs:
+    block = head[begin:]
+    if _HEADERS.fullmatch(block) is None:
+        raise BadMessage(status, "a header line is not NAME: VALUE, ended by CR LF")
+    return _HEADER.findall(block)
+
+
+def _authority(host: bytes, target: bytes) -> tuple[bytes, bytes]:
+    """The one host that is meant, without its port, and the target without it."""
+    if target[:1] != b"/" and target != b"*":
+        absolute = _ABSOLUTE.fullmatch(target)
+        if absolute is None:
+            raise BadMessage(400, "the target is neither a path nor a URL")
+        named = absolute[1].lower()
+        if host and host != named:
+            raise BadMessage(400, "the target names another host than Host does")
+        rest = absolute[2] or b"/"
+        host, target = named, rest if rest[:1] == b"/" else b"/" + rest
+    if not host:
+        return b"", target
+    match = _HOST.fullmatch(host)
+    if match is None:
+        raise BadMessage(400, "Host is not the name of a host")
+    return match[1].rstrip(b"."), target
+
+
+def _tokens(connection: bytes) -> frozenset[bytes]:
+    tokens = frozenset(token.strip() for token in connection.split(b","))
+    if tokens & _FRAMING:
+        raise BadMessage(400, "Connection names a header that belongs to the message")
+    return tokens
+
+
+def _passed_on(pairs: Pairs, tokens: frozenset[bytes]) -> Pairs:
+    return [pair for pair in pairs if (lower := pair[0].lower()) not in HOP_BY_HOP and lower not in tokens]
+
+
+def render(first: bytes, headers: Pairs, *more: bytes) -> bytes:
+    """A head as it is sent; `more` are whole lines without their end."""
+    lines = [first]
+    lines += [b"%b: %b\r\n" % pair for pair in headers]
+    lines += [line + b"\r\n" for line in more]
+    lines.append(b"\r\n")
+    return b"".join(lines)

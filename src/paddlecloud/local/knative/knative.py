@@ -1,0 +1,236 @@
+"""The embedded Knative of a platform, put together: four controllers, the gateway's table, the autoscaler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from paddlecloud.kube.manager import Manager
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
+from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
+from paddlecloud.local.knative import configuration, revision, route, service
+from paddlecloud.local.knative.autoscaler import Autoscaler, Scene
+from paddlecloud.local.knative.names import CONFIGURATIONS, REVISION, REVISIONS, ROUTES, SERVICES, deployment_of
+from paddlecloud.local.knative.routing import Entries, revision_entry, route_entries, routed, takes_requests
+from paddlecloud.local.knative.settings import Defaults
+from paddlecloud.local.knative.supervisor import Gateways, Report
+from paddlecloud.local.platform import Platform
+from paddlecloud.local.workloads.endpoints import SLICES
+from paddlecloud.local.workloads.loop import OWNER, Loop
+from paddlecloud.local.workloads.resources import DEPLOYMENTS
+
+CONFIG = Key("knative-serving", "config-autoscaler")
+OF_REVISION = "revision"
+
+
+class Knative:
+    """`run` works until cancelled; `stop` ends the gateways, or leaves them to the next control plane."""
+
+    def __init__(self, platform: Platform, *, gateways: int | None = None) -> None:
+        self._clock = platform.clock
+        self.manager = manager = Manager(platform.client(user_agent="knative"), clock=self._clock)
+        self.gateways = Gateways(
+            platform.data / "gateway",
+            changed=self._gateways_changed,
+            report=self._heard,
+            wake=self._wake,
+            count=gateways,
+        )
+        self._routes = manager.informer(ROUTES)
+        self._configurations = manager.informer(CONFIGURATIONS)
+        self._pods = manager.informer(PODS, label_selector=REVISION, indexers={OF_REVISION: _revision_of})
+        self._config = manager.informer(CONFIGMAPS, namespace=CONFIG.namespace)
+        self._published: dict[Key, Entries] = {}
+        self._declare_service()
+        self._configuration_loop = self._declare_configuration()
+        self._revision_loop = self._declare_revision()
+        self._revisions = self._revision_loop.primary
+        self._route_loop = self._declare_route()
+        self._declare_table()
+        self.autoscaler = Autoscaler(
+            manager.client, clock=self._clock, scenes=self._scenes, defaults=lambda: self._defaults
+        )
+        manager.add_service("autoscaler", self.autoscaler.run)
+
+    async def run(self) -> None:
+        await self.manager.run()
+
+    async def stop(self, *, gateways: bool) -> None:
+        await self.gateways.stop(processes=gateways)
+
+    @property
+    def _defaults(self) -> Defaults:
+        return Defaults.of(self._config.cache.get(CONFIG))
+
+    # Controllers
+
+    def _declare_service(self) -> None:
+        def observe(obj: Object) -> service.Observed:
+            uid = obj["metadata"]["uid"]
+            return service.Observed(
+                next(iter(configurations.cache.by_index(OWNER, uid)), None),
+                next(iter(routes.cache.by_index(OWNER, uid)), None),
+            )
+
+        loop = Loop(
+            self.manager, SERVICES, name="service-controller", observe=observe, decide=service.decide, clock=self._clock
+        )
+        configurations = loop.owns(CONFIGURATIONS, adopting=False)
+        routes = loop.owns(ROUTES, adopting=False)
+
+    def _declare_configuration(self) -> Loop[configuration.Observed]:
+        def observe(obj: Object) -> configuration.Observed:
+            found = routed(self._routes.cache.list(obj["metadata"]["namespace"]))
+            return configuration.Observed(
+                tuple(revisions.cache.by_index(OWNER, obj["metadata"]["uid"])),
+                {name.partition("/")[2] for name in found},
+            )
+
+        loop = Loop(
+            self.manager,
+            CONFIGURATIONS,
+            name="configuration-controller",
+            observe=observe,
+            decide=configuration.decide,
+            clock=self._clock,
+        )
+        revisions = loop.owns(REVISIONS, adopting=False)
+        return loop
+
+    def _declare_revision(self) -> Loop[revision.Observed]:
+        def observe(obj: Object) -> revision.Observed:
+            uid = obj["metadata"]["uid"]
+            return revision.Observed(
+                next(iter(deployments.cache.by_index(OWNER, uid)), None),
+                tuple(self._pods.cache.by_index(OF_REVISION, _path(key_of(obj)))),
+                tuple(services.cache.by_index(OWNER, uid)),
+                self._defaults,
+            )
+
+        loop = Loop(
+            self.manager,
+            REVISIONS,
+            name="revision-controller",
+            observe=observe,
+            decide=revision.decide,
+            clock=self._clock,
+        )
+        deployments = self._deployments = loop.owns(DEPLOYMENTS, adopting=False)
+        services = loop.owns(CORE_SERVICES, adopting=False)
+        loop.controller.watch(self._pods, map=_revision_key)
+        return loop
+
+    def _declare_route(self) -> Loop[route.Observed]:
+        def observe(obj: Object) -> route.Observed:
+            namespace, uid = obj["metadata"]["namespace"], obj["metadata"]["uid"]
+            return route.Observed(
+                revisions={r["metadata"]["name"]: r for r in self._revisions.cache.list(namespace)},
+                configurations={c["metadata"]["name"]: c for c in self._configurations.cache.list(namespace)},
+                service=next(iter(services.cache.by_index(OWNER, uid)), None),
+                slice=next(iter(slices.cache.by_index(OWNER, uid)), None),
+                port=self.gateways.port if self.gateways.ready else None,
+            )
+
+        def concerned(obj: Object) -> Iterator[Key]:
+            """Routes that name a revision or configuration, or whose service made it."""
+            name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
+            for found in self._routes.cache.list(namespace):
+                for target in (found.get("spec") or {}).get("traffic") or ():
+                    if name in (target.get("revisionName"), target.get("configurationName")):
+                        yield key_of(found)
+
+        loop = Loop(
+            self.manager, ROUTES, name="route-controller", observe=observe, decide=route.decide, clock=self._clock
+        )
+        services = loop.owns(CORE_SERVICES, adopting=False)
+        slices = loop.owns(SLICES, adopting=False)
+        for informer in (self._revisions, self._configurations):
+            loop.controller.watch(informer, map=concerned)
+        return loop
+
+    # The gateway's table
+
+    def _declare_table(self) -> None:
+        routes = self.manager.controller("gateway-routes", self._publish_route, workers=1)
+        routes.watch(self._routes)
+        pods = self.manager.controller("gateway-pods", self._publish_revision, workers=1)
+        pods.watch(self._revisions)
+        pods.watch(self._pods, map=_revision_key)
+        self._pods.on_change(self._pod_gone)
+
+    async def _publish_route(self, key: Key) -> float | None:
+        found = self._routes.cache.get(key)
+        if found is not None:
+            await self.gateways.ensure()
+        self._replace(key, route_entries(found) if found else {})
+        return None
+
+    async def _publish_revision(self, key: Key) -> float | None:
+        found = self._revisions.cache.get(key)
+        place = Key(f"revision {key.namespace}", key.name)
+        if found is None:
+            self._replace(place, {})
+        elif self.gateways.port is not None:
+            pods = self._pods.cache.by_index(OF_REVISION, _path(key))
+            self._replace(place, revision_entry(found, pods, self.gateways.slots))
+        else:
+            return 0.1  # until the first route has the gateway started
+        return None
+
+    def _replace(self, place: Key, entries: Entries) -> None:
+        before = self._published.get(place, {})
+        self.gateways.publish({**dict.fromkeys(before), **entries})
+        self._published[place] = entries
+
+    def _pod_gone(self, old: Object | None, new: Object | None) -> None:
+        if new is None and old is not None:
+            self.gateways.forget_slots(str(old["metadata"]["uid"]))
+
+    def _gateways_changed(self) -> None:
+        """Gateways came or went: what routes say of them, and what they are told, may be another."""
+        for loop in (self._route_loop, self._revision_loop):
+            for key in loop.primary.cache:
+                loop.controller.queue.add(key)
+
+    # News from the gateways
+
+    def _heard(self, report: Report) -> None:
+        self.autoscaler.heard(report)
+
+    def _wake(self, name: str) -> None:
+        self.autoscaler.wake(name)
+
+    def _scenes(self, name: str | None) -> Iterable[Scene]:
+        if name is None:
+            found = self._revisions.cache.list()
+        else:
+            namespace, _, own = name.partition("/")
+            one = self._revisions.cache.get(Key(namespace, own))
+            found = [one] if one is not None else []
+        reachable = routed(self._routes.cache.list()) if found else set()
+        for obj in found:
+            namespace, own = obj["metadata"]["namespace"], obj["metadata"]["name"]
+            deployment = self._deployments.cache.get(Key(namespace, deployment_of(own)))
+            if deployment is None or obj["metadata"].get("deletionTimestamp"):
+                continue
+            path = f"{namespace}/{own}"
+            pods = self._pods.cache.by_index(OF_REVISION, path)
+            yield Scene(
+                obj,
+                deployment,
+                ready=sum(takes_requests(pod) for pod in pods),
+                reachable=path in reachable or not revision.is_reached(obj),
+            )
+
+
+def _revision_of(pod: Object) -> Iterable[str]:
+    return [_path(key) for key in _revision_key(pod)]
+
+
+def _revision_key(pod: Object) -> Iterable[Key]:
+    name = (pod["metadata"].get("labels") or {}).get(REVISION)
+    if name:
+        yield Key(pod["metadata"].get("namespace", ""), name)
+
+
+def _path(key: Key) -> str:
+    return f"{key.namespace}/{key.name}"

@@ -1,0 +1,61 @@
+"""Names that Knative gives to things: collections, labels, annotations, hosts."""
+
+from __future__ import annotations
+
+from paddlecloud.kube.resource import Object, Resource
+
+GROUP = "serving.knative.dev"
+SERVICES = Resource(GROUP, "v1", "services", "Service")
+CONFIGURATIONS = Resource(GROUP, "v1", "configurations", "Configuration")
+REVISIONS = Resource(GROUP, "v1", "revisions", "Revision")
+ROUTES = Resource(GROUP, "v1", "routes", "Route")
+
+SERVICE = f"{GROUP}/service"
+CONFIGURATION = f"{GROUP}/configuration"
+GENERATION = f"{GROUP}/configurationGeneration"
+REVISION = f"{GROUP}/revision"
+REVISION_UID = f"{GROUP}/revisionUID"
+ROUTE = f"{GROUP}/route"
+ROUTED = f"{GROUP}/routes"
+"""Annotation of a revision: the routes that lead to it."""
+
+AUTOSCALING = "autoscaling.knative.dev"
+CONTAINER = "user-container"
+"""Name of a container that was given none."""
+
+DOMAIN = "example.com"
+"""Knative's stock domain: what a Host header says on a cluster nobody configured."""
+
+OPENABLE = "localhost"
+"""Names below it lead to this machine: URLs of statuses can be opened as they are."""
+
+CLUSTER_DOMAIN = "svc.cluster.local"
+
+
+def deployment_of(revision: str) -> str:
+    return f"{revision}-deployment"
+
+
+def private_of(revision: str) -> str:
+    return f"{revision}-private"
+
+
+def key(obj: Object) -> str:
+    """`namespace/name`: how gateways and autoscaler know a revision."""
+    return f"{obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
+
+
+def hosts_of(name: str, namespace: str) -> list[str]:
+    """Every Host under which a route answers."""
+    inside = f"{name}.{namespace}"
+    return [
+        f"{inside}.{DOMAIN}",
+        f"{inside}.{OPENABLE}",
+        f"{inside}.{CLUSTER_DOMAIN}",
+        f"{inside}.svc",
+        inside,
+    ]
+
+
+def address_of(name: str, namespace: str) -> str:
+    return f"http://{name}.{namespace}.{CLUSTER_DOMAIN}"

@@ -1,0 +1,153 @@
+"""Routes: which revisions the traffic of a host goes to, and the Service by which pods reach it. Pure.
+
+Traffic moves only to revisions that are ready. While one of the targets is not, everything stays where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from paddlecloud.kube.plan import Patch, Plan
+from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
+from paddlecloud.local.knative.names import OPENABLE, ROUTE, address_of
+from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
+from paddlecloud.local.workloads.pods import owner_reference
+
+GATEWAY_ADDRESS = "127.0.0.1"
+PORT_NAME = "http"
+
+
+class Observed(NamedTuple):
+    """`port` is the gateway's, None while there is none that takes connections."""
+
+    revisions: Mapping[str, Object]
+    configurations: Mapping[str, Object]
+    service: Object | None = None
+    slice: Object | None = None
+    port: int | None = None
+
+
+def decide(route: Object, observed: Observed, now: float) -> Plan:
+    plan = Plan()
+    if route["metadata"].get("deletionTimestamp"):
+        return plan
+    targets, assigned = resolve(route, observed)
+    if targets is None:
+        targets = (route.get("status") or {}).get("traffic")
+    if observed.port is not None:
+        _bring_service(plan, route, observed)
+    ready = (
+        YES
+        if observed.port is not None
+        else Verdict("Unknown", "GatewayStarting", "The gateway does not take connections yet.")
+    )
+    meta = route["metadata"]
+    status: Object = {
+        "observedGeneration": meta.get("generation", 0),
+        "conditions": judged(route, {"AllTrafficAssigned": assigned, "IngressReady": ready}, now, informative={}),
+        "address": {"url": address_of(meta["name"], meta["namespace"])},
+    }
+    if observed.port is not None:
+        status["url"] = url_of(meta["name"], meta["namespace"], observed.port)
+        if targets:
+            status["traffic"] = [_with_url(target, meta, observed.port) for target in targets]
+    elif (before := (route.get("status") or {}).get("url")) is not None:
+        status |= {"url": before, **({"traffic": targets} if targets else {})}
+    plan.status = status
+    return plan
+
+
+def url_of(name: str, namespace: str, port: int) -> str:
+    return f"http://{name}.{namespace}.{OPENABLE}:{port}"
+
+
+def _with_url(target: Object, meta: Object, port: int) -> Object:
+    if not target.get("tag"):
+        return target
+    return {**target, "url": url_of(f"{target['tag']}-{meta['name']}", meta["namespace"], port)}
+
+
+def resolve(route: Object, observed: Observed) -> tuple[list[Object] | None, Verdict]:
+    """The targets by name of revision; None while one of them cannot take traffic."""
+    found: list[Object] = []
+    for target in (route.get("spec") or {}).get("traffic") or ():
+        name = target.get("revisionName")
+        if not name:
+            configuration = observed.configurations.get(target.get("configurationName", ""))
+            if configuration is None:
+                return None, _missing("Configuration", target.get("configurationName", ""))
+            name = (configuration.get("status") or {}).get("latestReadyRevisionName")
+            if not name:
+                return None, _unready(configuration, "Configuration")
+        revision = observed.revisions.get(name)
+        if revision is None:
+            return None, _missing("Revision", name)
+        if ready_of(revision).status != "True" and not _serves(route, name):
+            return None, _unready(revision, "Revision")
+        found.append(
+            {
+                "revisionName": name,
+                "latestRevision": not target.get("revisionName"),
+                **({"percent": target["percent"]} if target.get("percent") is not None else {}),
+                **({"tag": target["tag"]} if target.get("tag") else {}),
+            }
+        )
+    return found, YES
+
+
+def _serves(route: Object, revision: str) -> bool:
+    """One that gets traffic already keeps it in bad times: there is nowhere better."""
+    traffic = (route.get("status") or {}).get("traffic") or ()
+    return any(target.get("revisionName") == revision for target in traffic)
+
+
+def _missing(kind: str, name: str) -> Verdict:
+    return Verdict("False", f"{kind}Missing", f'{kind} "{name}" referenced in traffic not found.')
+
+
+def _unready(obj: Object, kind: str) -> Verdict:
+    verdict = ready_of(obj)
+    name = obj["metadata"]["name"]
+    if verdict.status == "False":
+        return Verdict(
+            "False", "RevisionMissing", f'{kind} "{name}" does not have any ready Revision: {verdict.message}'
+        )
+    return Verdict("Unknown", "Unready", f'{kind} "{name}" is waiting for a Revision to become ready.')
+
+
+# The Service of the route's name: pods call the gateway by it
+
+
+def _bring_service(plan: Plan, route: Object, observed: Observed) -> None:
+    meta = route["metadata"]
+    common = {
+        "namespace": meta["namespace"],
+        "ownerReferences": [owner_reference(route)],
+    }
+    if observed.service is None:
+        plan.create.append(
+            {
+                "apiVersion": CORE_SERVICES.api_version,
+                "kind": CORE_SERVICES.kind,
+                "metadata": {"name": meta["name"], "labels": {ROUTE: meta["name"]}, **common},
+                "spec": {"ports": [{"name": PORT_NAME, "port": 80, "targetPort": observed.port, "protocol": "TCP"}]},
+            }
+        )
+    ports = [{"name": PORT_NAME, "port": observed.port, "protocol": "TCP"}]
+    name = f"{meta['name']}-gateway"
+    if observed.slice is None:
+        plan.create.append(
+            {
+                "apiVersion": SLICES.api_version,
+                "kind": SLICES.kind,
+                "metadata": {"name": name, "labels": {SERVICE_LABEL: meta["name"], ROUTE: meta["name"]}, **common},
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": [GATEWAY_ADDRESS], "conditions": {"ready": True}}],
+                "ports": ports,
+            }
+        )
+    elif observed.slice.get("ports") != ports:
+        plan.patch.append(Patch(SLICES, name, meta["namespace"], {"ports": ports}))

@@ -1,0 +1,288 @@
+"""Keeps the gateway's processes running and tells them the routes; hears from them what they carried.
+
+They are started with the first route and outlive this process: a control plane that comes back finds them by the
+connections they make to it, and starts only those that are missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.local.knative.gateway import slots
+from paddlecloud.local.knative.gateway.sockets import reserved, serve_unix
+
+log = logging.getLogger(__name__)
+
+Entries = dict[str, Any]
+Report = dict[str, dict[str, Any]]
+
+RETURN = 2.0
+"""Seconds that gateways of an earlier control plane have to come back."""
+RESTART, LONGEST_RESTART = 0.1, 5.0
+STOP = 35.0
+
+
+def default_count() -> int:
+    return max(2, min(4, os.cpu_count() or 1))
+
+
+class Gateways:
+    """`changed` is called when gateways become ready or are lost, `report` and `wake` with their news."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        changed: Callable[[], None],
+        report: Callable[[Report], None],
+        wake: Callable[[str], None],
+        count: int | None = None,
+    ) -> None:
+        self.port: int | None = None
+        self._folder = folder
+        self._changed = changed
+        self._heard_report = report
+        self._heard_wake = wake
+        self._count = count or default_count()
+        self._entries: Entries = {}
+        self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._ready: set[int] = set()
+        self._pids: dict[int, int] = {}
+        self._arrived = asyncio.Event()
+        self._keepers: list[asyncio.Task[None]] = []
+        self._server: asyncio.AbstractServer | None = None
+        self._reservation: Any = None
+        self._lock = asyncio.Lock()
+        self._epoch = f"{os.getpid()}-0"
+        self._pipes: dict[str, Path] = {}
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._ready)
+
+    @property
+    def pids(self) -> list[int]:
+        return sorted(self._pids.values())
+
+    async def ensure(self) -> None:
+        """Have the gateways running; those of an earlier control plane are taken over."""
+        async with self._lock:
+            if self.port is not None:
+                return
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shutil.rmtree(self._folder / "slots", ignore_errors=True)
+            (self._folder / "slots").mkdir(mode=0o700)
+            self._reservation = _reserve(self._folder / "port")
+            self._server = await serve_unix(self._folder / "control", self._serve)
+            self.port = int(self._reservation.getsockname()[1])
+            expected = [pid for pid in _recorded(self._folder / "pids") if _is_gateway(pid, self._folder)]
+            if expected:
+                await self._await_return(len(expected))
+            for number in range(self._count):
+                self._keepers.append(asyncio.create_task(self._keep(number), name=f"gateway {number}"))
+
+    def publish(self, entries: Entries) -> None:
+        """Take changes of the table; None removes an entry."""
+        changes = {name: value for name, value in entries.items() if self._entries.get(name) != value}
+        if not changes:
+            return
+        for name, value in changes.items():
+            if value is None:
+                self._entries.pop(name, None)
+            else:
+                self._entries[name] = value
+        line = _line({"set": changes})
+        for writer in self._writers.values():
+            writer.write(line)
+
+    def slots(self, uid: str, limit: int) -> str:
+        """The pipe that keeps the limit of a pod."""
+        name = f"{uid}-{limit}-{self._epoch}"
+        path = self._pipes.get(name)
+        if path is None:
+            path = self._pipes[name] = self._folder / "slots" / name
+            slots.create(path, limit)
+        return str(path)
+
+    def forget_slots(self, uid: str) -> None:
+        """The pod is gone."""
+        for name in [name for name in self._pipes if name.startswith(f"{uid}-")]:
+            slots.remove(self._pipes.pop(name))
+
+    async def stop(self, *, processes: bool) -> None:
+        """Without `processes` only this end closes, and the gateways go on for a while by themselves."""
+        for task in self._keepers:
+            task.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+        if processes:
+            await self._end_processes()
+        if self._server is not None:
+            self._server.close()
+        for writer in self._writers.values():
+            writer.close()
+        for name in list(self._pipes):
+            slots.remove(self._pipes.pop(name))
+        if self._reservation is not None:
+            self._reservation.close()
+
+    async def _end_processes(self) -> None:
+        pids = list(self._pids.values())
+        for pid in pids:
+            _signal(pid, signal.SIGTERM)
+        try:
+            await asyncio.wait_for(asyncio.gather(*(_ended(pid) for pid in pids)), STOP)
+        except asyncio.TimeoutError:
+            for pid in pids:
+                _signal(pid, signal.SIGKILL)
+        (self._folder / "pids").unlink(missing_ok=True)
+
+    # Conversations
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = -1
+        try:
+            while line := await reader.readline():
+                message = json.loads(line)
+                if hello := message.get("hello"):
+                    number = int(hello["number"])
+                    if hello["port"] != self.port:
+                        return  # of a platform that had this folder before us
+                    self._writers[number] = writer
+                    self._pids[number] = int(hello["pid"])
+                    self._arrived.set()
+                    writer.write(_line({"all": self._entries}))
+                elif "ready" in message:
+                    self._ready.add(number)
+                    self._changed()
+                elif "report" in message:
+                    self._heard_report(message["report"])
+                elif "wake" in message:
+                    self._heard_wake(message["wake"])
+        except (OSError, ValueError, asyncio.LimitOverrunError) as error:
+            log.info("gateway %d: %s", number, error)
+        finally:
+            if self._writers.get(number) is writer:
+                del self._writers[number]
+                self._ready.discard(number)
+            writer.close()
+
+    async def _await_return(self, count: int) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + RETURN
+        while len(self._writers) < count and (left := deadline - loop.time()) > 0:
+            self._arrived.clear()
+            try:
+                await asyncio.wait_for(self._arrived.wait(), left)
+            except asyncio.TimeoutError:
+                return
+
+    # Processes
+
+    async def _keep(self, number: int) -> None:
+        """Have process `number` running for as long as this task does."""
+        pause = RESTART
+        loop = asyncio.get_running_loop()
+        while True:
+            pid = self._pids.get(number)
+            if pid is None:
+                pid = self._pids[number] = self._start(number)
+                self._record()
+            began = loop.time()
+            await _ended(pid)
+            del self._pids[number]
+            self._record()
+            lived = loop.time() - began
+            log.warning("gateway %d (pid %d) ended after %.1f s; starting another", number, pid, lived)
+            self._renew_slots()
+            pause = RESTART if lived > LONGEST_RESTART else min(LONGEST_RESTART, pause * 2)
+            await asyncio.sleep(pause)
+
+    def _start(self, number: int) -> int:
+        command = [sys.executable, "-m", "paddlecloud.local.knative.gateway", "--number", str(number)]
+        command += ["--port", str(self.port), "--control", str(self._folder / "control")]
+        with open(self._folder / "log", "ab") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd="/"
+            )
+        process.returncode = 0  # it is waited for by `_ended`, not by this object
+        return process.pid
+
+    def _record(self) -> None:
+        (self._folder / "pids").write_text(" ".join(map(str, self._pids.values())))
+
+    def _renew_slots(self) -> None:
+        """A process that was killed kept the places it had taken: new pipes for all pods."""
+        if not self._pipes:
+            return
+        first, _, count = self._epoch.rpartition("-")
+        self._epoch = f"{first}-{int(count) + 1}"
+        self._changed()
+
+
+def _reserve(file: Path) -> Any:
+    """The port of last time, so that URLs stay as they were; another if somebody has it."""
+    try:
+        sock = reserved(int(file.read_text()))
+    except (OSError, ValueError):
+        sock = reserved(0)
+    file.write_text(str(sock.getsockname()[1]))
+    return sock
+
+
+def _recorded(file: Path) -> list[int]:
+    try:
+        return [int(word) for word in file.read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _is_gateway(pid: int, folder: Path) -> bool:
+    try:
+        return os.fsencode(folder / "control") in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+async def _ended(pid: int) -> None:
+    """Until a process is over, be it a child of ours or of a predecessor."""
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return
+    loop = asyncio.get_running_loop()
+    over = asyncio.Event()
+    loop.add_reader(fd, over.set)
+    try:
+        await over.wait()
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)
+    _reap(pid)
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return  # of a predecessor, whose end brought it to another parent
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return  # it was faster
+
+
+def _line(message: Entries) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
