@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
+from paddlecloud.controllers.paddleservice import PaddleServiceController
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.images import library
 from paddlecloud.local.images.store import ImageStore, default_cache
@@ -54,6 +55,8 @@ class Machine:
         )
         kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
+        services = platform.client(user_agent="paddleservice-controller")
+        self._services = PaddleServiceController(services, clock=clock)
         own = node_configs(nodes)
         self._kubelet = Kubelet(
             platform.client(user_agent="kubelet"),
@@ -79,7 +82,8 @@ class Machine:
         self._simulated_capacity = simulated_capacity or {}
 
     async def start(self) -> None:
-        for part in (self._workloads, self._scheduler, self._knative, self._jobs, self._kubeflow):
+        machine = (self._workloads, self._scheduler, self._knative)
+        for part in (*machine, self._jobs, self._kubeflow, self._services):
             self._platform.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:

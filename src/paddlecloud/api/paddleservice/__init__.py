@@ -39,13 +39,14 @@ __all__ = [
 ]
 
 
-def _declaration(group: str, doc: str) -> KindDeclaration:
+def _declaration(group: str, doc: str, *, short_names: tuple[str, ...] = ()) -> KindDeclaration:
     return KindDeclaration(
         group=group,
         versions=("v1",),
         kind="PaddleService",
         plural="paddleservices",
         singular="paddleservice",
+        short_names=short_names,
         categories=("paddle",),
         type=PaddleService,
         doc=doc,
@@ -65,6 +66,7 @@ def _declaration(group: str, doc: str) -> KindDeclaration:
 DECLARATION = _declaration(
     "serving.paddlepaddle.org",
     "A model behind a URL: autoscaled, down to zero, with a canary that gets a share of the traffic.",
+    short_names=("pds",),  # `paddleservice` alone means, to kubectl, the group that comes first in the alphabet
 )
 ELASTICSERVING = _declaration(
     "elasticserving.paddlepaddle.org",

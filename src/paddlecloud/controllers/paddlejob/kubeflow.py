@@ -12,7 +12,6 @@ from typing import Any
 
 from paddlecloud.api import kubeflow
 from paddlecloud.api.problems import DecodeError, encode
-from paddlecloud.controllers.paddlejob.objects import owner_reference
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock, rfc3339
 from paddlecloud.kube.controller import Controller, Hooks
@@ -20,7 +19,7 @@ from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, carry_out, merge_diff
-from paddlecloud.kube.resource import PADDLEJOBS, Key, Object, Resource, controller_of
+from paddlecloud.kube.resource import PADDLEJOBS, Key, Object, Resource, controller_of, owner_reference
 
 KUBEFLOW_PADDLEJOBS = Resource("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
 

@@ -13,24 +13,12 @@ from paddlecloud.api.paddlejob import JobSettings, RoleSettings
 from paddlecloud.controllers.paddlejob import data, env, gang, names, ports
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.observe import Observed
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, owner_reference
 
 NODE_LOSS_SECONDS = 30
 """How long a pod may sit on a node that is away. Kubernetes' default of five minutes would idle the whole gang."""
 
 _AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-
-
-def owner_reference(job: Object) -> Object:
-    meta = job["metadata"]
-    return {
-        "apiVersion": job["apiVersion"],
-        "kind": job["kind"],
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def metadata(job: Object, name: str, *, labels: dict[str, str]) -> Object:

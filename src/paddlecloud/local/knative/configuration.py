@@ -7,10 +7,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import Verdict, judged, ready_of
 from paddlecloud.local.knative.names import CONFIGURATION, GENERATION, REVISIONS, SERVICE
-from paddlecloud.local.workloads.pods import owner_reference
 
 IDLE_KEPT = 20
 """Revisions without traffic that are kept, as Knative does: the newest."""

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 from paddlecloud.kube.plan import Patch, Plan
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
 from paddlecloud.local.knative.names import OPENABLE, ROUTE, address_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
-from paddlecloud.local.workloads.pods import owner_reference
 
 GATEWAY_ADDRESS = "127.0.0.1"
 PORT_NAME = "http"

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from paddlecloud.kube.plan import Patch, Plan
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import Object, Resource, owner_reference
 from paddlecloud.local.knative.conditions import Verdict, judged, ready_of
 from paddlecloud.local.knative.names import CONFIGURATIONS, ROUTE, ROUTES, SERVICE
-from paddlecloud.local.workloads.pods import owner_reference
 
 
 class Observed(NamedTuple):

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from paddlecloud.kube.plan import Patch
-from paddlecloud.kube.resource import Object, Resource, controller_of
+from paddlecloud.kube.resource import Object, Resource, controller_of, owner_reference
 from paddlecloud.kube.selectors import LabelSelector
-from paddlecloud.local.workloads.pods import owner_reference
 
 
 class Claimed(NamedTuple):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.workloads.conditions import condition_in
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -66,18 +66,6 @@ def next_available(pods: Iterable[Object], min_ready: int, now: float) -> float 
 
 
 # Making pods
-
-
-def owner_reference(owner: Object) -> Object:
-    meta = owner["metadata"]
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def pod_from(template: Object, *, name: str, owner: Object) -> Object:

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.pods import owner_reference, template_hash
+from paddlecloud.kube.resource import Object, owner_reference
+from paddlecloud.local.workloads.pods import template_hash
 from paddlecloud.local.workloads.resources import REPLICASETS
 
 HASH = "pod-template-hash"

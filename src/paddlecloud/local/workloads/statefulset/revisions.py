@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from paddlecloud.kube.plan import Delete, Patch, Plan
-from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.pods import owner_reference, template_hash
+from paddlecloud.kube.resource import Object, owner_reference
+from paddlecloud.local.workloads.pods import template_hash
 from paddlecloud.local.workloads.resources import REVISIONS
 
 HASH = "controller.kubernetes.io/hash"

@@ -1,0 +1,10 @@
+"""PaddleService: a model behind a URL, as one Knative Service, or as Deployments where there is no Knative.
+
+`decide` is the judgement, a pure function; `PaddleServiceController` feeds it from caches and carries its plans out.
+"""
+
+from paddlecloud.controllers.paddleservice.controller import PaddleServiceController, served_kinds
+from paddlecloud.controllers.paddleservice.decide import decide
+from paddlecloud.controllers.paddleservice.observe import Observed
+
+__all__ = ["Observed", "PaddleServiceController", "decide", "served_kinds"]

@@ -1,0 +1,195 @@
+"""The PaddleService controller's hands: it gathers what the caches hold, lets `decide` judge, and carries the plan out.
+
+Both API groups are served by one controller under one key, so that two objects of the same name cannot make the same
+things twice: the one that came first has them, the other is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+
+from paddlecloud.controllers.paddleservice import deployment
+from paddlecloud.controllers.paddleservice.decide import decide
+from paddlecloud.controllers.paddleservice.names import (
+    AUTOSCALERS,
+    DEPLOYMENTS,
+    EARLIER_PADDLESERVICES,
+    KREVISIONS,
+    KSERVICES,
+    PADDLESERVICES,
+    SERVICE,
+)
+from paddlecloud.controllers.paddleservice.observe import Measure, Observed, view
+from paddlecloud.kube.cache import by_owner
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.events import EventRecorder
+from paddlecloud.kube.expectations import Expectations
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.plan import PlanFailed, carry_out
+from paddlecloud.kube.resource import SERVICES, Key, Object, Resource
+
+COMPONENT = "paddleservice-controller"
+GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
+OPTIONAL = (KSERVICES, KREVISIONS)
+"""Kinds that not every API server has."""
+
+Measures = Callable[[str, Collection[str]], Awaitable[Mapping[str, Measure]]]
+"""What clients of revisions saw lately: (namespace, names of revisions) → numbers."""
+
+
+async def served_kinds(client: Client) -> list[Resource]:
+    """Which of the optional kinds this API server has; what `served` should be on a cluster."""
+    known = {(entry.resource.api_version, entry.resource.kind) for entry in await client.discover()}
+    return [resource for resource in OPTIONAL if (resource.api_version, resource.kind) in known]
+
+
+class PaddleServiceController:
+    """`run` works until cancelled. Without Knative among `served`, services become Deployments."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        workers: int = 4,
+        hooks: Hooks | None = None,
+        served: Collection[Resource] = OPTIONAL,
+        measures: Measures | None = None,
+    ) -> None:
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._knative = KSERVICES in served
+        self._measures = measures
+        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
+        self._expectations = Expectations(clock=self._clock)
+        self._trouble: dict[str, str] = {}
+
+        def informer(resource: Resource, *, labelled: bool = False) -> Informer:
+            return Informer(
+                client,
+                resource,
+                namespace=namespace,
+                clock=self._clock,
+                label_selector=SERVICE if labelled else None,
+                indexers={"owner": by_owner},
+            )
+
+        self._primary = {resource: informer(resource) for resource in GROUPS}
+        self._owned = {SERVICES: informer(SERVICES, labelled=True)}
+        self._revisions: Informer | None = None
+        if self._knative:
+            self._owned[KSERVICES] = informer(KSERVICES)
+            self._revisions = informer(KREVISIONS, labelled=True)
+        else:
+            self._owned[DEPLOYMENTS] = informer(DEPLOYMENTS, labelled=True)
+            self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
+        self.controller = Controller(
+            "paddleservice", self.reconcile, clock=self._clock, workers=workers, hooks=hooks, backoff_cap=10.0
+        )
+        self._watch()
+
+    @property
+    def informers(self) -> list[Informer]:
+        more = [self._revisions] if self._revisions is not None else []
+        return [*self._primary.values(), *self._owned.values(), *more]
+
+    def _watch(self) -> None:
+        for primary in self._primary.values():
+            self.controller.watch(primary, expectations=self._expectations)
+        for owned in self._owned.values():
+            for resource in GROUPS:
+                self.controller.watch_owned(owned, owner_kind=resource, expectations=self._expectations)
+        if self._revisions is not None:
+            self.controller.watch(self._revisions, map=_service_of, expectations=self._expectations)
+
+    async def run(self) -> None:
+        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
+        try:
+            await self.controller.run()
+        finally:
+            for task in informers:
+                task.cancel()
+            await asyncio.gather(*informers, return_exceptions=True)
+
+    async def reconcile(self, key: Key) -> float | None:
+        found = [obj for primary in self._primary.values() if (obj := primary.cache.get(key)) is not None]
+        if not found:
+            self._expectations.forget(key)
+            return None
+        if (wait := self._expectations.pending(key)) is not None:
+            return wait
+        found.sort(key=_seniority)
+        after = await self._one(found[0], rival="")
+        for late in found[1:]:
+            await self._one(late, rival=found[0]["apiVersion"])
+        return after
+
+    async def _one(self, service: Object, *, rival: str) -> float | None:
+        uid = service["metadata"]["uid"]
+        observed = await self._observe(service, rival)
+        plan = decide(service, observed, self._clock.now())
+        try:
+            await carry_out(plan, self._client, owner=service, recorder=self._recorder, expectations=self._expectations)
+        except PlanFailed as failed:
+            if not failed.only_conflicts and self._trouble.get(uid) != str(failed):
+                self._trouble[uid] = str(failed)
+                await self._recorder.record(service, "Refused", str(failed), type="Warning")
+            raise
+        self._trouble.pop(uid, None)
+        return plan.after
+
+    async def _observe(self, service: Object, rival: str) -> Observed:
+        if rival:
+            return Observed(rival=rival)
+        meta = service["metadata"]
+        owned = {
+            resource: {obj["metadata"]["name"]: obj for obj in informer.cache.by_index("owner", meta["uid"])}
+            for resource, informer in self._owned.items()
+        }
+        trouble = self._trouble.get(meta["uid"], "")
+        if not self._knative:
+            deployments = owned[DEPLOYMENTS]
+            views = [deployment.view(obj) for obj in deployments.values()]
+            return Observed(
+                engine="Deployment",
+                revisions={found.name: found for found in views},
+                services=owned[SERVICES],
+                deployments=deployments,
+                autoscalers=owned[AUTOSCALERS],
+                trouble=trouble,
+            )
+        assert self._revisions is not None
+        views = [
+            view(obj)
+            for obj in self._revisions.cache.list(meta["namespace"])
+            if obj["metadata"]["labels"].get(SERVICE) == meta["name"] and not obj["metadata"].get("deletionTimestamp")
+        ]
+        revisions = {found.name: found for found in views}
+        return Observed(
+            kservice=owned[KSERVICES].get(meta["name"]),
+            revisions=revisions,
+            services=owned[SERVICES],
+            measures=await self._measured(service, revisions),
+            trouble=trouble,
+        )
+
+    async def _measured(self, service: Object, revisions: Collection[str]) -> Mapping[str, Measure]:
+        """Asked for only while a roll-out is on its way."""
+        if self._measures is None or not (service.get("status") or {}).get("rollout"):
+            return {}
+        return await self._measures(service["metadata"]["namespace"], revisions)
+
+
+def _seniority(service: Object) -> tuple[str, bool]:
+    """Who came first; of two from the same second, the one in the group of today."""
+    return service["metadata"].get("creationTimestamp", ""), service["apiVersion"] != PADDLESERVICES.api_version
+
+
+def _service_of(revision: Object) -> Iterable[Key]:
+    name = (revision["metadata"].get("labels") or {}).get(SERVICE)
+    if name:
+        yield Key(revision["metadata"]["namespace"], name)

@@ -1,0 +1,175 @@
+"""The judgement of the PaddleService controller: `decide(service, observed, now)` is pure and says everything to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paddlecloud.api.paddleservice import ServiceSettings, decode, normalise, validate
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.controllers.paddleservice import aliases, deployment, knative, status, traffic
+from paddlecloud.controllers.paddleservice.names import (
+    CANARY,
+    DEFAULT,
+    ENDPOINT,
+    KNATIVE_REVISION,
+    SERVICE,
+    WENT_BACK,
+)
+from paddlecloud.controllers.paddleservice.observe import Observed
+from paddlecloud.controllers.paddleservice.status import READY, Verdict
+from paddlecloud.controllers.paddleservice.template import Wanted, wanted
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.resource import Object, owner_reference
+
+LOOK_AGAIN = 2.0
+"""Seconds between two looks at the errors and times of a roll-out."""
+
+
+def decide(service: Object, observed: Observed, now: float) -> Plan:
+    if service["metadata"].get("deletionTimestamp"):
+        return Plan()  # what was made goes with its owner
+    if observed.rival:
+        name = service["metadata"]["name"]
+        text = f"{name} exists in {observed.rival} as well and came first; delete one of them or rename it"
+        return _refusal(service, status.CONFLICT, text, now)
+    try:
+        decoded = decode(service)
+    except DecodeError as error:
+        return _refusal(service, "InvalidSpec", str(error), now)
+    if problems := validate(decoded):
+        return _refusal(service, "InvalidSpec", "; ".join(map(str, problems)), now)
+    settings, warnings = normalise(decoded)
+    found = wanted(settings)
+    if observed.engine == "Knative":
+        plan = _on_knative(service, settings, found, observed, now)
+    else:
+        plan = _on_deployments(service, settings, found, observed, now)
+    plan.events += _news(service, plan.status or {})
+    if int((service.get("status") or {}).get("observedGeneration") or 0) != service["metadata"].get("generation", 0):
+        plan.events += [PlannedEvent("Note", warning) for warning in warnings]
+    return plan
+
+
+def _refusal(service: Object, reason: str, message: str, now: float) -> Plan:
+    after = status.refused(service, reason, message, now=now)
+    said = (service.get("status") or {}).get("message") == message
+    events = [] if said else [PlannedEvent(reason, message, type="Warning")]
+    return Plan(status=after, events=events)
+
+
+def _on_knative(
+    service: Object, settings: ServiceSettings, found: Mapping[str, Wanted], observed: Observed, now: float
+) -> Plan:
+    plan = Plan()
+    old = service.get("status") or {}
+    due = (old.get("rollout") or {}).get("nextStepTime")
+    answer = traffic.decide(
+        traffic.Situation(
+            settings=settings,
+            default=found[DEFAULT].name,
+            canary=found[CANARY].name if CANARY in found else None,
+            revisions=observed.revisions,
+            current=knative.shares_of(observed.kservice),
+            measures=observed.measures,
+            due=parse_rfc3339(due) if due else None,
+            went_back=(old.get("annotations") or {}).get(WENT_BACK, ""),
+            now=now,
+        )
+    )
+    own = owner_reference(service)
+    knative.bring(plan, service, own, observed.kservice, found, observed.revisions, answer.shares)
+    endpoints = {DEFAULT: (answer.serving, settings.default), CANARY: (found.get(CANARY), settings.canary)}
+    dialled: dict[str, tuple[Object, int]] = {}
+    for endpoint, (target, spec) in endpoints.items():
+        if target is not None and spec is not None:
+            name = target if isinstance(target, str) else target.name
+            dialled[endpoint] = ({KNATIVE_REVISION: name}, spec.port)
+    aliases.bring(plan, service, own, observed.services, dialled)
+    if observed.kservice is not None:
+        needed = {*answer.shares, *(revision.name for revision in found.values()), answer.went_back}
+        knative.forget(plan, service["metadata"]["namespace"], observed.kservice, observed.revisions, needed)
+    place = (observed.kservice or {}).get("status") or {}
+    plan.status = status.status_of(
+        service,
+        settings,
+        found,
+        observed,
+        answer,
+        routes=_routes(observed.kservice),
+        place={name: place[name] for name in ("url", "address") if place.get(name)},
+        note="",
+        now=now,
+    )
+    if answer.step is not None and answer.step.due is not None:
+        plan.after = max(0.05, min(answer.step.due - now, LOOK_AGAIN))
+    return plan
+
+
+def _routes(kservice: Object | None) -> Verdict:
+    state = (kservice or {}).get("status") or {}
+    found = next((c for c in state.get("conditions") or () if c.get("type") == "RoutesReady"), None)
+    if found is None:
+        return Verdict("Unknown", "Creating", "the route is being created")
+    if found.get("status") == "True":
+        return READY
+    return Verdict(str(found.get("status")), found.get("reason") or "NotReady", found.get("message", ""))
+
+
+def _on_deployments(
+    service: Object, settings: ServiceSettings, found: Mapping[str, Wanted], observed: Observed, now: float
+) -> Plan:
+    plan = Plan()
+    own, name = owner_reference(service), settings.name
+    deployment.bring(plan, service, own, settings, found, observed)
+    ports = {DEFAULT: settings.default, CANARY: settings.canary}
+    dialled = {
+        endpoint: ({SERVICE: name, ENDPOINT: endpoint}, ports[endpoint].port)  # type: ignore[union-attr]
+        for endpoint in found
+    }
+    aliases.bring(plan, service, own, observed.services, dialled)
+    percent = settings.canary_percent
+    shares = {found[DEFAULT].name: 100 - percent}
+    if CANARY in found:
+        shares[found[CANARY].name] = percent
+    url = f"http://{name}.{settings.namespace}.svc.cluster.local"
+    serves = observed.services.get(name) is not None
+    plan.status = status.status_of(
+        service,
+        settings,
+        found,
+        observed,
+        traffic.Answer(shares, found[DEFAULT].name),
+        routes=READY if serves else Verdict("Unknown", "Creating", "the Service is being created"),
+        place={"url": url, "address": {"url": url}},
+        note=deployment.NOTE,
+        now=now,
+    )
+    return plan
+
+
+def _news(service: Object, after: Object) -> list[PlannedEvent]:
+    """One event for each thing that people would want to have been told."""
+    before = service.get("status") or {}
+    events = []
+    old, new = (_condition(s, "Ready") for s in (before, after))
+    if new.get("status") != old.get("status") or new.get("reason") != old.get("reason"):
+        if new.get("status") == "True":
+            events.append(PlannedEvent("Ready", f"answers at {after.get('url', '')}"))
+        elif new.get("status") == "False":
+            events.append(PlannedEvent(str(new["reason"]), new.get("message", ""), type="Warning"))
+    canary_old, canary_new = (_condition(s, "CanaryEndpointReady") for s in (before, after))
+    if canary_new.get("status") == "False" and canary_old.get("status") != "False":
+        events.append(PlannedEvent("CanaryFailed", canary_new.get("message", ""), type="Warning"))
+    went_back = (after.get("annotations") or {}).get(WENT_BACK)
+    if went_back and (before.get("annotations") or {}).get(WENT_BACK) != went_back:
+        text = f"{went_back} {(after.get('rollout') or {}).get('message', '')}"
+        events.append(PlannedEvent("WentBack", text, type="Warning"))
+    was, now = (s.get("default", {}).get("name") for s in (before, after))
+    if was and was != now:
+        events.append(PlannedEvent("NewRevision", f"{now} follows {was}"))
+    return events
+
+
+def _condition(status: Object, kind: str) -> Object:
+    return next((c for c in status.get("conditions") or () if c.get("type") == kind), {})

@@ -1,0 +1,77 @@
+"""What a decision about a PaddleService is based on, engine by engine the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from paddlecloud.controllers.paddleservice.names import ENDPOINT, SOURCE
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.resource import Object
+
+Engine = Literal["Knative", "Deployment"]
+
+
+class RevisionView(NamedTuple):
+    """A revision as its engine shows it. `ready` is None while it is not known."""
+
+    name: str
+    endpoint: str
+    ready: bool | None
+    reason: str
+    message: str
+    replicas: int
+    created: float
+    uid: str
+    cold_start: Mapping[str, int]
+
+
+class Measure(NamedTuple):
+    """What clients of a revision saw lately. `requests` tells how much that is worth."""
+
+    requests: int
+    error_percent: float
+    latency_milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """`rival` is the object of the same name in the other group, if that one came first."""
+
+    engine: Engine = "Knative"
+    kservice: Object | None = None
+    revisions: Mapping[str, RevisionView] = field(default_factory=dict)
+    services: Mapping[str, Object] = field(default_factory=dict)
+    deployments: Mapping[str, Object] = field(default_factory=dict)
+    autoscalers: Mapping[str, Object] = field(default_factory=dict)
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    rival: str = ""
+    trouble: str = ""
+
+
+def view(revision: Object) -> RevisionView:
+    """Of a Knative Revision."""
+    meta, status = revision["metadata"], revision.get("status") or {}
+    ready: Object = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
+    verdict = {"True": True, "False": False}.get(ready.get("status", ""))
+    marks = {
+        name.rpartition("/")[2]: int(value)
+        for name, value in (status.get("annotations") or {}).items()
+        if name.startswith("cold-start.") and value.isdecimal()
+    }
+    return RevisionView(
+        name=meta["name"],
+        endpoint=(meta.get("labels") or {}).get(ENDPOINT, ""),
+        ready=verdict,
+        reason=ready.get("reason", ""),
+        message=ready.get("message", ""),
+        replicas=int(status.get("actualReplicas") or 0),
+        created=parse_rfc3339(meta["creationTimestamp"]) if meta.get("creationTimestamp") else 0.0,
+        uid=meta.get("uid", ""),
+        cold_start=marks,
+    )
+
+
+def source_of(revision: Object) -> str:
+    return str((revision["metadata"].get("annotations") or {}).get(SOURCE, ""))

@@ -1,0 +1,139 @@
+"""The status of a PaddleService: where it is, who answers, and what is awaited. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from paddlecloud.api.paddleservice import ServiceSettings
+from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, selector
+from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
+from paddlecloud.controllers.paddleservice.template import Wanted
+from paddlecloud.controllers.paddleservice.traffic import Answer
+from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.resource import Object
+
+SEVERITIES = {"CanaryEndpointReady": "Info", "Conflict": "Info"}
+
+
+class Verdict(NamedTuple):
+    status: str
+    reason: str
+    message: str = ""
+
+
+READY = Verdict("True", "Ready")
+CONFLICT = "Conflict"
+
+
+def with_conditions(old: Object, verdicts: Mapping[str, Verdict], *, generation: int, now: float) -> list[Object]:
+    """In a fixed order; a time moves only with its status."""
+    known = {c.get("type"): c for c in old.get("conditions") or ()}
+    found = []
+    for kind, verdict in verdicts.items():
+        before = known.get(kind) or {}
+        same = before.get("status") == verdict.status
+        found.append(
+            {
+                "type": kind,
+                "status": verdict.status,
+                "reason": verdict.reason,
+                **({"message": verdict.message} if verdict.message else {}),
+                "severity": SEVERITIES.get(kind, "Error"),
+                "lastTransitionTime": before.get("lastTransitionTime") if same else rfc3339(now),
+                "observedGeneration": generation,
+            }
+        )
+    return found
+
+
+def endpoint_verdict(view: RevisionView | None, name: str) -> Verdict:
+    if view is None:
+        return Verdict("Unknown", "Creating", f"revision {name} is being created")
+    if view.ready is None:
+        return Verdict("Unknown", "Starting", f"revision {name} is starting")
+    if view.ready:
+        return READY
+    return Verdict("False", view.reason or "RevisionFailed", f"revision {name}: {view.message or 'failed'}")
+
+
+def refused(service: Object, reason: str, message: str, *, now: float) -> Object:
+    """The status of a service whose spec cannot be carried out: what serves goes on, and is still described."""
+    old = service.get("status") or {}
+    generation = int(service["metadata"].get("generation") or 0)
+    before = {c["type"]: Verdict(c["status"], c.get("reason", ""), c.get("message", "")) for c in _conditions(old)}
+    if reason == CONFLICT:
+        before = {CONFLICT: Verdict("True", "NameInUse", message)}
+    conditions = with_conditions(
+        old, {**before, "Ready": Verdict("False", reason, message)}, generation=generation, now=now
+    )
+    return {**old, "observedGeneration": generation, "conditions": conditions, "message": message}
+
+
+def _conditions(status: Object) -> Sequence[Object]:
+    return [c for c in status.get("conditions") or () if c.get("type") != CONFLICT]
+
+
+def status_of(
+    service: Object,
+    settings: ServiceSettings,
+    wanted: Mapping[str, Wanted],
+    observed: Observed,
+    answer: Answer,
+    *,
+    routes: Verdict,
+    place: Object,
+    note: str,
+    now: float,
+) -> Object:
+    """`place` holds the url and address; `note` is said when nothing else is."""
+    old = service.get("status") or {}
+    generation = int(service["metadata"].get("generation") or 0)
+    views = observed.revisions
+    default = endpoint_verdict(views.get(wanted[DEFAULT].name), wanted[DEFAULT].name)
+    verdicts = {"DefaultEndpointReady": default}
+    if CANARY in wanted:
+        verdicts["CanaryEndpointReady"] = endpoint_verdict(views.get(wanted[CANARY].name), wanted[CANARY].name)
+    verdicts["RoutesReady"] = routes
+    if observed.trouble:
+        verdicts["Ready"] = Verdict("False", "Refused", observed.trouble)
+    else:
+        verdicts["Ready"] = next((v for v in (default, routes) if v.status != "True"), READY)
+    status: Object = {
+        **place,
+        "observedGeneration": generation,
+        "conditions": with_conditions(old, verdicts, generation=generation, now=now),
+        "default": _endpoint(wanted[DEFAULT].name, views, answer),
+        "traffic": _traffic(wanted, answer),
+        "replicas": sum(view.replicas for view in views.values()),
+        "selector": selector(settings.name),
+        "engine": observed.engine,
+    }
+    if CANARY in wanted:
+        status["canary"] = _endpoint(wanted[CANARY].name, views, answer)
+    if answer.step is not None:
+        step = answer.step
+        status["rollout"] = {
+            "step": step.done,
+            "percent": step.percent,
+            **({"nextStepTime": rfc3339(step.due)} if step.due is not None else {}),
+            **({"message": step.message} if step.message else {}),
+        }
+    if answer.went_back:
+        status["annotations"] = {WENT_BACK: answer.went_back}
+    if cold := next((dict(view.cold_start) for view in views.values() if view.cold_start), None):
+        status["coldStart"] = cold
+    message = next((v.message for v in verdicts.values() if v.status != "True" and v.message), "") or note
+    if message:
+        status["message"] = message
+    return status
+
+
+def _endpoint(name: str, views: Mapping[str, RevisionView], answer: Answer) -> Object:
+    view = views.get(name)
+    return {"name": name, "percent": answer.shares.get(name, 0), "replicas": view.replicas if view else 0}
+
+
+def _traffic(wanted: Mapping[str, Wanted], answer: Answer) -> str:
+    canary = answer.shares.get(wanted[CANARY].name, 0) if CANARY in wanted else 0
+    return f"{100 - canary}/{canary}" if CANARY in wanted else "100"

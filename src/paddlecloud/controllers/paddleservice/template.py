@@ -1,0 +1,126 @@
+"""What an endpoint of a PaddleService looks like as a pod, and the name its content gives to it. Pure.
+
+The name of a revision follows from everything in its template: another image, another number of pods, another revision.
+Knative refuses a changed template under the same name, and rightly so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import NamedTuple
+
+import msgspec
+
+from paddlecloud import __version__
+from paddlecloud.api.paddleservice import EndpointSettings, ServiceSettings, encode
+from paddlecloud.controllers.paddleservice.names import (
+    CANARY,
+    DEFAULT,
+    ENDPOINT,
+    ORIGINAL_LABEL,
+    SERVICE,
+    SOURCE,
+    revision_name,
+)
+from paddlecloud.kube.resource import Object
+
+SERVING_IMAGE = f"paddlecloud/serving:{__version__}"
+AUTOSCALING = "autoscaling.knative.dev"
+
+
+class Wanted(NamedTuple):
+    """One revision that should exist."""
+
+    name: str
+    endpoint: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    spec: Object
+    """A pod spec, with Knative's `containerConcurrency` and `timeoutSeconds`."""
+
+
+def wanted(settings: ServiceSettings) -> dict[str, Wanted]:
+    """The revisions a service should have, by endpoint."""
+    found = {DEFAULT: settings.default, CANARY: settings.canary}
+    return {name: _revision(settings, name, endpoint) for name, endpoint in found.items() if endpoint is not None}
+
+
+def _revision(settings: ServiceSettings, endpoint: str, own: EndpointSettings) -> Wanted:
+    spec = _spec(settings, own)
+    annotations = _scaling(settings)
+    content = json.dumps([spec, annotations], sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    return Wanted(
+        name=revision_name(settings.name, endpoint, digest),
+        endpoint=endpoint,
+        labels={SERVICE: settings.name, ENDPOINT: endpoint, ORIGINAL_LABEL: settings.name},
+        annotations={**annotations, SOURCE: json.dumps(_source(settings, endpoint), sort_keys=True)},
+        spec=spec,
+    )
+
+
+def _source(settings: ServiceSettings, endpoint: str) -> Object:
+    written = settings.spec.canary if endpoint == CANARY else settings.spec.default
+    if written is None:
+        return {"model": settings.spec.model}
+    return dict(encode(written))
+
+
+def _scaling(settings: ServiceSettings) -> dict[str, str]:
+    """All annotations the original controller wrote, plus nothing."""
+    scaling = settings.scaling
+    values = {
+        "class": scaling.autoscaler,
+        "metric": scaling.metric,
+        "target": str(scaling.target),
+        "target-utilization-percentage": scaling.target_utilization,
+        "window": scaling.window,
+        "panic-window-percentage": scaling.panic_window,
+        "panic-threshold-percentage": scaling.panic_threshold,
+        "min-scale": str(scaling.min_scale),
+        "max-scale": str(scaling.max_scale),
+    }
+    return {f"{AUTOSCALING}/{name}": value for name, value in values.items()}
+
+
+def _spec(settings: ServiceSettings, own: EndpointSettings) -> Object:
+    written = settings.spec
+    passed_on = {
+        "volumes": written.volumes,
+        "serviceAccountName": written.service_account_name,
+        "imagePullSecrets": written.image_pull_secrets,
+        "nodeSelector": written.node_selector,
+        "tolerations": written.tolerations,
+    }
+    return {
+        "containerConcurrency": settings.container_concurrency,
+        "timeoutSeconds": settings.timeout_seconds,
+        "containers": [_container(settings, own)],
+        **{name: msgspec.to_builtins(value) for name, value in passed_on.items() if value},
+    }
+
+
+def _container(settings: ServiceSettings, own: EndpointSettings) -> Object:
+    written = settings.spec
+    container: Object = {
+        "name": settings.container_name,
+        "image": own.image or SERVING_IMAGE,
+        "ports": [{"containerPort": own.port, "name": "http1" if settings.protocol == "http1" else "h2c"}],
+        "resources": settings.resources,
+        # No delay: a pod is ready when its port answers, not a minute later.
+        "readinessProbe": written.readiness_probe or {"tcpSocket": {"port": own.port}, "periodSeconds": 1},
+    }
+    if own.command:
+        container |= {"command": list(own.command[:2]), "args": list(own.command[2:])}
+    elif own.model:
+        container["args"] = ["--model", own.model, "--port", str(own.port)]
+    passed_on = {
+        "workingDir": settings.working_dir,
+        "volumeMounts": written.volume_mounts,
+        "env": written.env,
+        "envFrom": written.env_from,
+        "livenessProbe": written.liveness_probe,
+        "startupProbe": written.startup_probe,
+    }
+    return {**container, **{name: msgspec.to_builtins(value) for name, value in passed_on.items() if value}}
