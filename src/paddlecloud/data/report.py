@@ -78,9 +78,19 @@ def checkpoint(path: Any, *, step: int | None = None, epoch: int | None = None) 
     _note(at_once=True, checkpoint=_given(path=str(path), step=_whole(step), epoch=_whole(epoch)))
 
 
-def cache(*, hits: int, misses: int, stall_seconds: float = 0.0) -> None:
-    """How data was read since the program began: from the node's cache, from elsewhere, and the time spent waiting."""
-    _note(cache=_given(hits=_whole(hits), misses=_whole(misses), stallSeconds=_number(stall_seconds)))
+def cache(
+    *, hits: int, misses: int, stall_seconds: float = 0.0, epochs: dict[int, dict[str, Any]] | None = None
+) -> None:
+    """How data was read since the program began: from the node's cache, from elsewhere, and the time spent waiting.
+
+    `epochs` says the same, in the same words, of the last epochs by number.
+    """
+    each = [{"epoch": _whole(number), **_reads(**figures)} for number, figures in (epochs or {}).items()]
+    _note(cache=_given(**_reads(hits, misses, stall_seconds), epochs=each or None))
+
+
+def _reads(hits: Any, misses: Any, stall_seconds: Any = 0.0) -> dict[str, Any]:
+    return _given(hits=_whole(hits), misses=_whole(misses), stallSeconds=_number(stall_seconds))
 
 
 def heartbeat() -> None:

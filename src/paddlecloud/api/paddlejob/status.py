@@ -66,12 +66,22 @@ class Checkpoint(Wire):
     time: Annotated[Time | None, doc("When it was complete.")] = None
 
 
+class EpochReads(Wire):
+    """How the job read its SampleSet in one epoch."""
+
+    epoch: Annotated[Int64 | None, doc("The epoch, from 0.")] = None
+    hits: Annotated[Int64 | None, doc("Samples read from the node's own cache.")] = None
+    misses: Annotated[Int64 | None, doc("Samples fetched from elsewhere.")] = None
+    stall_seconds: Annotated[float | None, doc("Time spent waiting for data.")] = None
+
+
 class CacheUse(Wire):
     """How the job read its SampleSet."""
 
     hits: Annotated[Int64 | None, doc("Samples read from the node's own cache.")] = None
     misses: Annotated[Int64 | None, doc("Samples fetched from elsewhere.")] = None
     stall_seconds: Annotated[float | None, doc("Time spent waiting for data.")] = None
+    epochs: Annotated[list[EpochReads] | None, doc("The same by epoch, the last ten.")] = None
 
 
 class Failure(Wire):

@@ -80,6 +80,12 @@ class Clairvoyant:
         self._push(sample, use)
         return list(victims)
 
+    def resize(self, sample: int, size: int) -> list[int] | None:
+        """The size of a sample held turns out to be another. Returns what had to go; None if it had to go itself."""
+        use = self._uses[sample]
+        self.drop(sample)
+        return self.admit(sample, size, use)
+
     def drop(self, sample: int) -> None:
         """A sample is gone, whoever took it."""
         if self._uses.pop(sample, None) is not None:

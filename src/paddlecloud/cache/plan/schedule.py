@@ -7,7 +7,7 @@ by rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .sampler import SamplerOptions, batches, deal, epoch_order
@@ -39,34 +39,30 @@ class Schedule:
 
     def epoch(self, epoch: int) -> list[Steps]:
         """For each node, what it reads at each step of that epoch. One shuffle serves all nodes."""
-        order = epoch_order(self.count, ranks=self.ranks, epoch=epoch, shuffle=self.sampler.shuffle)
-        return [self._steps(order, node) for node in range(self.nodes)]
+        order = self._order(epoch)
+        return [self._steps(order, self._ranks_of(node)) for node in range(self.nodes)]
 
     def node(self, node: int, epoch: int) -> Steps:
         """The same for one node."""
         if not 0 <= node < self.nodes:
             raise ValueError(f"node {node} is none of {self.nodes}: they count from 0")
-        return self._steps(
-            epoch_order(self.count, ranks=self.ranks, epoch=epoch, shuffle=self.sampler.shuffle),
-            node,
-        )
+        return self._steps(self._order(epoch), self._ranks_of(node))
 
-    def reads(self, node: int) -> Iterator[tuple[int, int, int]]:
-        """Every read of a node in all planned epochs: (epoch, step, sample)."""
-        for epoch in self.epochs:
-            for step, samples in enumerate(self.node(node, epoch)):
-                for sample in samples:
-                    yield epoch, step, sample
+    def of_ranks(self, ranks: Iterable[int], epoch: int) -> Steps:
+        """The same for any ranks that share a cache."""
+        return self._steps(self._order(epoch), ranks)
 
-    def _steps(self, order: list[int], node: int) -> Steps:
-        size, k = self.sampler.batch_size, self.sampler.ranks_per_node
-        each = [
-            batches(
-                deal(order, ranks=self.ranks, rank=rank, batch_size=size, drop_last=self.sampler.drop_last),
-                size,
-            )
-            for rank in range(node * k, node * k + k)
-        ]
+    def _order(self, epoch: int) -> list[int]:
+        return epoch_order(self.count, ranks=self.ranks, epoch=epoch, shuffle=self.sampler.shuffle)
+
+    def _ranks_of(self, node: int) -> range:
+        k = self.sampler.ranks_per_node
+        return range(node * k, node * k + k)
+
+    def _steps(self, order: list[int], ranks: Iterable[int]) -> Steps:
+        size, drop_last = self.sampler.batch_size, self.sampler.drop_last
+        dealt = [deal(order, ranks=self.ranks, rank=rank, batch_size=size, drop_last=drop_last) for rank in ranks]
+        each = [batches(reads, size) for reads in dealt]
         return [[sample for batch in step for sample in batch] for step in zip(*each, strict=True)]
 
 

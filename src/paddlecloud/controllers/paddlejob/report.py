@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from paddlecloud.api.paddlejob.status import CacheUse, Checkpoint, PaddleJobStatus, Progress
+from paddlecloud.api.paddlejob.status import CacheUse, Checkpoint, EpochReads, PaddleJobStatus, Progress
 from paddlecloud.kube.clock import rfc3339
 
 Rank = tuple[str, int]
@@ -23,6 +23,9 @@ Rank = tuple[str, int]
 
 _RATE_FROM = 5.0
 """Seconds of progress after which an estimate of the time left means something."""
+
+_EPOCHS = 10
+"""Epochs of which is kept how data was read."""
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Name = Annotated[str, Meta(max_length=64)]
@@ -34,10 +37,18 @@ class SaidCheckpoint(msgspec.Struct, rename="camel"):
     epoch: Count | None = None
 
 
-class SaidCache(msgspec.Struct, rename="camel"):
+class SaidReads(msgspec.Struct, rename="camel"):
     hits: Count = 0
     misses: Count = 0
     stall_seconds: Annotated[float, Meta(ge=0)] = 0.0
+
+
+class SaidEpoch(SaidReads, rename="camel"):
+    epoch: Count = 0
+
+
+class SaidCache(SaidReads, rename="camel"):
+    epochs: Annotated[list[SaidEpoch], Meta(max_length=_EPOCHS)] = []
 
 
 class Message(msgspec.Struct, rename="camel"):
@@ -153,11 +164,20 @@ class Listener:
         if not self._caches:
             return None
         parts = self._caches.values()
-        return CacheUse(
-            hits=sum(part.hits for part in parts),
-            misses=sum(part.misses for part in parts),
-            stall_seconds=round(sum(part.stall_seconds for part in parts), 1),
-        )
+        epochs: dict[int, list[SaidEpoch]] = {}
+        for said in (said for part in parts for said in part.epochs):
+            epochs.setdefault(said.epoch, []).append(said)
+        each = [EpochReads(epoch=epoch, **_sum(epochs[epoch])) for epoch in sorted(epochs)[-_EPOCHS:]]
+        return CacheUse(**_sum(parts), epochs=each or None)
+
+
+def _sum(parts: Iterable[SaidReads]) -> dict[str, Any]:
+    parts = list(parts)
+    return {
+        "hits": sum(part.hits for part in parts),
+        "misses": sum(part.misses for part in parts),
+        "stall_seconds": round(sum(part.stall_seconds for part in parts), 1),
+    }
 
 
 def _order(rank: Rank) -> tuple[bool, str, int]:

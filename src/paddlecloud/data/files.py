@@ -1,0 +1,199 @@
+"""Files of a data set, read through the node's cache.
+
+    files = Files.listed("train.txt")                     # in the order of the Dataset's indices
+
+    class Images(paddle.io.Dataset):
+        def __len__(self): return len(files)
+        def __getitem__(self, index): return decode(files.read(index))
+
+    sampler = paddle.io.DistributedBatchSampler(Images(), batch_size=64, shuffle=True)
+    loader = paddle.io.DataLoader(Images(), batch_sampler=sampler, num_workers=2)
+    files.follow(sampler, epochs=90)                      # fetch ahead of it, drop what is needed last
+    for epoch in range(90):
+        for batch in files.watch(loader):                 # time spent waiting is told to the job
+            ...
+
+`read` is all that is needed. Where there is no cache it reads the file where it lies; `follow` and `watch` then cost
+nothing and change nothing. The cache, its keeper and the figures never fail the training: what cannot be cached is read
+directly, and only a file that cannot be read at all raises.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from . import report
+from .origin import origin_at
+from .place import Place
+from .tally import Epoch, Tally
+
+LOG = logging.getLogger("paddlecloud.data")
+DATA, CACHE, QUOTA = "PADDLECLOUD_DATA_DIR", "PADDLECLOUD_CACHE_DIR", "PADDLECLOUD_CACHE_BYTES"
+_TOLD = 10
+"""Epochs whose figures are reported; older ones are in the sum."""
+
+
+class Files:
+    """Make it in the main process: workers inherit it, and their reads are counted there."""
+
+    def __init__(
+        self, paths: Iterable[str], *, data: str | None = None, cache: str | None = None, quota: int | None = None
+    ) -> None:
+        """`paths` are below `data`, a folder or the URL of a server; `cache` is the node's folder for this set.
+
+        Both come from the environment when left out (`PADDLECLOUD_DATA_DIR`, `PADDLECLOUD_CACHE_DIR`). `quota` is how
+        many bytes the cache may take (`PADDLECLOUD_CACHE_BYTES`, else most of the free disk).
+        """
+        data = _data_folder(data)
+        cache = cache or os.environ.get(CACHE)
+        self._place = Place(cache) if cache else None
+        self._origin = origin_at(data)
+        self._quota = _quota(quota)
+        self._paths = [_below(path, data) for path in paths]
+        self._sampler: Any = None
+        self._begun = 0
+        self._tally: Tally | None = Tally(_tell)
+        atexit.register(self._tally.finish)
+
+    @classmethod
+    def listed(cls, file: str, **places: Any) -> Files:
+        """The paths of a list or label file below the data folder: the first word of each line."""
+        content = origin_at(_data_folder(places.get("data"))).read(file).decode()
+        return cls([line.split()[0] for line in content.splitlines() if line.strip()], **places)
+
+    @classmethod
+    def walk(cls, folder: str = "", **places: Any) -> Files:
+        """All files of a folder below the data folder, sorted; what begins with a dot is left out."""
+        root = _data_folder(places.get("data"))
+        found = []
+        for where, folders, files in os.walk(os.path.join(root, folder)):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            found += [os.path.join(where, name) for name in files if not name.startswith(".")]
+        return cls(sorted(found), **places)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, index: int) -> str:
+        """The path below the data folder."""
+        return self._paths[index]
+
+    def read(self, index: int) -> bytes:
+        """The content of a file."""
+        began = time.perf_counter()
+        path = self._paths[index]
+        place = None if os.path.isabs(path) else self._place
+        content = place.read(path) if place else None
+        hit = content is not None if self._place else None
+        if content is None and place and place.await_incoming(path):
+            content = place.read(path)
+        if content is None:
+            content = self._origin.read(path)
+        if self._tally is not None:
+            self._tally.note(index % len(self._paths), time.perf_counter() - began, hit=hit)
+        return content
+
+    def follow(self, sampler: Any, *, epochs: int, threads: int = 4) -> None:
+        """Fetch what Paddle's `DistributedBatchSampler` will ask for, ahead of it, for so many epochs from now."""
+        self._sampler = sampler
+        if self._place is None or self._tally is None:
+            return
+        try:
+            self._follow(sampler, epochs=epochs, threads=threads)
+        except Exception as error:
+            LOG.warning("no prefetching, samples are read where they lie: %r", error)
+
+    def _follow(self, sampler: Any, *, epochs: int, threads: int) -> None:
+        from paddlecloud.cache.plan.sampler import SamplerOptions
+        from paddlecloud.cache.plan.schedule import Schedule
+
+        from .keeper import Keeper
+        from .track import Track
+
+        assert self._place is not None
+        assert self._tally is not None
+        options = SamplerOptions(
+            batch_size=sampler.batch_size,
+            shuffle=sampler.shuffle,
+            epochs=epochs,
+            start_epoch=self._epoch_to_come(),
+            drop_last=sampler.drop_last,
+        )
+        schedule = Schedule(len(self._paths), sampler.nranks, options)
+        track = Track(schedule, sampler.local_rank)
+        self._tally.follow(track)
+        Keeper(
+            self._paths,
+            schedule=schedule,
+            rank=sampler.local_rank,
+            track=track,
+            origin=self._origin,
+            place=self._place,
+            quota=self._quota,
+            threads=threads,
+        ).start()
+
+    def watch(self, loader: Iterable[Any]) -> Iterator[Any]:
+        """The batches of one epoch of a loader, with the time that the loop waits for them counted."""
+        if self._tally is not None:
+            self._tally.begin(self._epoch_to_come())
+        self._begun += 1
+        batches = iter(loader)
+        while True:
+            began = time.perf_counter()
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            finally:
+                if self._tally is not None:
+                    self._tally.waited(time.perf_counter() - began)
+            yield batch
+
+    def figures(self) -> dict[int, Epoch]:
+        """Hits, misses and waiting so far, by epoch."""
+        return self._tally.epochs() if self._tally is not None else {}
+
+    def _epoch_to_come(self) -> int:
+        """A sampler that shuffles counts its epochs itself, and seeds with the count."""
+        return int(self._sampler.epoch) if getattr(self._sampler, "shuffle", False) else self._begun
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For loaders that send the dataset to their workers instead of forking: what they read is not counted."""
+        return {**vars(self), "_tally": None, "_sampler": None}
+
+
+def _data_folder(given: str | None) -> str:
+    return given or os.environ.get(DATA) or os.getcwd()
+
+
+def _quota(given: int | None) -> int | None:
+    if given is not None:
+        return given
+    try:
+        return int(os.environ[QUOTA])
+    except (KeyError, ValueError):
+        return None
+
+
+def _below(path: str, data: str) -> str:
+    """A path relative to the data folder. One that leads out of it stays absolute, and is not cached."""
+    if data.startswith(("http://", "https://")):
+        return path
+    whole = os.path.normpath(os.path.join(data, path))
+    relative = os.path.relpath(whole, data)
+    return os.path.abspath(whole) if relative.split(os.sep, 1)[0] == os.pardir else relative
+
+
+def _tell(epochs: dict[int, Epoch]) -> None:
+    report.cache(
+        hits=sum(epoch.hits for epoch in epochs.values()),
+        misses=sum(epoch.misses for epoch in epochs.values()),
+        stall_seconds=sum(epoch.stall_seconds for epoch in epochs.values()),
+        epochs={number: vars(epoch) for number, epoch in sorted(epochs.items())[-_TOLD:]},
+    )

@@ -1,0 +1,90 @@
+"""Where a data set lies when it is not in the cache: a folder, or a server that answers GET."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import threading
+from typing import IO, Protocol
+from urllib.parse import quote, urlsplit
+
+PATIENCE = 60.0
+"""Seconds a server may be silent."""
+_CHUNK = 1 << 20
+
+
+class Origin(Protocol):
+    def read(self, path: str) -> bytes:
+        """A whole file. Raises OSError."""
+        ...
+
+    def copy(self, path: str, target: IO[bytes]) -> int:
+        """Write a file into another; returns its size. Raises OSError."""
+        ...
+
+
+def origin_at(place: str) -> Origin:
+    return Web(place) if place.startswith(("http://", "https://")) else Folder(place)
+
+
+class Folder:
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def read(self, path: str) -> bytes:
+        with open(os.path.join(self._root, path), "rb") as file:
+            return file.read()
+
+    def copy(self, path: str, target: IO[bytes]) -> int:
+        with open(os.path.join(self._root, path), "rb") as file:
+            shutil.copyfileobj(file, target, _CHUNK)
+        return target.tell()
+
+
+class Web:
+    """A connection per thread and process, kept open; one that the server closed meanwhile is opened again."""
+
+    def __init__(self, url: str) -> None:
+        self._place = urlsplit(url)
+        self._mine = threading.local()
+
+    def read(self, path: str) -> bytes:
+        return self._get(path).read()
+
+    def copy(self, path: str, target: IO[bytes]) -> int:
+        shutil.copyfileobj(self._get(path), target, _CHUNK)
+        return target.tell()
+
+    def _get(self, path: str) -> http.client.HTTPResponse:
+        url = f"{self._place.path.rstrip('/')}/{quote(path)}" + (f"?{self._place.query}" if self._place.query else "")
+        try:
+            return self._ask(url)
+        except (http.client.HTTPException, ConnectionError):
+            self._close()
+            try:
+                return self._ask(url)
+            except http.client.HTTPException as error:
+                raise OSError(f"{self._place.netloc} gave no answer for {path}: {error!r}") from error
+
+    def _ask(self, url: str) -> http.client.HTTPResponse:
+        connection = self._connection()
+        connection.request("GET", url)
+        answer = connection.getresponse()
+        if answer.status != 200:
+            answer.read()
+            raise OSError(f"{self._place.netloc} answered {answer.status} {answer.reason} for {url}")
+        return answer
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if getattr(self._mine, "pid", None) != os.getpid():  # a forked worker must not share its parent's socket
+            kind = http.client.HTTPSConnection if self._place.scheme == "https" else http.client.HTTPConnection
+            self._mine.connection = kind(self._place.hostname or "", self._place.port, timeout=PATIENCE)
+            self._mine.pid = os.getpid()
+        connection: http.client.HTTPConnection = self._mine.connection
+        return connection
+
+    def _close(self) -> None:
+        if (connection := getattr(self._mine, "connection", None)) is not None:
+            connection.close()
+            self._mine.pid = None

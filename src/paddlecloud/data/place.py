@@ -1,0 +1,157 @@
+"""A node's cache of one data set: a folder in which the copy of `a/b.jpg` is `a/b.jpg`.
+
+A file that is there is whole: it is written beside, under `.paddlecloud/incoming`, and renamed. While it is on its way
+its draft tells readers that waiting is cheaper than fetching it once more. Several processes share the folder; one at a
+time, the keeper, adds and removes files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO
+
+OWN = ".paddlecloud"
+STALE = 5.0
+"""Seconds without progress after which a draft is taken for dead."""
+_POLL = 0.002
+
+
+class Place:
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._own = os.path.join(root, OWN)
+        self._incoming = os.path.join(self._own, "incoming")
+
+    def read(self, path: str) -> bytes | None:
+        """A file of the cache; None if it is not there."""
+        try:
+            with open(os.path.join(self.root, path), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def await_incoming(self, path: str) -> bool:
+        """Wait while a file is on its way here. False if it never was, or did not arrive."""
+        draft = self._draft(path)
+        waited = False
+        while True:
+            try:
+                seen = os.stat(draft).st_mtime
+            except OSError:
+                return waited
+            if time.time() - seen > STALE:
+                return False
+            waited = True
+            time.sleep(_POLL)
+
+    # For the keeper
+
+    def keeper(self) -> IO[bytes] | None:
+        """The right to change the cache, held as long as the file is open; None while another process has it."""
+        os.makedirs(self._incoming, exist_ok=True)
+        lock = open(os.path.join(self._own, "keeper"), "ab")  # noqa: SIM115 - held open on purpose
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            return None
+        for name in os.listdir(self._incoming):  # what a keeper that died had begun
+            _remove(os.path.join(self._incoming, name))
+        return lock
+
+    def sizes(self, paths: Sequence[str]) -> dict[int, int]:
+        """Which of these files are here, by index, and how large."""
+        index = {path: number for number, path in enumerate(paths)}
+        found: dict[int, int] = {}
+        for folder, folders, files in os.walk(self.root):
+            if OWN in folders and folder == self.root:
+                folders.remove(OWN)
+            for name in files:
+                where = os.path.join(folder, name)
+                number = index.get(os.path.relpath(where, self.root))
+                if number is not None:
+                    found[number] = os.stat(where).st_size
+        return found
+
+    def room(self) -> int:
+        """Bytes free on the disk of the cache."""
+        return shutil.disk_usage(self.root).free
+
+    @contextmanager
+    def arriving(self, path: str) -> Iterator[IO[bytes]]:
+        """A draft to write a file into; it takes its place when the block ends well, and vanishes when not."""
+        draft = self._draft(path)
+        try:
+            with open(draft, "wb") as file:
+                yield file
+            target = os.path.join(self.root, path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.replace(draft, target)
+        except BaseException:
+            _remove(draft)
+            raise
+
+    def drop(self, path: str) -> None:
+        _remove(os.path.join(self.root, path))
+
+    # How far each rank that shares the cache has come
+
+    def seat(self, run: str, rank: int) -> Seat:
+        """Take part in a run; raises OSError where the cache cannot be written or the seat is taken."""
+        folder = os.path.join(self._own, run)
+        os.makedirs(folder, exist_ok=True)
+        return Seat(os.path.join(folder, str(rank)))
+
+    def positions(self, run: str) -> dict[int, int]:
+        """By rank, of those that are alive."""
+        folder = os.path.join(self._own, run)
+        found = {int(name): position_in(os.path.join(folder, name)) for name in os.listdir(folder)}
+        return {rank: position for rank, position in found.items() if position is not None}
+
+    def _draft(self, path: str) -> str:
+        return os.path.join(self._incoming, hashlib.sha256(os.fsencode(path)).hexdigest()[:32])
+
+
+class Seat:
+    """A rank's place in a run: a file that it keeps locked while it lives, and in which it says how far it is."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise
+        self.tell(0)
+
+    def tell(self, position: int) -> None:
+        os.pwrite(self._file, b"%020d" % position, 0)
+
+
+def position_in(path: str) -> int | None:
+    """What a seat says; None if nobody sits there."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        text = os.pread(file, 20, 0)
+        return int(text) if len(text) == 20 else 0
+    finally:
+        os.close(file)
+    return None
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return  # gone already, or not ours to remove: either way there is nothing to do about it

@@ -1,0 +1,370 @@
+"""Reading through a node's cache: what is there, what is not, what goes wrong, and what is told of it."""
+
+from __future__ import annotations
+
+import http.server
+import logging
+import os
+import pickle
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import until
+from paddlecloud.cache.plan.sampler import batches, rank_reads
+from paddlecloud.data import Files
+from paddlecloud.data.place import Place
+
+COUNT = 64
+SIZE = 1000
+
+
+class Sampler:
+    """What `follow` looks at in Paddle's DistributedBatchSampler."""
+
+    batch_size, shuffle, drop_last = 8, True, False
+
+    def __init__(self, *, nranks: int = 1, local_rank: int = 0, shuffle: bool = True) -> None:
+        self.nranks, self.local_rank, self.shuffle = nranks, local_rank, shuffle
+        self.epoch = 0
+
+    def __iter__(self) -> Iterator[list[int]]:
+        ranks = {"ranks": self.nranks, "rank": self.local_rank, "shuffle": self.shuffle}
+        order = rank_reads(COUNT, batch_size=self.batch_size, epoch=self.epoch, **ranks)  # type: ignore[arg-type]
+        self.epoch += self.shuffle
+        yield from batches(order, self.batch_size)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "images").mkdir(parents=True)
+    for number in range(COUNT):
+        (folder / "images" / f"{number:03}.jpg").write_bytes(content(number))
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    return folder
+
+
+def content(number: int) -> bytes:
+    return bytes([number]) * (SIZE + number)
+
+
+def paths() -> list[str]:
+    return [f"images/{number:03}.jpg" for number in range(COUNT)]
+
+
+def cached(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.glob("images/*"))
+
+
+def used(cache: Path) -> int:
+    total = 0
+    for path in cache.glob("images/*"):
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:
+            pass  # evicted meanwhile
+    return total
+
+
+def train(files: Files, sampler: Sampler, cache: Path, *, epochs: int, quota: int | None = None) -> None:
+    """Read epoch by epoch; before each batch, training goes on long enough for the keeper to bring it."""
+
+    def loader() -> Iterator[list[bytes]]:
+        for batch in sampler:
+            until(lambda batch=batch: all((cache / files[index]).exists() for index in batch), timeout=20, every=0.005)
+            if quota is not None:
+                assert used(cache) <= quota + 4 * COUNT, "beyond it only what four arrivals differ from the usual size"
+            yield [files.read(index) for index in batch]
+
+    for _ in range(epochs):
+        for _batch in files.watch(loader()):
+            pass
+
+
+# Reading
+
+
+def test_without_a_cache_files_are_read_where_they_lie(data: Path) -> None:
+    files = Files(paths(), data=str(data))
+    files.follow(Sampler(), epochs=3)
+    assert [files.read(number) for number in (5, 0)] == [content(5), content(0)]
+    figures = files.figures()[0]
+    assert (figures.hits, figures.misses) == (0, 0), "there is no telling"
+
+
+def test_what_is_cached_is_a_hit_and_the_rest_is_read_from_its_origin(data: Path, cache: Path) -> None:
+    (cache / "images").mkdir()
+    (cache / "images" / "003.jpg").write_bytes(content(3))
+    (data / "images" / "003.jpg").unlink()
+    files = Files(paths(), data=str(data), cache=str(cache))
+    assert [files.read(number) for number in (3, 4, -1)] == [content(3), content(4), content(63)]
+    assert (files.figures()[0].hits, files.figures()[0].misses) == (1, 2)
+    assert files.figures()[0].stall_seconds > 0, "nobody watches the loop: the readers' time counts"
+
+
+def test_places_come_from_the_environment(data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PADDLECLOUD_DATA_DIR", str(data))
+    monkeypatch.setenv("PADDLECLOUD_CACHE_DIR", str(cache))
+    files = Files(paths())
+    assert files.read(1) == content(1)
+    assert files.figures()[0].misses == 1
+
+
+def test_lists_label_files_and_folders_give_the_order(data: Path) -> None:
+    (data / "train.txt").write_text("images/007.jpg 3\nimages/001.jpg 0\n\n")
+    listed = Files.listed("train.txt", data=str(data))
+    assert [listed[number] for number in range(len(listed))] == ["images/007.jpg", "images/001.jpg"]
+    (data / ".hidden").mkdir()
+    (data / ".hidden" / "x").touch()
+    walked = Files.walk("images", data=str(data))
+    assert [walked[number] for number in range(len(walked))] == paths()
+
+
+def test_absolute_paths_of_the_set_are_cached_and_those_outside_are_not(
+    data: Path, cache: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside.jpg").write_bytes(b"outside")
+    names = [str(data / "images" / "001.jpg"), "../outside.jpg", str(tmp_path / "outside.jpg")]
+    files = Files(names, data=str(data), cache=str(cache))
+    assert files[0] == "images/001.jpg"
+    assert [files.read(number) for number in range(3)] == [content(1), b"outside", b"outside"]
+
+
+def test_a_file_that_is_nowhere_fails_as_it_always_would(data: Path, cache: Path) -> None:
+    files = Files(["images/none.jpg"], data=str(data), cache=str(cache))
+    with pytest.raises(FileNotFoundError, match=r"none\.jpg"):
+        files.read(0)
+
+
+def test_a_dataset_sent_to_a_worker_still_reads(data: Path, cache: Path) -> None:
+    copy = pickle.loads(pickle.dumps(Files(paths(), data=str(data), cache=str(cache))))
+    assert copy.read(9) == content(9)
+    assert copy.figures() == {}
+
+
+def test_forked_workers_are_counted_in_the_main_process(data: Path, cache: Path) -> None:
+    files = Files(paths(), data=str(data), cache=str(cache))
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            for number in range(COUNT):
+                files.read(number)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert files.figures()[0].misses == 3 * COUNT
+
+
+# Fetching ahead
+
+
+def test_a_cache_for_everything_makes_every_epoch_local(data: Path, cache: Path) -> None:
+    sampler = Sampler()
+    files = Files(paths(), data=str(data), cache=str(cache))
+    files.follow(sampler, epochs=3)
+    train(files, sampler, cache, epochs=3)
+    found = files.figures()
+    assert [(epoch, found[epoch].hits, found[epoch].misses) for epoch in sorted(found)] == [
+        (epoch, COUNT, 0) for epoch in range(3)
+    ]
+    assert all(figures.stall_seconds >= 0 for figures in files.figures().values())
+
+
+def test_a_small_cache_stays_within_its_quota_and_ahead_of_the_reader(data: Path, cache: Path) -> None:
+    sampler, quota = Sampler(), 26 * (SIZE + COUNT)
+    files = Files(paths(), data=str(data), cache=str(cache), quota=quota)
+    files.follow(sampler, epochs=4, threads=2)
+    train(files, sampler, cache, epochs=4, quota=quota)
+    assert [(figures.hits, figures.misses) for figures in files.figures().values()] == [(COUNT, 0)] * 4
+
+
+def test_what_a_warm_up_brought_is_kept_and_what_exceeds_the_quota_goes(data: Path, cache: Path) -> None:
+    (cache / "images").mkdir()
+    for number in range(COUNT):
+        (cache / "images" / f"{number:03}.jpg").write_bytes(content(number))
+    sampler = Sampler()
+    files = Files(paths(), data=str(data), cache=str(cache), quota=32 * (SIZE + COUNT))
+    files.follow(sampler, epochs=1)
+    until(lambda: len(cached(cache)) <= 33, timeout=20)
+    soonest = [files[index] for batch in Sampler() for index in batch][:8]
+    assert {Path(path).name for path in soonest} <= set(cached(cache)), "those read first stay"
+
+
+def test_two_ranks_share_a_cache_and_one_keeper(data: Path, cache: Path, tmp_path: Path) -> None:
+    """The second rank's process dies; the first goes on alone, and the other way round."""
+    ours = Sampler(nranks=2, local_rank=0)
+    files = Files(paths(), data=str(data), cache=str(cache))
+    files.follow(ours, epochs=2)
+    train(files, ours, cache, epochs=1)
+    child = os.fork()
+    if child == 0:
+        theirs = Sampler(nranks=2, local_rank=1)
+        other = Files(paths(), data=str(data), cache=str(cache))
+        other.follow(theirs, epochs=2)
+        train(other, theirs, cache, epochs=2)
+        os._exit(0 if sum(figures.misses for figures in other.figures().values()) == 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0, "a rank that is not the keeper finds its samples too"
+    train(files, ours, cache, epochs=1)
+    assert sum(figures.misses for figures in files.figures().values()) == 0
+
+
+def test_a_keeper_that_dies_is_followed_by_another(data: Path, cache: Path) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        lock = Place(str(cache)).keeper()
+        os.write(writing, b"k" if lock else b"-")
+        threading.Event().wait(60)
+        os._exit(0)
+    assert os.read(reading, 1) == b"k"
+    (cache / ".paddlecloud" / "incoming" / "left-behind").touch()
+    sampler = Sampler()
+    files = Files(paths(), data=str(data), cache=str(cache))
+    files.follow(sampler, epochs=1)
+    assert files.read(0) == content(0), "meanwhile files are read where they lie"
+    assert cached(cache) == []
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    until(lambda: len(cached(cache)) == COUNT, timeout=20)
+    assert list((cache / ".paddlecloud" / "incoming").iterdir()) == [], "what the dead one had begun is gone"
+
+
+def test_a_reader_waits_for_what_is_on_its_way_rather_than_fetch_it_twice(
+    data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, wait = threading.Event(), Place.await_incoming
+
+    def await_incoming(place: Place, path: str) -> bool:
+        waits.set()
+        return wait(place, path)
+
+    monkeypatch.setattr(Place, "await_incoming", await_incoming)
+    place = Place(str(cache))
+    lock = place.keeper()
+    files = Files(paths(), data=str(data), cache=str(cache))
+    found: list[bytes] = []
+    with place.arriving("images/005.jpg") as draft:
+        reader = threading.Thread(target=lambda: found.append(files.read(5)))
+        reader.start()
+        assert waits.wait(20)
+        (data / "images" / "005.jpg").unlink()
+        draft.write(b"from the keeper")
+    reader.join(20)
+    assert found == [b"from the keeper"]
+    assert files.figures()[0].misses == 1, "it was not there when it was wanted"
+    assert lock is not None
+
+
+# What goes wrong stays out of the training
+
+
+def test_a_draft_nobody_writes_to_is_not_waited_for(data: Path, cache: Path) -> None:
+    place = Place(str(cache))
+    lock = place.keeper()
+    draft = place._draft("images/005.jpg")
+    Path(draft).touch()
+    os.utime(draft, (1, 1))
+    assert Files(paths(), data=str(data), cache=str(cache)).read(5) == content(5)
+    assert lock is not None
+
+
+def test_a_cache_that_cannot_be_written_is_read_past(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    sampler = Sampler()
+    with caplog.at_level(logging.WARNING, "paddlecloud.data"):
+        files = Files(paths(), data=str(data), cache=str(tmp_path / "file" / "cache"))
+        files.follow(sampler, epochs=1)
+        assert [files.read(index) for batch in sampler for index in batch]
+        until(lambda: "read where they lie" in caplog.text, timeout=20)
+
+
+def test_an_origin_that_fails_for_a_while_is_tried_again(data: Path, cache: Path) -> None:
+    away = data.rename(data.with_name("away"))
+    sampler = Sampler()
+    files = Files(paths(), data=str(data), cache=str(cache))
+    files.follow(sampler, epochs=2)
+    until(lambda: (cache / ".paddlecloud" / "keeper").exists(), timeout=20)
+    with pytest.raises(FileNotFoundError):
+        files.read(0)
+    away.rename(data)
+    for batch in sampler:
+        assert [files.read(index) for index in batch] == [content(index) for index in batch]
+    until(lambda: len(cached(cache)) == COUNT, timeout=20)
+
+
+def test_a_program_that_reads_in_another_order_is_found_out(
+    data: Path, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sampler = Sampler(nranks=8)
+    files = Files(paths(), data=str(data), cache=str(cache))
+    with caplog.at_level(logging.WARNING, "paddlecloud.data"):
+        files.follow(sampler, epochs=100)
+        for _ in range(10):  # everything, where an eighth was planned
+            for index in range(COUNT):
+                assert files.read(index) == content(index)
+        until(lambda: "another order" in caplog.text, timeout=20)
+
+
+def test_a_sampler_that_cannot_be_planned_changes_nothing(
+    data: Path, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "paddlecloud.data"):
+        files = Files(paths(), data=str(data), cache=str(cache))
+        files.follow(object(), epochs=1)
+    assert "no prefetching" in caplog.text
+    assert files.read(1) == content(1)
+
+
+# A server as origin
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    asked = 0
+
+
+@pytest.fixture
+def server(data: Path) -> Iterator[_Server]:
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(data))
+
+        def do_GET(self) -> None:
+            server.asked += 1
+            if server.asked % 5 == 0:
+                self.close_connection = True  # as servers do with connections they tire of
+            super().do_GET()
+
+        def log_message(self, *_: Any) -> None:
+            """Tests are quiet."""
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_server_can_be_the_origin(server: _Server, data: Path, cache: Path) -> None:
+    (data / "images" / "with space.jpg").write_bytes(b"spaced")
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    sampler = Sampler()
+    files = Files([*paths()[:-1], "images/with space.jpg"], data=url, cache=str(cache))
+    assert files.read(COUNT - 1) == b"spaced"
+    files.follow(sampler, epochs=2)
+    train(files, sampler, cache, epochs=2)
+    assert server.asked == COUNT + 1, "each file crossed the link once, and one a second time"
+    with pytest.raises(OSError, match="404"):
+        Files(["none"], data=url).read(0)
