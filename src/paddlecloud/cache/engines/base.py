@@ -1,0 +1,57 @@
+"""What an engine does for the server, and the figures it gives."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from paddlecloud.cache.options import PathOptions, SyncOptions, WarmupOptions
+from paddlecloud.cache.progress import Task
+from paddlecloud.storage.credentials import Credentials
+
+
+@dataclass(frozen=True)
+class LevelStatus:
+    medium: str
+    path: str
+    quotaBytes: int
+    usedBytes: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whole numbers; field names are those of the API."""
+
+    totalBytes: int = 0
+    totalFiles: int = 0
+    cachedBytes: int = 0
+    cachedFiles: int = 0
+    diskBytes: int = 0
+    diskUsedBytes: int = 0
+    diskAvailBytes: int = 0
+    error: str = ""
+    levels: tuple[LevelStatus, ...] = field(default_factory=tuple)
+
+    def shown(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Engine(Protocol):
+    """All methods are called from one working thread, `status` from another; work raises `WorkFailed`,
+    `StorageError`, `BadOptions`, `Cancelled` or OSError."""
+
+    def check(self, kind: str, options: SyncOptions | WarmupOptions | PathOptions) -> None:
+        """Whether an order could be carried out at all, as far as its words tell. Raises `BadOptions`."""
+
+    def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None: ...
+
+    def warmup(self, options: WarmupOptions, task: Task) -> None: ...
+
+    def rmr(self, options: PathOptions, task: Task) -> None: ...
+
+    def clear(self, options: PathOptions, task: Task) -> None: ...
+
+    def status(self) -> Status:
+        """Cheap: no tree is walked. What could not be found out is told in `error`."""
+
+    def close(self) -> None: ...
