@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterable
 
 from paddlecloud.cache.errors import BadOptions
@@ -46,9 +47,7 @@ class Confined:
         descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for part in filter(None, inner.split("/")):
             try:
-                deeper = os.open(
-                    part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor
-                )
+                deeper = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
             finally:
                 os.close(descriptor)
             descriptor = deeper
@@ -93,16 +92,9 @@ class Confined:
 
 def _remove_entry(name: str, parent: int) -> None:
     info = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    if not os.path.stat.S_ISDIR(info.st_mode):  # type: ignore[attr-defined]
+    if not stat.S_ISDIR(info.st_mode):
         os.unlink(name, dir_fd=parent)
-        return
-    if not shutil.rmtree.avoids_symlink_attacks:
-        raise OSError("this system cannot delete trees safely")
-    if _DIR_FD:
-        shutil.rmtree(name, dir_fd=parent)
+    elif shutil.rmtree.avoids_symlink_attacks:
+        shutil.rmtree(f"/proc/self/fd/{parent}/{name}")  # Python 3.10 takes no descriptor of the parent
     else:
-        shutil.rmtree(f"/proc/self/fd/{parent}/{name}")
-
-
-_DIR_FD = "dir_fd" in (shutil.rmtree.__code__.co_varnames if hasattr(shutil.rmtree, "__code__") else ())
-"""Python 3.11 and later take the parent's descriptor."""
+        raise OSError("this system cannot delete trees safely")

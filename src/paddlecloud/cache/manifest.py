@@ -10,7 +10,7 @@ import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,7 +70,7 @@ class Manifest:
         with self._lock:
             self._db.execute("DELETE FROM files WHERE path = ? OR (path >= ? AND path < ?)", (low[:-1], low, high))
 
-    def _many(self, sql: str, rows: list[tuple[object, ...]]) -> None:
+    def _many(self, sql: str, rows: Sequence[tuple[object, ...]]) -> None:
         if not rows:
             return
         with self._lock:
@@ -84,7 +84,9 @@ class Manifest:
 
     def get(self, path: str) -> File | None:
         with self._lock:
-            row = self._db.execute("SELECT size, mtime, hash FROM files WHERE path = ?", (os.fsencode(path),)).fetchone()
+            row = self._db.execute(
+                "SELECT size, mtime, hash FROM files WHERE path = ?", (os.fsencode(path),)
+            ).fetchone()
         return File(path, *row) if row else None
 
     def totals(self) -> tuple[int, int]:
@@ -154,7 +156,7 @@ def _range(folder: str) -> tuple[bytes, bytes]:
 
 
 def walk(root: str, inner: str = "") -> Iterator[File]:
-    """Every regular file below a folder in the order of bytes; hidden ones, links to folders and links out are left out."""
+    """Every regular file below a folder in the order of bytes; hidden ones and links to folders or out are left out."""
     try:
         with os.scandir(os.path.join(root, inner)) as listing:
             found = [item for item in listing if not item.name.startswith(".")]

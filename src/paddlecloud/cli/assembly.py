@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
+from paddlecloud.drivers import drivers_of
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.images import library
 from paddlecloud.local.images.store import ImageStore, default_cache
@@ -66,6 +67,7 @@ class Machine:
             clock=clock,
             api_address=("127.0.0.1", platform.port),
             keep_logs_of=[PADDLEJOBS],
+            drivers=drivers_of(platform.data),
         )
         streams = PodStreams(self._kubelet, clock)
         platform.serve_streams(streams)

@@ -49,7 +49,9 @@ class Credentials:
         if not self:
             return {}
         if scheme not in ENVIRONMENT:
-            raise Unsupported(f"keys for {scheme} cannot be handed over without showing them: use a Secret without keys")
+            raise Unsupported(
+                f"keys for {scheme} cannot be handed over without showing them: use a Secret without keys"
+            )
         names = ENVIRONMENT[scheme]
         return {name: value for name, value in zip(names, (self.access_key, self.secret_key), strict=True) if name}
 

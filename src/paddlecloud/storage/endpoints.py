@@ -21,7 +21,7 @@ from paddlecloud.storage.uri import Location
 
 VARIABLE = "PADDLECLOUD_ENDPOINTS"
 
-S3_SCHEMES = frozenset("s3 minio bos oss cos obs ks3 wasabi scw space eos".split())
+S3_SCHEMES = frozenset({"s3", "minio", "bos", "oss", "cos", "obs", "ks3", "wasabi", "scw", "space", "eos"})
 """Stores that speak S3; the rest is left to JuiceFS."""
 _DEFAULT_ENDPOINT = {"s3": "s3.amazonaws.com", "wasabi": "s3.wasabisys.com"}
 
@@ -77,7 +77,7 @@ def bucket_of(location: Location, *, rewritten: Mapping[str, str], https: bool =
 
 
 def _is_server(location: Location) -> bool:
-    """An address with a port, a numeric one or a bare machine's name names a server; its path begins with the bucket."""
+    """An address with a port, a numeric one or localhost names a server; its path begins with the bucket."""
     name, _, port = location.host.partition(":")
     if port or location.scheme == "minio" or name == "localhost":
         return True

@@ -242,7 +242,14 @@ class BucketSource:
 
 def _cause(text: str) -> str:
     """The innermost reason of a failed request: `Connection refused`, `dns error` and the like."""
-    for words in ("Connection refused", "dns error", "timed out", "Connection reset", "certificate", "No route to host"):
+    for words in (
+        "Connection refused",
+        "dns error",
+        "timed out",
+        "Connection reset",
+        "certificate",
+        "No route to host",
+    ):
         if words.lower() in text.lower():
             return words[0].lower() + words[1:]
     return text.splitlines()[0][:200]

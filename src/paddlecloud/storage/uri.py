@@ -9,13 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from paddlecloud.api.sampleset.validation import uri_problem
 from paddlecloud.storage.errors import BadUri
 
-SCHEMES = frozenset(
-    "b2 bos ceph cos eos file gs hdfs ibmcos jss ks3 minio mss nos obs oos oss qingstor qiniu redis s3 scs scw space "
-    "speedy swift tikv ufile wasabi wasb webdav".split()
-)
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 WEB = ("http", "https")
 
 
@@ -39,14 +35,9 @@ def parse(uri: str) -> Location:
     uri = uri.strip()
     if not uri:
         raise BadUri("the source is empty: say where the data comes from, as SCHEME://BUCKET[.ENDPOINT][/PREFIX]")
-    if uri.count("://") != 1:
-        raise BadUri(f"{_shown(uri)!r} is no address: it must be SCHEME://BUCKET[.ENDPOINT][/PREFIX]")
+    if text := uri_problem(uri):
+        raise BadUri(f"{_shown(uri)!r}: {text}")
     scheme, _, rest = uri.partition("://")
-    if scheme in WEB:
-        if not rest.split("?")[0].endswith(ARCHIVES):
-            raise BadUri(f"{scheme} addresses cannot be listed: only archives ({', '.join(ARCHIVES)}) are read there")
-    elif scheme not in SCHEMES:
-        raise BadUri(f"scheme {scheme!r} is unknown: use one of {', '.join(sorted(SCHEMES))}")
     if scheme == "file":
         return Location("file", "", "/" + rest.lstrip("/"))
     host, _, path = rest.partition("/")

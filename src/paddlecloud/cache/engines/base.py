@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from paddlecloud.cache.options import PathOptions, SyncOptions, WarmupOptions
+from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.progress import Task
 from paddlecloud.storage.credentials import Credentials
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
     """All methods are called from one working thread, `status` from another; work raises `WorkFailed`,
     `StorageError`, `BadOptions`, `Cancelled` or OSError."""
 
-    def check(self, kind: str, options: SyncOptions | WarmupOptions | PathOptions) -> None:
+    def check(self, kind: str, options: Options) -> None:
         """Whether an order could be carried out at all, as far as its words tell. Raises `BadOptions`."""
 
     def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None: ...

@@ -1,8 +1,8 @@
 """Copies what a source has into a folder: with many threads, verified, and so that it can be broken off at any moment.
 
 A file is written beside its place, its size and, where the source tells one, its hash are compared, and only then does
-it get its name. What is there under its name is therefore whole, and a sync that begins again skips it. Hashes go to the
-manifest; a file that the manifest does not know (the server died before noting it) is hashed again instead of trusted.
+it get its name. What is there under its name is therefore whole, and a sync that begins again skips it. Hashes go to
+the manifest; a file that it does not know (the server died before noting it) is hashed again instead of trusted.
 """
 
 from __future__ import annotations
@@ -296,7 +296,9 @@ def _hash_of(path: str, kind: str) -> str:
 def _full(root: str, error: OSError, task: Task) -> str:
     free = shutil.disk_usage(root).free
     rest = task.progress.bytes_total - task.progress.bytes
-    return f"{error.strerror} on {root}: {free} bytes are free, at least {rest} more are needed; make room and run again"
+    return (
+        f"{error.strerror} on {root}: {free} bytes are free, at least {rest} more are needed; make room and run again"
+    )
 
 
 def _shown(key: str) -> str:

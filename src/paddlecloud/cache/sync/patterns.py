@@ -1,10 +1,10 @@
 """Which keys a sync takes: `include` and `exclude` patterns as `juicefs sync` has them, and a range of keys. Pure.
 
-Every prefix of a key (`a`, `a/b`, `a/b/c.jpg`) is held against the rules in turn and the first rule that matches decides
-about it; a key is left out as soon as one of its prefixes is. A pattern with a slash in it is about whole prefixes, one
-without about the last name; a leading slash pins it to the root, a trailing one to folders. `*` stops at slashes, `**`
-does not. A SampleJob has one field of each, without an order between them, so includes come first: an included key is
-taken "although excluded".
+Every prefix of a key (`a`, `a/b`, `a/b/c.jpg`) is held against the rules in turn and the first rule that matches
+decides about it; a key is left out as soon as one of its prefixes is. A pattern with a slash in it is about whole
+prefixes, one without about the last name; a leading slash pins it to the root, a trailing one to folders. `*` stops at
+slashes, `**` does not. A SampleJob has one field of each, without an order between them, so includes come first: an
+included key is taken "although excluded".
 """
 
 from __future__ import annotations

@@ -1,0 +1,264 @@
+"""The juicefs engine: the set is a JuiceFS mount, and the node's cache is that mount's block cache.
+
+The mount belongs to whoever mounted it (the CSI driver, the embedded kubelet); here it is read, written and asked.
+`juicefs warmup` reports success for data its cache could not keep, so `warmup --check` decides. The cache is emptied
+with `warmup --evict`: blocks deleted behind the mount's back stay in its books.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from paddlecloud.cache import manifest as manifests
+from paddlecloud.cache import warmup
+from paddlecloud.cache.confine import OWN, Confined, relative
+from paddlecloud.cache.engines.base import LevelStatus, Status
+from paddlecloud.cache.errors import BadOptions, WorkFailed
+from paddlecloud.cache.levels import Level, disks
+from paddlecloud.cache.manifest import File, Manifest
+from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
+from paddlecloud.cache.programs import find_juicefs, run
+from paddlecloud.cache.progress import EXAMPLES, Task
+from paddlecloud.cache.sync.copier import Copier
+from paddlecloud.cache.sync.foreign import sync_with_juicefs
+from paddlecloud.storage import uri
+from paddlecloud.storage.credentials import Credentials
+from paddlecloud.storage.sources import open_source
+
+TOTALS_FRESH = 10.0
+"""Seconds for which the size of the set is not asked for again."""
+MOST_CHECKS = 200
+"""Runs of `juicefs warmup --check` spent on finding out which files are missing."""
+
+_CHECKED = re.compile(r"(\d+) files checked, .* \(([\d.]+)%\) cached")
+_SIZES = re.compile(r"^\s*(files|length):[^(\n]*?(\d+)(?: Bytes\))?\s*$", re.MULTILINE)
+
+
+class JuiceFsEngine:
+    def __init__(
+        self, data: str, levels: Sequence[Level], *, state: Path, partition: int, environment: Mapping[str, str]
+    ) -> None:
+        self._data = data.rstrip("/")
+        self._levels = list(levels)
+        self._state = state
+        self._partition = partition
+        self._environment = environment
+        self._program = find_juicefs(environment)
+        if not os.path.exists(f"{self._data}/.stats"):
+            raise WorkFailed(f"{self._data} is no JuiceFS mount: mount the set there, or use --driver=local")
+        self._tree = Confined(self._data)
+        self._manifest = Manifest(state / manifests.NAME)
+        self._lock = threading.Lock()
+        self._totals: tuple[float, int, int] = (-TOTALS_FRESH, 0, 0)
+
+    def close(self) -> None:
+        self._manifest.close()
+
+    def check(self, kind: str, options: Options) -> None:
+        if isinstance(options, SyncOptions):
+            self._destination(options)
+        elif isinstance(options, WarmupOptions):
+            warmup.inner_paths(options, self._data)
+        elif kind == "rmr":
+            for path in options.paths:
+                if not relative(path, (self._data,))[1]:
+                    raise BadOptions(f"path {path!r} is the whole set: name what is to be removed in it")
+        else:
+            self._cleared(options)
+
+    # Work
+
+    def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None:
+        location = uri.parse(options.source)
+        source = open_source(location, credentials, environment=self._environment, https=not options.no_https)
+        inner = self._destination(options)
+        if source is None:
+            sync_with_juicefs(options, location, credentials, task, environment=self._environment)
+        else:
+            if options.delete_dst:  # others may have written to the mount; what they did is deleted too
+                self._manifest.reconcile(manifests.walk(self._data))
+            name = location.path.rstrip("/").rpartition("/")[2]
+            Copier(source, self._data, inner, options, self._manifest, task, single_name=name).run()
+        self._stale()
+        if not options.dry:
+            # What went through the mount lies in this node's cache; it belongs to whoever warms it up.
+            self._juicefs(task, "warmup", "--evict", os.path.join(self._data, inner))
+
+    def _destination(self, options: SyncOptions) -> str:
+        return relative(uri.parse(options.destination).path, (self._data,))[1]
+
+    def warmup(self, options: WarmupOptions, task: Task) -> None:
+        files = warmup.listed(options, self._data, below=self._below, look_up=self._look_up)
+        wanted = warmup.share_of(files, options, self._partition)
+        task.progress.expect(sum(file.size for file in wanted), len(wanted))
+        if not wanted:
+            task.cover(0, [])
+            return
+        if any("\n" in file.path for file in wanted):
+            raise WorkFailed("a file name holds a line break; JuiceFS cannot be told to warm it up")
+        with self._list(wanted) as name:
+            self._juicefs(task, "warmup", f"--file={name}", f"--threads={options.threads or 50}")
+        missing = self._missing(wanted, task)
+        gone = set(missing)
+        for file in wanted:
+            if file.path not in gone:
+                task.progress.done(file.size)
+        task.cover(len(wanted), missing)
+        if missing:
+            raise WorkFailed(
+                f"{len(missing)} or more of {len(wanted)} files are not whole in the cache (partition "
+                f"{self._partition}): raise cache-size or lower free-space-ratio, free disk space, or cache a part"
+            )
+
+    def _below(self, inner: str) -> Iterator[File]:
+        path = os.path.join(self._data, inner)
+        if inner and not os.path.isdir(path):
+            if (file := self._look_up(inner)) is not None:
+                yield file
+            return
+        yield from manifests.walk(self._data, inner)
+
+    def _look_up(self, inner: str) -> File | None:
+        try:
+            info = os.stat(os.path.join(self._data, inner))
+        except OSError:
+            return None
+        return File(inner, info.st_size, info.st_mtime_ns)
+
+    def _missing(self, files: list[File], task: Task) -> list[str]:
+        """The first files that the cache does not hold whole, found by halving."""
+        missing: list[str] = []
+        waiting = [[file for file in files if file.size]]
+        for _ in range(MOST_CHECKS):
+            if not waiting or len(missing) > EXAMPLES:
+                break
+            part = waiting.pop()
+            if not part or self._is_cached(part, task):
+                continue
+            if len(part) == 1:
+                missing.append(part[0].path)
+            else:
+                middle = len(part) // 2
+                waiting += [part[middle:], part[:middle]]
+        return missing
+
+    def _is_cached(self, files: list[File], task: Task) -> bool:
+        with self._list(files) as name:
+            text = self._juicefs(task, "warmup", "--check", f"--file={name}")
+        match = _CHECKED.search(text)
+        if match is None:
+            raise WorkFailed(f"juicefs warmup --check cannot be understood: {text.strip()[-200:]}")
+        return int(match[1]) >= len(files) and float(match[2]) >= 100.0
+
+    def _list(self, files: list[File]) -> _ListFile:
+        return _ListFile(self._state, [os.path.join(self._data, file.path) for file in files])
+
+    def rmr(self, options: PathOptions, task: Task) -> None:
+        for path in options.paths:
+            task.check()
+            _, inner = relative(path, (self._data,))
+            try:
+                self._tree.remove(inner)
+            except OSError as error:
+                raise WorkFailed(f"{path!r} cannot be removed: {error.strerror}") from error
+            finally:
+                self._manifest.remove_below(inner)
+                self._stale()
+            task.progress.done(0)
+
+    def clear(self, options: PathOptions, task: Task) -> None:
+        whole = {folder for folder, inner in self._cleared(options) if not inner}
+        if whole >= {folder for level in self._levels for folder in level.folders}:
+            self._juicefs(task, "warmup", "--evict", self._data)
+        for folder, inner in self._cleared(options):
+            task.check()
+            try:
+                if inner:
+                    Confined(folder).remove(inner)
+                else:
+                    _empty_blocks(folder)
+            except OSError as error:
+                raise WorkFailed(f"{folder}/{inner} cannot be cleared: {error.strerror}") from error
+
+    def _cleared(self, options: PathOptions) -> list[tuple[str, str]]:
+        folders = [folder for level in self._levels for folder in level.folders]
+        if not options.paths:
+            return [(folder, "") for folder in folders]
+        return [relative(path.removesuffix("/*"), folders) for path in options.paths]
+
+    def _juicefs(self, task: Task, *arguments: str) -> str:
+        return run([self._program, *arguments], task, environment=self._environment)
+
+    # Figures
+
+    def status(self) -> Status:
+        files, size = self._set_size()
+        cached, blocks = self._cached()
+        disk = disks([folder for level in self._levels for folder in level.folders])
+        return Status(
+            totalBytes=size,
+            totalFiles=files,
+            cachedBytes=cached,
+            cachedFiles=blocks,
+            diskBytes=disk.size,
+            diskUsedBytes=disk.used,
+            diskAvailBytes=disk.available,
+            levels=tuple(
+                LevelStatus(level.medium, ":".join(level.folders), level.quota, cached if number == 0 else 0)
+                for number, level in enumerate(self._levels)
+            ),
+        )
+
+    def _set_size(self) -> tuple[int, int]:
+        """JuiceFS keeps the sums of folders itself; asking costs one request, not a walk."""
+        with self._lock:
+            at, files, size = self._totals
+            if time.monotonic() - at < TOTALS_FRESH:
+                return files, size
+        text = self._juicefs(Task(), "info", "--recursive", self._data)
+        found = {name: int(number) for name, number in _SIZES.findall(text)}
+        with self._lock:
+            self._totals = (time.monotonic(), found.get("files", 0), found.get("length", 0))
+            return self._totals[1:]
+
+    def _stale(self) -> None:
+        with self._lock:
+            self._totals = (-TOTALS_FRESH, *self._totals[1:])
+
+    def _cached(self) -> tuple[int, int]:
+        """From the mount's own counters: bytes and blocks in the cache of this node."""
+        values = {}
+        with open(f"{self._data}/.stats") as file:
+            for line in file:
+                name, _, value = line.partition(" ")
+                values[name.removeprefix("juicefs_")] = value
+        return int(float(values.get("blockcache_bytes", 0))), int(float(values.get("blockcache_blocks", 0)))
+
+
+class _ListFile:
+    """A list of paths for JuiceFS, gone afterwards."""
+
+    def __init__(self, folder: Path, paths: list[str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, self._name = tempfile.mkstemp(prefix="list-", dir=folder)
+        with open(descriptor, "wb") as file:
+            file.writelines(os.fsencode(path) + b"\n" for path in paths)
+
+    def __enter__(self) -> str:
+        return self._name
+
+    def __exit__(self, *_: object) -> None:
+        os.unlink(self._name)
+
+
+def _empty_blocks(folder: str) -> None:
+    """Blocks of files that are gone: `--evict` cannot name them. The mount's own lock and our folder stay."""
+    for volume in os.scandir(folder):
+        if volume.name != OWN and volume.is_dir(follow_symlinks=False) and os.path.isdir(f"{volume.path}/raw/chunks"):
+            Confined(volume.path).empty("raw/chunks")

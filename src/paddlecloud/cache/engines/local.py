@@ -1,0 +1,185 @@
+"""The local engine: the set is a folder, the cache of a node is folders beside it. No FUSE, no other programs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from paddlecloud.cache import manifest as manifests
+from paddlecloud.cache import warmup
+from paddlecloud.cache.confine import OWN, Confined, relative
+from paddlecloud.cache.engines.base import LevelStatus, Status
+from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
+from paddlecloud.cache.levels import Level, disks
+from paddlecloud.cache.manifest import File, Manifest
+from paddlecloud.cache.nodecache import NodeCache
+from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
+from paddlecloud.cache.placement import Wanted, place
+from paddlecloud.cache.progress import Task
+from paddlecloud.cache.sync.copier import Copier
+from paddlecloud.cache.sync.foreign import sync_with_juicefs
+from paddlecloud.cache.texts import amount
+from paddlecloud.storage import uri
+from paddlecloud.storage.credentials import Credentials
+from paddlecloud.storage.sources import open_source
+
+MOST_THREADS = 16
+"""Copies at the same time: more only queue up at the disk."""
+
+
+class LocalEngine:
+    def __init__(
+        self, data: str, levels: Sequence[Level], *, state: Path, partition: int, environment: Mapping[str, str]
+    ) -> None:
+        self._data = data.rstrip("/")
+        os.makedirs(self._data, exist_ok=True)
+        self._tree = Confined(self._data)
+        self._partition = partition
+        self._environment = environment
+        own = Path(self._data) / OWN / manifests.NAME
+        fresh = not own.exists()
+        self._manifest = Manifest(own)
+        self._manifest_path = str(own)
+        self._cache = NodeCache(state / "cache.db", levels)
+        self._version = -1
+        self._lock = threading.Lock()
+        if fresh:  # a folder that somebody filled already
+            self._manifest.reconcile(manifests.walk(self._data))
+
+    def close(self) -> None:
+        self._manifest.close()
+        self._cache.close()
+
+    def check(self, kind: str, options: Options) -> None:
+        if isinstance(options, SyncOptions):
+            self._destination(options)
+        elif isinstance(options, WarmupOptions):
+            warmup.inner_paths(options, self._data)
+        elif kind == "clear":
+            self._cleared(options)
+        else:
+            for path in options.paths:
+                if not relative(path, (self._data,))[1]:
+                    raise BadOptions(f"path {path!r} is the whole set: name what is to be removed in it")
+
+    # Work
+
+    def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None:
+        location = uri.parse(options.source)
+        source = open_source(location, credentials, environment=self._environment, https=not options.no_https)
+        inner = self._destination(options)
+        if source is None:
+            sync_with_juicefs(options, location, credentials, task, environment=self._environment)
+            self._manifest.reconcile(manifests.walk(self._data))
+            return
+        name = location.path.rstrip("/").rpartition("/")[2]
+        Copier(source, self._data, inner, options, self._manifest, task, single_name=name).run()
+
+    def _destination(self, options: SyncOptions) -> str:
+        return relative(uri.parse(options.destination).path, (self._data,))[1]
+
+    def warmup(self, options: WarmupOptions, task: Task) -> None:
+        self._manifest.reconcile(manifests.walk(self._data))
+        task.check()
+        files = warmup.listed(options, self._data, below=self._manifest.files, look_up=self._manifest.get)
+        wanted = warmup.share_of(files, options, self._partition)
+        by_path = {file.path: file for file in wanted}
+        held = self._cache.held(by_path)
+        capacities = [self._cache.capacity(level, self._data) for level in range(len(self._cache.levels))]
+        placement = place([Wanted(file.path, file.size) for file in wanted], held, capacities)
+        task.progress.expect(sum(file.size for file in wanted), len(wanted))
+        for path in by_path:
+            if path in held:
+                task.progress.done(by_path[path].size, skipped=True)
+        self._cache.drop(placement.evict)
+        self._fetch([(by_path[path], level) for path, level in placement.fetch], options, task)
+        self._judge(wanted, placement.left_out, capacities, task)
+
+    def _fetch(self, files: list[tuple[File, int]], options: WarmupOptions, task: Task) -> None:
+        def bring(item: tuple[File, int]) -> None:
+            file, level = item
+            if task.cancelled:
+                return
+            try:
+                self._cache.fetch(file, level, self._data)
+                task.progress.done(file.size)
+            except OSError as error:
+                task.progress.fail(f"{file.path}: {error.strerror or error}")
+
+        with ThreadPoolExecutor(max(1, min(options.threads, MOST_THREADS))) as pool:
+            for _ in pool.map(bring, files):
+                if task.cancelled:
+                    pool.shutdown(cancel_futures=True)
+                    raise Cancelled
+
+    def _judge(self, wanted: list[File], left_out: list[str], capacities: list[float], task: Task) -> None:
+        """Coverage is what is found on the disk afterwards, not what we meant to put there."""
+        missing = [file.path for file in wanted if self._cache.find(file) is None]
+        task.cover(len(wanted), missing)
+        if not missing:
+            return
+        text = f"{len(missing)} of {len(wanted)} files are not cached (partition {self._partition})"
+        if left_out:
+            needed = sum(file.size for file in wanted)
+            text += (
+                f": they need {amount(needed)}, the cache holds {amount(int(sum(capacities)))}; raise cacheSize, free "
+                "disk space, or cache a part with paths"
+            )
+        elif task.progress.failures:
+            text += f": {'; '.join(task.progress.failures[:3])}"
+        raise WorkFailed(text)
+
+    def rmr(self, options: PathOptions, task: Task) -> None:
+        for path in options.paths:
+            task.check()
+            _, inner = relative(path, (self._data,))
+            try:
+                self._tree.remove(inner)
+            except OSError as error:
+                raise WorkFailed(f"{path!r} cannot be removed: {error.strerror}") from error
+            finally:
+                self._manifest.remove_below(inner)
+            task.progress.done(0)
+        self._cache.drop_strangers(self._manifest_path)
+
+    def clear(self, options: PathOptions, task: Task) -> None:
+        for folder, inner in self._cleared(options):
+            task.check()
+            try:
+                self._cache.clear(folder, inner)
+            except OSError as error:
+                raise WorkFailed(f"{folder}/{inner} cannot be cleared: {error.strerror}") from error
+
+    def _cleared(self, options: PathOptions) -> list[tuple[str, str]]:
+        folders = [folder for level in self._cache.levels for folder in level.folders]
+        if not options.paths:
+            return [(folder, "") for folder in folders]
+        return [relative(path.removesuffix("/*"), folders) for path in options.paths]
+
+    # Figures
+
+    def status(self) -> Status:
+        with self._lock:
+            version = self._manifest.version()
+            if version != self._version:  # another server changed the set: its removed files are cached no longer
+                self._version = version
+                self._cache.drop_strangers(self._manifest_path)
+        files, size = self._manifest.totals()
+        levels = self._cache.levels
+        disk = disks([folder for level in levels for folder in level.folders])
+        return Status(
+            totalBytes=size,
+            totalFiles=files,
+            cachedBytes=sum(self._cache.used(number) for number in range(len(levels))),
+            cachedFiles=self._cache.files,
+            diskBytes=disk.size,
+            diskUsedBytes=disk.used,
+            diskAvailBytes=disk.available,
+            levels=tuple(
+                LevelStatus(level.medium, ":".join(level.folders), level.quota, self._cache.used(number))
+                for number, level in enumerate(levels)
+            ),
+        )

