@@ -33,10 +33,11 @@ async def volume(machine: TestMachine, name: str, csi: Object) -> None:
     await machine.client.create(PERSISTENTVOLUMES, {"metadata": {"name": name}, "spec": spec})
     resources = {"requests": {"storage": "10Pi"}}
     claim = {"accessModes": ["ReadWriteMany"], "resources": resources, "volumeName": name, "storageClassName": ""}
-    made = await machine.client.create(
+    await machine.client.create(
         PERSISTENTVOLUMECLAIMS, {"metadata": {"name": name}, "spec": claim}, namespace="default"
     )
-    await machine.client.update_status(PERSISTENTVOLUMECLAIMS, {**made, "status": {"phase": "Bound"}})
+    bound = {"status": {"phase": "Bound"}}
+    await machine.client.patch(PERSISTENTVOLUMECLAIMS, name, bound, namespace="default", subresource="status")
 
 
 def runtime_pod(name: str, volumes: list[Object], mounts: list[Object], *flags: str) -> Object:
@@ -94,13 +95,19 @@ async def test_a_set_is_synced_warmed_and_read_by_another_pod(machine: TestMachi
     await volume(machine, "digits", {"driver": LOCAL, "volumeHandle": "default-digits"})
     claim = {"name": "digits", "persistentVolumeClaim": {"claimName": "digits"}}
     host = {"name": "cache", "hostPath": {"path": str(cache), "type": "DirectoryOrCreate"}}
-    mounts = [{"name": "digits", "mountPath": "/mnt/digits"}, {"name": "cache", "mountPath": "/cache/c"}]
+    origin = {"name": "origin", "hostPath": {"path": str(source)}}  # pods have a /tmp of their own
+    mounts = [
+        {"name": "digits", "mountPath": "/mnt/digits"},
+        {"name": "cache", "mountPath": "/cache/c"},
+        {"name": "origin", "mountPath": "/origin"},
+    ]
     flags = ("--driver=local", "--cacheDirs=/cache/c")
-    await machine.create(runtime_pod("digits", [claim, host], mounts, *flags))
+    await machine.create(runtime_pod("digits", [claim, host, origin], mounts, *flags))
     pod = await machine.until("digits-runtime-0", ready, deadline=240)
 
-    options = {"source": f"file://{source}", "destination": "file:///mnt/digits"}
-    assert (await do(pod, "sync", "sync", options))["state"] == "Succeeded"
+    options = {"source": "file:///origin", "destination": "file:///mnt/digits"}
+    job = await do(pod, "sync", "sync", options)
+    assert job["state"] == "Succeeded", job
     assert (await do(pod, "warm", "warmup"))["coverage"] == {"planned": 20, "cached": 20, "missing": []}
     assert len(list(cache.glob("*.jpg"))) == 20
     data = machine.data / "samplesets" / "default" / "digits" / "data"
