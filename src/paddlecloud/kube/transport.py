@@ -42,9 +42,9 @@ class Transport(Protocol):
     ) -> Response: ...
 
     def stream(self, path: str, *, query: Mapping[str, str] | None = None, accept: str = JSON) -> AsyncIterator[bytes]:
-        """The body of a GET in lines (watch) or chunks ending where the server flushed (logs).
+        """The body of a GET as it comes: whole lines or several (watch), chunks ending where the server flushed (logs).
 
-        Lines keep their newline; a reader must not count on one line per item (`split_lines` does not).
+        A reader must not count on one line per item (`split_lines` does not).
         A refusal raises `errors.ApiError` at the first step. Closing the iterator closes the connection.
         """
 

@@ -11,6 +11,7 @@ import pytest
 
 from paddlecloud.kube import errors
 from paddlecloud.local.store import log
+from paddlecloud.local.store import store as store_module
 from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
 
@@ -54,6 +55,43 @@ async def test_a_durable_write_is_acknowledged_only_once_the_disk_has_it(
         after_cut = Store(synced[moment - 1] / "state.db")
         assert after_cut.get(Address(KIND, "", name)) is not None, f"{name} was acknowledged and is lost"
         await after_cut.close()
+
+
+class Syncs:
+    """Counts what is asked of the disk, and takes no time for it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        monkeypatch.setattr(log.os, "fdatasync", self._sync)
+
+    def _sync(self, file: int) -> None:
+        self.count += 1
+
+
+async def test_writers_that_come_together_share_syncs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However quick the disk is, and though no two of them write in the same round of the loop."""
+    syncs = Syncs(monkeypatch)
+    store = Store(tmp_path / "state.db", durable=True)
+
+    async def writer(number: int) -> None:
+        for step in range(20):
+            for _ in range(5 * number):
+                await asyncio.sleep(0)
+            await put(store, f"w{number}-{step}")
+
+    await asyncio.gather(*(writer(number) for number in range(8)))
+    assert syncs.count <= 8 * 20 / 3
+    await store.close()
+
+
+async def test_a_lone_writer_does_not_wait_for_company(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs = Syncs(monkeypatch)
+    monkeypatch.setattr(store_module, "GATHER", 3600.0)
+    store = Store(tmp_path / "state.db", durable=True)
+    for step in range(20):
+        await asyncio.wait_for(put(store, f"n{step}"), 10)
+    assert syncs.count == 20
+    await store.close()
 
 
 async def test_a_disk_that_refuses_to_sync_fails_the_writes_and_nothing_else(

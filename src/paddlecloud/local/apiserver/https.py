@@ -6,6 +6,7 @@ by every request.
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 
 from aiohttp import web
@@ -17,13 +18,15 @@ from .authentication import ANONYMOUS, Authenticator
 from .negotiation import MAX_BODY
 from .reply import Reply, stream
 from .request import Request
+from .tls import secured
 
+BACKLOG = 1024  # connections waiting to be accepted
 REPEATED = ("command", "ports")
 """Query options that may be given more than once."""
 
 
 class HttpsServer:
-    def __init__(self, api: Api, authenticator: Authenticator, *, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, api: Api, authenticator: Authenticator, *, tls: ssl.SSLContext) -> None:
         self._api = api
         self._authenticator = authenticator
         self._tls = tls
@@ -39,7 +42,7 @@ class HttpsServer:
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=2)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=self._tls, backlog=1024)
+        site = _Site(self._runner, server, host, port, tls=self._tls)
         try:
             await site.start()
         except OSError as error:
@@ -73,6 +76,33 @@ class HttpsServer:
         if answer.stream is not None:
             return await stream(incoming, answer, answer.stream)
         return Reply(answer)
+
+
+class _Site(web.BaseSite):
+    """Where the server listens: like aiohttp's own, with TLS of our own."""
+
+    def __init__(
+        self,
+        runner: web.ServerRunner,
+        server: web.Server,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext,
+    ) -> None:
+        super().__init__(runner, backlog=BACKLOG)
+        self._where = host, port
+        self._serve = secured(tls, server)
+
+    @property
+    def name(self) -> str:
+        host, port = self._where
+        return f"https://{host}:{port}"
+
+    async def start(self) -> None:
+        await super().start()
+        host, port = self._where
+        self._server = await asyncio.get_running_loop().create_server(self._serve, host, port, backlog=BACKLOG)
 
 
 async def _bounded(incoming: web.BaseRequest) -> bytes:

@@ -52,10 +52,7 @@ class InProcessTransport:
             yield answer.body
             return
         async for frame in answer.stream:
-            if accept == JSON and answer.content_type.endswith("stream=watch"):
-                for line in frame.splitlines(keepends=True):  # several events may share a frame
-                    yield line
-            elif frame:
+            if frame:
                 yield frame
 
     async def close(self) -> None:
