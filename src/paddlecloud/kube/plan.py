@@ -49,12 +49,16 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class PlannedEvent:
-    """One event per batch (“created 128 pods”), not one per object; about the owner unless `about` says otherwise."""
+    """One event per batch (“created 128 pods”), not one per object; about the owner unless `about` says otherwise.
+
+    `if_done` events boast of the plan itself: they are not told when some of it failed.
+    """
 
     reason: str
     message: str
     type: str = "Normal"
     about: Object | None = None
+    if_done: bool = False
 
 
 @dataclass(slots=True)
@@ -135,6 +139,7 @@ async def carry_out(
             *(
                 recorder.record(event.about or owner, event.reason, event.message, type=event.type)
                 for event in plan.events
+                if not (event.if_done and work.errors)
             )
         )
     if work.errors:

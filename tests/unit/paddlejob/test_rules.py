@@ -569,6 +569,35 @@ def test_a_refusal_is_said_on_the_job() -> None:
     assert "exceeded quota" in world.status["message"]
 
 
+def test_a_gang_that_is_refused_in_part_holds_nothing_until_it_is_tried_again() -> None:
+    world = World(paddlejob(worker=2))
+    world.settle()
+    world.objects.pop(("Pod", "job-worker-1"))  # was never granted
+    world.trouble, world.retry_at = "exceeded quota", world.now + 4
+    world.settle()
+    assert world.pods == {}
+    assert (world.phase, world.status["reason"], world.status["message"]) == (
+        "Pending",
+        "FailedCreate",
+        "exceeded quota",
+    )
+    assert conditions(world)["Created"] == "False"
+    world.trouble, world.retry_at = "", None
+    world.start()
+    assert (world.phase, conditions(world)["Created"]) == ("Running", "True")
+    assert (world.status.get("restarts"), world.status.get("disruptions")) == (None, None)
+
+
+def test_a_gang_that_is_refused_for_too_long_fails_when_it_had_to_be_scheduled_by_then() -> None:
+    world = World(paddlejob(worker=2, schedulingPolicy={"scheduleTimeoutSeconds": 20}))
+    world.trouble, world.retry_at = "exceeded quota", world.now + 1000
+    world.settle()
+    world.now += 21
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "ScheduleTimeout")
+    assert world.status["message"].endswith("exceeded quota")
+
+
 def test_a_mistake_made_later_does_not_end_a_running_job() -> None:
     world = World(paddlejob(worker=2)).start()
     world.job["spec"]["intranet"] = "Carrier"

@@ -65,6 +65,7 @@ class World:
         self.told: Told | None = None
         self.blockers: tuple[str, ...] = ()
         self.trouble = ""
+        self.retry_at: float | None = None
         self._uids = 0
         self._drifts, self._written = 0, 0.0
         self._subnet = 0
@@ -103,6 +104,7 @@ class World:
             heard=self.heard,
             told=self.told,
             trouble=self.trouble,
+            retry_at=self.retry_at,
         )
 
     def plan(self) -> Plan:

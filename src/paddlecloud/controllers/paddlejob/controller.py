@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import phase_of
-from paddlecloud.controllers.paddlejob import data, gang, names
+from paddlecloud.controllers.paddlejob import data, gang, names, refusal
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
 from paddlecloud.controllers.paddlejob.decide import decide
@@ -64,6 +64,7 @@ class _Memory:
     written: float = 0.0
     drifts: int = 0
     trouble: str = ""
+    refusal: refusal.Refusal | None = None
     port: int | None = None
     rests_until: float = 0.0
     heard: float | None = None
@@ -198,9 +199,12 @@ class PaddleJobController:
         try:
             await carry_out(plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations)
         except PlanFailed as failed:
+            generation = job["metadata"].get("generation") or 0
+            memory.refusal = refusal.after(failed, memory.refusal, generation=generation, now=now)
             await self._complain(job, memory, failed)
             raise
-        memory.trouble = ""
+        if memory.refusal is None or any(made["kind"] == PODS.kind for made in plan.create):
+            memory.trouble, memory.refusal = "", None
         return plan.after
 
     async def _equip(self, job: Object) -> None:
@@ -267,6 +271,9 @@ class PaddleJobController:
         leftovers, blockers = self._in_the_way(key, uid, named)
         ref = _sample_set_of(job)
         memory = self._remember(key, uid)
+        refused = memory.refusal
+        if refused is not None and refused.generation != job["metadata"].get("generation"):
+            refused = None  # another spec may be welcome
         return Observed(
             pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
             config=ours.get(CONFIGMAPS),
@@ -280,6 +287,7 @@ class PaddleJobController:
             ports_in_use=self._ports_in_use(uid),
             told=self._ear.told(job) if self.options.report_url else None,
             trouble=memory.trouble,
+            retry_at=refused.retry_at if refused is not None else None,
         )
 
     def _in_the_way(self, key: Key, uid: str, named: dict[Resource, Object | None]) -> tuple[int, tuple[str, ...]]:

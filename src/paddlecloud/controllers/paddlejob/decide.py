@@ -1,7 +1,7 @@
 """The whole of the PaddleJob controller's judgement: `decide(job, observed, now)` is pure and says everything to do.
 
 The rules are tried in order and the first that speaks has the word: not ours, being deleted, finished, invalid,
-suspended, succeeded, out of time, failed, resized, and finally: form the gang. Whatever is remembered between passes
+suspended, succeeded, out of time, failed, resized, refused, and finally: form the gang. Whatever is remembered between passes
 stands in the job's own status, so that any pass can follow any crash.
 """
 
@@ -14,7 +14,19 @@ import msgspec
 from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, validate
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.api.problems import DecodeError
-from paddlecloud.controllers.paddlejob import data, failure, finish, form, gang, names, objects, report, silence, status
+from paddlecloud.controllers.paddlejob import (
+    data,
+    failure,
+    finish,
+    form,
+    gang,
+    names,
+    objects,
+    refusal,
+    report,
+    silence,
+    status,
+)
 from paddlecloud.controllers.paddlejob.case import Case, Member, Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
@@ -54,7 +66,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
         case = replace(case, old=status.with_condition(case.old, "Valid", "True", reason="Repaired", now=now))
     if settings.suspend:
         return _suspend(case)
-    for rule in (_success, _deadline, _failure, _hang, _resize):
+    for rule in (_success, _deadline, _failure, _hang, _resize, _refused):
         if (plan := rule(case)) is not None:
             return plan
     return _form(case, warnings)
@@ -156,16 +168,19 @@ def _success(case: Case) -> Plan | None:
 def _deadline(case: Case) -> Plan | None:
     """Active for too long, or not scheduled for too long."""
     created = status.condition(case.old, "Created")
-    if created is None or created.status != "True" or not created.last_transition_time:
+    if created is None or not created.last_transition_time:
+        return None
+    if created.status != "True" and created.reason != refusal.REASON:
         return None
     age = case.now - parse_rfc3339(created.last_transition_time)
     limit = case.settings.active_deadline_seconds
-    if limit is not None and age >= limit:
+    if limit is not None and age >= limit and created.status == "True":
         return _fail(case, "DeadlineExceeded", f"the job was active for more than {limit} seconds")
     limit = case.settings.scheduling.timeout_seconds
     unscheduled = [pod.name for pod in case.current.values() if not pod.node] or case.missing
     if limit is not None and age >= limit and case.phase in status.FORMING and unscheduled:
-        text = f"{_number(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {form.awaited(case)}"
+        cause = case.observed.trouble or form.awaited(case)
+        text = f"{_number(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {cause}"
         return _fail(case, "ScheduleTimeout", text)
     return None
 
@@ -249,6 +264,24 @@ def _resize(case: Case) -> Plan | None:
     return _conclude(case, plan, new, "Scaling", reason="Scaling", message=text)
 
 
+def _refused(case: Case) -> Plan | None:
+    """The API server refuses some of the pods: the gang holds nothing until it is tried again as a whole."""
+    retry_at = case.observed.retry_at
+    if retry_at is None or case.now >= retry_at or not case.missing or case.etcd:
+        return None
+    plan, new, text = Plan(), case.old, case.observed.trouble
+    if case.current:
+        plan.status_first = True
+        new = msgspec.structs.replace(new, generation=case.generation + 1)
+    form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
+    form.look_again(plan, retry_at - case.now)
+    _watch_the_clock(case, plan)
+    new = status.with_counts(new, case.settings, ())
+    new = status.with_condition(new, "Created", "False", reason=refusal.REASON, message=text, now=case.now)
+    phase = status.phase_while_forming(case.settings, (), case.phase, reforming=_reforming(case))
+    return _conclude(case, plan, new, phase, reason=refusal.REASON, message=text)
+
+
 def _form(case: Case, warnings: list[str]) -> Plan:
     """Make what is missing, and say how far it is."""
     plan = Plan()
@@ -272,7 +305,7 @@ def _form(case: Case, warnings: list[str]) -> Plan:
     new = msgspec.structs.replace(new, generation=case.generation, port=case.port)
     if objects.restarts_in_place(case.settings, case.etcd):
         new = msgspec.structs.replace(new, restarts=failure.restarts_in_place(pods) or None)
-    reforming = case.generation > 0 and case.phase in ("Restarting", "Scaling")
+    reforming = _reforming(case)
     phase = status.phase_while_forming(case.settings, pods, case.phase, reforming=reforming)
     new = status.with_counts(new, case.settings, pods)
     if phase == "Running":
@@ -294,7 +327,9 @@ def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[Pa
     else:
         waiting = form.ensure_config(case, plan, port)
     _watch_the_clock(case, plan)
-    return status.with_condition(new, "Created", "True", reason="Created", now=case.now), waiting
+    if case.observed.retry_at is None:  # otherwise the next pass knows whether it was granted this time
+        new = status.with_condition(new, "Created", "True", reason="Created", now=case.now)
+    return new, waiting
 
 
 def _watch_the_clock(case: Case, plan: Plan) -> None:
@@ -317,6 +352,10 @@ def _fail(case: Case, reason: str, text: str) -> Plan:
     plan = Plan(status_first=True, events=[PlannedEvent("Failed", f"{reason}: {text}", type="Warning")])
     finish.clean_up(case, plan, "Failed")
     return _conclude(case, plan, _at_the_end(case), "Failed", reason=reason, message=text)
+
+
+def _reforming(case: Case) -> bool:
+    return case.generation > 0 and case.phase in ("Restarting", "Scaling")
 
 
 def _at_the_end(case: Case) -> PaddleJobStatus:

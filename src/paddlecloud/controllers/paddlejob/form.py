@@ -140,7 +140,7 @@ def ensure_pods(case: Case, plan: Plan, port: int) -> None:
                 made[role.name] = made.get(role.name, 0) + 1
     if made:
         parts = ", ".join(f"{number} {role}" for role, number in made.items())
-        plan.events.append(PlannedEvent("Created", f"created pods: {parts}"))
+        plan.events.append(PlannedEvent("Created", f"created pods: {parts}", if_done=True))
 
 
 def ensure_config(case: Case, plan: Plan, port: int) -> str:

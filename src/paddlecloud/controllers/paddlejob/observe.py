@@ -75,6 +75,8 @@ class Observed:
     """What the pods of this generation have reported; None where nobody listens."""
     trouble: str = ""
     """Why the last pass could not do what it wanted, such as a quota."""
+    retry_at: float | None = None
+    """When pods that were refused are asked for again."""
 
 
 def view(pod: Object) -> PodView | None:
