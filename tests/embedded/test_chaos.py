@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 import yaml
 
-from embedded.test_paddlejob import EXAMPLES
 from harness import pdc, until
 from paddlecloud.cli import machine
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet import processes, wire
+from scenarios.hands import EXAMPLES
 
 pytestmark = [pytest.mark.paddle, pytest.mark.timeout(300)]
 

@@ -1,10 +1,9 @@
-"""PaddleJobs on the embedded platform, by real kubectl and, where marked, with real Paddle."""
+"""PaddleJobs on the embedded platform, by real kubectl: what only it can show. The scenarios tell a job's life."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,33 +13,9 @@ import pytest
 from harness import Kubectl, pdc, until
 from paddlecloud.cli import machine
 from paddlecloud.kube.resource import Object
+from scenarios.hands import job, read
 
-ROOT = Path(__file__).parent.parent.parent
-EXAMPLES = ROOT / "examples"
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
-
-
-def job(name: str, command: str, *, workers: int = 2, ps: int = 0, **spec: object) -> str:
-    """A PaddleJob whose program is a line of shell. With gloo, because no server here would ever listen."""
-
-    def role(replicas: int) -> Object:
-        container = {"name": "paddle", "image": "busybox", "command": ["sh", "-c", command]}
-        return {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
-
-    roles = {"worker": role(workers), **({"ps": role(ps)} if ps else {})}
-    return json.dumps(
-        {
-            "apiVersion": "batch.paddlepaddle.org/v1",
-            "kind": "PaddleJob",
-            "metadata": {"name": name},
-            "spec": {"cleanPodPolicy": "Never", "withGloo": 1, **roles, **spec},
-        }
-    )
-
-
-def read(kubectl: Kubectl, *args: str) -> Object:
-    found: Object = json.loads(kubectl("get", *args, "-o", "json").stdout)
-    return found
 
 
 def phase_is(kubectl: Kubectl, name: str, *phases: str) -> Callable[[], bool]:
@@ -51,33 +26,6 @@ def finished(kubectl: Kubectl, name: str, *, timeout: float = 60) -> Object:
     until(phase_is(kubectl, name, "Completed", "Failed"), timeout=timeout)
     status: Object = read(kubectl, "pdj", name)["status"]
     return status
-
-
-def test_a_collective_job_completes_and_its_pods_know_each_other(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", input=job("two", "env | grep -E '^(PADDLE|POD_IP|TRAIN)' | sort"))
-    status = finished(kubectl, "two")
-    assert (status["phase"], status["mode"]) == ("Completed", "Collective")
-    seen = []
-    for index in range(2):
-        lines = kubectl("logs", f"two-worker-{index}").stdout.splitlines()
-        env = dict(line.split("=", 1) for line in lines)
-        assert env["PADDLE_TRAINER_ID"] == str(index)
-        assert env["TRAINING_ROLE"] == "TRAINER"
-        endpoint = f"{env['POD_IP']}:{env['PADDLE_PORT']}"
-        assert env["PADDLE_CURRENT_ENDPOINT"] == endpoint
-        assert env["PADDLE_TRAINER_ENDPOINTS"].split(",")[index] == endpoint
-        seen.append(env["PADDLE_TRAINER_ENDPOINTS"])
-    assert seen[0] == seen[1]
-    assert len({text.rpartition(":")[0] for text in seen[0].split(",")}) == 2, "Paddle counts distinct hosts"
-
-
-def test_get_prints_the_columns_of_the_manual(kubectl: Kubectl) -> None:
-    program = 'test "$TRAINING_ROLE" = TRAINER || exec sleep 600'
-    kubectl("apply", "-f", "-", input=job("wide", program, ps=2))
-    finished(kubectl, "wide")
-    header, row = kubectl("get", "pdj", "wide").stdout.splitlines()
-    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
-    assert row.split()[:5] == ["wide", "Completed", "PS", "2/2", "0/2"]
 
 
 @pytest.mark.parametrize(("workers", "ps"), [(2, 2), (12, 0)])
@@ -102,15 +50,6 @@ def test_a_life_costs_at_most_two_writes_per_pod_and_eight(
     assert len(writes()) <= 2 * (workers + ps) + 8, writes()
 
 
-def test_a_failing_worker_fails_the_job_with_its_last_words(kubectl: Kubectl) -> None:
-    body = json.loads(job("doomed", "echo out of luck >&2; exit 3"))
-    body["spec"]["worker"]["template"]["spec"]["restartPolicy"] = "Never"
-    kubectl("apply", "-f", "-", input=json.dumps(body))
-    status = finished(kubectl, "doomed")
-    assert status["phase"] == "Failed"
-    assert "3" in status["message"], status["message"]
-
-
 def test_a_failed_job_is_run_again_when_asked(kubectl: Kubectl, tmp_path: Path) -> None:
     body = json.loads(job("again", "test -e /state/mended || { echo broken >&2; exit 3; }", backoffLimit=0))
     pod = body["spec"]["worker"]["template"]["spec"]
@@ -133,35 +72,6 @@ def test_deleting_a_job_takes_everything_along(kubectl: Kubectl) -> None:
     until(lambda: not read(kubectl, "pods")["items"], timeout=30)
     names = [item["metadata"]["name"] for item in read(kubectl, "configmaps")["items"]]
     assert names == ["kube-root-ca.crt"]
-
-
-# --- real Paddle ---
-
-
-@pytest.mark.paddle
-@pytest.mark.timeout(900)
-def test_collective_training_learns_and_all_ranks_agree(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", str(EXAMPLES / "paddlejob" / "collective-digits.yaml"))
-    assert finished(kubectl, "collective-digits", timeout=800)["phase"] == "Completed"
-    for index in range(2):
-        log = kubectl("logs", f"collective-digits-worker-{index}").stdout
-        accuracy = float(re.findall(r"accuracy[ =:]+([0-9.]+)", log)[-1])
-        assert accuracy > 0.9, log[-2000:]
-        assert re.search(r"weights.*(equal|same|agree)", log), log[-2000:]
-
-
-@pytest.mark.paddle
-@pytest.mark.timeout(900)
-def test_the_manuals_wide_and_deep_trains_on_parameter_servers(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", str(EXAMPLES / "manual" / "wide-and-deep.yaml"))
-    status = finished(kubectl, "wide-ande-deep", timeout=800)
-    assert status["phase"] == "Completed", status
-    assert (status["ps"]["ready"], status["worker"]["ready"]) == ("2/2", "0/2")
-    for index in range(2):
-        log = kubectl("logs", f"wide-ande-deep-worker-{index}").stdout
-        costs = [float(text) for text in re.findall(r"epoch .* cost ([0-9.]+)", log)]
-        assert len(costs) >= 2, log[-2000:]
-        assert costs[-1] < 0.85 * costs[0], costs
 
 
 # --- the control plane dies ---

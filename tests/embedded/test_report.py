@@ -6,9 +6,10 @@ import base64
 import json
 from pathlib import Path
 
-from embedded.test_paddlejob import finished, read
+from embedded.test_paddlejob import finished
 from harness import Kubectl, Target, pdc, until
 from paddlecloud.kube.resource import Object
+from scenarios.hands import read
 
 
 def job(name: str, program: str, *, workers: int = 1, **spec: object) -> str:

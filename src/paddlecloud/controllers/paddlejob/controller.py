@@ -10,11 +10,11 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import phase_of
-from paddlecloud.controllers.paddlejob import data, gang, names, refusal
+from paddlecloud.controllers.paddlejob import data, gang, gangnews, names, refusal
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
 from paddlecloud.controllers.paddlejob.decide import decide
@@ -66,6 +66,10 @@ class _Memory:
     trouble: str = ""
     refusal: refusal.Refusal | None = None
     port: int | None = None
+    gang_asked: float = 0.0
+    gang_told: str = ""
+    gone: dict[str, Object] = field(default_factory=dict)
+    """Pods that were deleted since the last decision, by name."""
     rests_until: float = 0.0
     heard: float | None = None
 
@@ -144,11 +148,20 @@ class PaddleJobController:
             self.controller.watch_owned(informer, owner_kind=PADDLEJOBS, expectations=self._expectations)
             if resource in GANGS:  # also those that users made, which nobody owns
                 self.controller.watch(informer)
+        self._owned[PODS].on_change(self._note_the_gone)
         self.controller.watch(self._claims, map=self._readers_of)
         if self._sets is not None:
             self.controller.watch(self._sets, map=self._readers_of)
         if self._nodes is not None:
             self.controller.watch(self._nodes, map=lambda node: ())  # wakes nobody, but work waits until it is known
+
+    def _note_the_gone(self, old: Object | None, new: Object | None) -> None:
+        """What was last known of a pod that vanished: its node, and whether it was about to be evicted."""
+        if new is not None or old is None or (owner := controller_of(old)) is None:
+            return
+        memory = self._memory.get(Key(old["metadata"]["namespace"], owner["name"]))
+        if memory is not None and memory.uid == owner["uid"]:
+            memory.gone[old["metadata"]["name"]] = old
 
     def _readers_of(self, source: Object) -> Iterable[Key]:
         return [key_of(job) for job in self._jobs.cache.by_index("data", str(key_of(source)))]
@@ -190,7 +203,10 @@ class PaddleJobController:
         observed = self.observe(job)
         memory.rests_until = self._clock.monotonic() + _rest(len(observed.pods))
         observed = await self._listen(job, observed, memory, now)
+        observed = await self._ask_about_gang(key, observed, memory)
         plan = decide(job, observed, now, self.options)
+        for pod in observed.gone:
+            memory.gone.pop(pod.name, None)
         self._pace(job, plan, memory, now)
         if plan.status is not None and plan.status.get("port"):
             memory.port = int(plan.status["port"])
@@ -229,6 +245,17 @@ class PaddleJobController:
             memory.heard = min(now, newest) if newest is not None else memory.heard
         return replace(observed, heard=memory.heard)
 
+    async def _ask_about_gang(self, key: Key, observed: Observed, memory: _Memory) -> Observed:
+        """Find out what a scheduler has against a group that it leaves waiting without a word."""
+        if not any(gangnews.is_silent(group) for group in observed.pod_groups.values()):
+            return observed
+        now = self._clock.monotonic()
+        memory.gang_asked = memory.gang_asked or now  # most are let in at once, and nothing needs to be asked
+        if now - memory.gang_asked >= gangnews.ASK_EVERY:
+            memory.gang_asked = now
+            memory.gang_told = await gangnews.told(self._client, key)
+        return replace(observed, gang_told=memory.gang_told)
+
     def _remember(self, key: Key, uid: str) -> _Memory:
         known = self._memory.get(key)
         if known is None or known.uid != uid:
@@ -266,6 +293,7 @@ class PaddleJobController:
     def observe(self, job: Object) -> Observed:
         uid, key = job["metadata"]["uid"], key_of(job)
         pods = [view(pod) for pod in self._owned[PODS].cache.by_index("owner", uid)]
+        gone = [view(pod) for pod in self._remember(key, uid).gone.values()]
         named = {resource: informer.cache.get(key) for resource, informer in self._owned.items() if resource != PODS}
         ours = {resource: obj for resource, obj in named.items() if obj is not None and _owner_uid(obj) == uid}
         leftovers, blockers = self._in_the_way(key, uid, named)
@@ -276,6 +304,7 @@ class PaddleJobController:
             refused = None  # another spec may be welcome
         return Observed(
             pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
+            gone=tuple(pod for pod in gone if pod is not None),
             config=ours.get(CONFIGMAPS),
             service=ours.get(SERVICES),
             pod_groups={resource: obj for resource, obj in named.items() if resource in GANGS and obj is not None},

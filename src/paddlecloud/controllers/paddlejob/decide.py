@@ -1,8 +1,8 @@
 """The whole of the PaddleJob controller's judgement: `decide(job, observed, now)` is pure and says everything to do.
 
 The rules are tried in order and the first that speaks has the word: not ours, being deleted, finished, invalid,
-suspended, succeeded, out of time, failed, resized, refused, and finally: form the gang. Whatever is remembered between passes
-stands in the job's own status, so that any pass can follow any crash.
+suspended, succeeded, out of time, failed, resized, refused, and finally: form the gang. Whatever is remembered between
+passes stands in the job's own status, so that any pass can follow any crash.
 """
 
 from __future__ import annotations
@@ -188,11 +188,12 @@ def _deadline(case: Case) -> Plan | None:
 def _failure(case: Case) -> Plan | None:
     """Restart the gang or fail the job, once per generation however many ranks fall over each other."""
     missing = case.missing if case.formed and not case.resized else ()
+    gone = [pod for pod in case.observed.gone if pod.generation == case.generation]
     pods = tuple(case.current.values())
     in_place = objects.restarts_in_place(case.settings, case.etcd)
     if in_place and (worn := failure.worn_out(case.settings, pods)) is not None:
         return _fail(replace(case, old=_with_record(case, worn, "Fail")), "BackoffLimitExceeded", worn.describe())
-    found = [*failure.failures(pods), *failure.lost(case.settings, missing)]
+    found = [*failure.failures(pods), *failure.lost(case.settings, missing, gone)]
     if not found:
         return None
     return _answer(case, found[0])

@@ -115,8 +115,10 @@ def classify(pod: PodView) -> Failure | None:
     """What is wrong with a pod, or None while it may still do its work."""
     if pod.state == "failed":
         return _of_ended(pod)
+    if pod.state != "succeeded" and (doom := _disruption(pod)) is not None:
+        return _failure(pod, doom, doom, message=f"the pod is about to go: {doom} on node {pod.node}")
     if pod.deleting and pod.state != "succeeded":
-        return _failure(pod, _disruption(pod) or "Deleted", "Deleted", message="the pod was deleted")
+        return _failure(pod, "Deleted", "Deleted", message="the pod was deleted")
     if pod.state == "unknown":
         return _failure(pod, "NodeLost", "NodeLost", message=f"node {pod.node} does not answer")
     reason, message = waiting_reason(pod)
@@ -125,12 +127,17 @@ def classify(pod: PodView) -> Failure | None:
     return None
 
 
-def lost(settings: JobSettings, missing: Iterable[tuple[str, int]]) -> list[Failure]:
-    """Members that vanished without a trace."""
-    return [
-        Failure(f"{settings.name}-{role}-{index}", role, "", "Deleted", "Deleted", None, "the pod is gone", "")
-        for role, index in missing
-    ]
+def lost(settings: JobSettings, missing: Iterable[tuple[str, int]], gone: Iterable[PodView]) -> list[Failure]:
+    """Members that vanished. Who was about to be evicted when it was last seen says so; the others left no trace."""
+    known = {(pod.role, pod.index): pod for pod in gone}
+    found = []
+    for role, index in missing:
+        pod = known.get((role, index))
+        kind = (_disruption(pod) if pod is not None else None) or "Deleted"
+        node = pod.node if pod is not None else ""
+        text = "the pod is gone" + (f", and so is its node {node}" if kind == "NodeLost" else "")
+        found.append(Failure(f"{settings.name}-{role}-{index}", role, node, kind, kind, None, text, ""))
+    return sorted(found, key=lambda failure: failure.kind == "Deleted")
 
 
 def restarts_in_place(pods: Iterable[PodView]) -> int:

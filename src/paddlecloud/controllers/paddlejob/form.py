@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from paddlecloud.controllers.paddlejob import data, env, gang, names, objects
+from paddlecloud.controllers.paddlejob import data, env, gang, gangnews, names, objects
 from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
 from paddlecloud.controllers.paddlejob.observe import PodView, started_at, unschedulable, waiting_reason
 from paddlecloud.kube.clock import parse_rfc3339
@@ -93,14 +93,21 @@ def ensure_gang(case: Case, plan: Plan) -> str:
     if not engine.queues:
         return ""
     phase = (group.get("status") or {}).get("phase") or "Pending"
-    return f"waiting for the PodGroup to be queued: {gang_message(group)}" if phase == "Pending" else ""
+    if phase != "Pending":
+        return ""
+    look_again(plan, gangnews.ASK_EVERY)
+    return f"waiting for the PodGroup to be queued: {_gang_message(case, group)}"
 
 
-def gang_message(group: Object) -> str:
-    """What the scheduler last said about the group."""
+def _gang_message(case: Case, group: Object) -> str:
+    """What the gang asks for, and what the scheduler last said about it."""
+    spec = group.get("spec") or {}
+    needs = ", ".join(f"{name} {amount}" for name, amount in sorted((spec.get("minResources") or {}).items()))
+    asked = f"{spec.get('minMember', 0)} pods" + (f" need {needs} together" if needs else "")
     conditions = (group.get("status") or {}).get("conditions") or ()
     said = [str(c.get("message") or c.get("reason") or "") for c in conditions if c.get("status") == "True"]
-    return said[-1] if said else "the scheduler has not taken it up yet"
+    answer = said[-1] if said else case.observed.gang_told or "the scheduler has not taken it up yet"
+    return f"{asked}; {answer}"
 
 
 def drop_gang(case: Case, plan: Plan) -> None:

@@ -54,10 +54,14 @@ class Observed:
     """Everything owned by the job (by uid, so nothing of an earlier job of that name) and what it refers to."""
 
     pods: tuple[PodView, ...] = ()
+    gone: tuple[PodView, ...] = ()
+    """Pods that were deleted since the last pass, as they were last seen: they may say why."""
     config: Object | None = None
     service: Object | None = None
     pod_groups: Mapping[Resource, Object] = field(default_factory=dict)
     """The PodGroups of the job's name, one per scheduler that has such, whoever made them."""
+    gang_told: str = ""
+    """What a scheduler said about a PodGroup that it has not queued, where the group itself does not say."""
     claim: Object | None = None
     """The PersistentVolumeClaim that `sampleSetRef` names, in the job's namespace."""
     sample_set: Object | None = None

@@ -21,6 +21,12 @@ def network_for(name: str) -> ipaddress.IPv4Network:
     return ipaddress.IPv4Network(f"127.{FIRST + number % (LAST - FIRST + 1)}.0.0/16")
 
 
+def node_address(node: str) -> str:
+    """The address of a further virtual node, so that pods on the networks of two nodes can tell them apart."""
+    high, low = hashlib.sha256(node.encode()).digest()[:2]
+    return f"127.{LAST + 1}.{high}.{low or 1}"
+
+
 class AddressesExhausted(Exception):
     """Sixty-five thousand pods on one machine."""
 

@@ -98,7 +98,9 @@ class Kubelet:
             allocatable=machine_capacity(),
             pids_limit=pids_limit,
             forbid=forbid,
+            own_node=self._configs[0].name if self._configs else "",
         )
+        self.volumes.host_ip = self.machine.host_ip
         self._informers: dict[str, Informer] = {}
         self._workers: dict[str, PodWorker] = {}
         self._worker_tasks: dict[str, asyncio.Task[None]] = {}
@@ -135,7 +137,7 @@ class Kubelet:
             capacity={**({} if config.declared else machine.devices.capacity), **config.capacity},
             annotations={ANNOTATION: machine.cgroups.enforcement.describe(), **config.annotations},
         )
-        registration = NodeRegistration(machine.client, machine.clock, config, host_ip=machine.host_ip)
+        registration = NodeRegistration(machine.client, machine.clock, config, host_ip=machine.host_ip(config.name))
         await registration.register()
         informer = Informer(machine.client, PODS, field_selector=f"spec.nodeName={config.name}", clock=machine.clock)
         informer.on_change(self._on_pod)

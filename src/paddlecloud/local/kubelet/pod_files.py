@@ -44,11 +44,18 @@ class PodFiles:
         if self.ip:
             return
         host = bool(pod["spec"].get("hostNetwork"))
-        self.ip = self._machine.host_ip if host else self._machine.addresses.allocate()
+        self.ip = self._node_ip(pod) if host else self._machine.addresses.allocate()
         self.paths.root.mkdir(parents=True, exist_ok=True)
         self.paths.hostname.write_text(hostname_of(pod) + "\n")
         wire.write_json(str(self.paths.spec), self.pod_spec(pod)._asdict())
         self._publish_names(pod)
+
+    def _node_ip(self, pod: Object) -> str:
+        return self._machine.host_ip(pod["spec"].get("nodeName", ""))
+
+    def _on_this_machine(self, pod: Object) -> bool:
+        """Whether the pod has the whole network of this machine; that of a further virtual node is one address."""
+        return bool(pod["spec"].get("hostNetwork")) and self._node_ip(pod) == "127.0.0.1"
 
     def _publish_names(self, pod: Object) -> None:
         self._machine.hosts.add(
@@ -80,7 +87,7 @@ class PodFiles:
             self._prepared = await self._machine.volumes.prepare(pod, self.paths.volumes, pod_ip=self.ip)
         facts = Facts(
             pod_ip=self.ip,
-            host_ip=self._machine.host_ip,
+            host_ip=self._node_ip(pod),
             node_name=pod["spec"].get("nodeName", ""),
             allocatable=self._machine.allocatable,
         )
@@ -109,7 +116,7 @@ class PodFiles:
             env=env,
             volumes=self._prepared.volumes,
             paths=self.paths,
-            pod_ip="" if pod["spec"].get("hostNetwork") else self.ip,
+            pod_ip="" if self._on_this_machine(pod) else self.ip,
         )
         await asyncio.to_thread(self._materialize, container, spec, image)
         self._env[spec.name] = env

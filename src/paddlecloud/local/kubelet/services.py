@@ -12,7 +12,7 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
-from paddlecloud.local.kubelet.addresses import Addresses
+from paddlecloud.local.kubelet.addresses import Addresses, node_address
 from paddlecloud.local.kubelet.archive import LogArchive
 from paddlecloud.local.kubelet.devices import Devices
 from paddlecloud.local.kubelet.launcher import Launcher
@@ -73,12 +73,16 @@ class Machine:
     warm: WarmParents
     cgroups: PodCgroups
     archive: LogArchive
-    host_ip: str = "127.0.0.1"
+    own_node: str = ""
+    """The node that is this machine; others share it, and have addresses of their own."""
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}
     pids_limit: int = PIDS_LIMIT
     forbid: str = ""
     """Sandbox modes not to use, for tests and for machines where one is known to be broken."""
+
+    def host_ip(self, node: str) -> str:
+        return node_address(node) if self.own_node and node != self.own_node else "127.0.0.1"
 
     def pod_dir(self, uid: str) -> Path:
         return self.data / "pods" / uid

@@ -192,7 +192,7 @@ class PodWorker:
             previous=self._supervised.previous(),
             start_time=self._start_time,
             pod_ip=self._files.ip,
-            host_ip=self._machine.host_ip,
+            host_ip=self._machine.host_ip(self.pod["spec"].get("nodeName", "")),
             images=self._images,
             blocked=self._obstacles.blocking(now),
             started={**self._prober.started, **dict.fromkeys(self._hooks.pending, False)},

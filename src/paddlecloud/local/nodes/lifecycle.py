@@ -220,7 +220,18 @@ class NodeLifecycle:
     async def _remove(self, removal: Removal) -> None:
         key = removal.key
         pod = self._watches.pods.cache.get(key)
+        target = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByTaintManager",
+            "message": removal.why,
+            "lastTransitionTime": rfc3339(self._clock.now()),
+        }
+        body = {"metadata": {"uid": removal.uid}, "status": {"conditions": [target]}}
         try:
+            await self._client.patch(
+                PODS, key.name, body, namespace=key.namespace, kind="strategic", subresource="status"
+            )
             await self._client.delete(
                 PODS,
                 key.name,

@@ -61,7 +61,6 @@ class VolumeManager:
         *,
         drivers: Mapping[str, Driver] | None = None,
         token: TokenSource | None = None,
-        host_ip: str = "127.0.0.1",
         clock: Clock | None = None,
         shares: Path | None = None,
     ) -> None:
@@ -71,7 +70,7 @@ class VolumeManager:
         self._objects = objects
         self.drivers: dict[str, Driver] = dict(drivers or {})
         self._token = token
-        self._host_ip = host_ip
+        self.host_ip: Callable[[str], str] = lambda node: "127.0.0.1"
         self._tokens: dict[tuple[str, str, str], _Token] = {}  # by pod uid, volume, path
         self._written: dict[tuple[str, str], Payload] = {}  # what is on disk, by pod uid and volume
 
@@ -177,7 +176,8 @@ class VolumeManager:
         for source in (volume.get("projected") or {}).get("sources") or ():
             if wanted := source.get("serviceAccountToken"):
                 await self._issue(volume["name"], wanted, pod)
-        facts = Facts(pod_ip=pod_ip, host_ip=self._host_ip, node_name=pod["spec"].get("nodeName", ""))
+        node = pod["spec"].get("nodeName", "")
+        facts = Facts(pod_ip=pod_ip, host_ip=self.host_ip(node), node_name=node)
         payload = volume_payload(
             volume,
             pod,

@@ -1,0 +1,49 @@
+"""The hands on a cluster: controllers are pods of a Deployment; nodes are lost where they are the fixture's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from cluster.harness.cluster import Cluster
+from cluster.harness.layout import Layout
+from cluster.harness.machine import running_machines
+from cluster.operators import NAMESPACE, PADDLEJOB
+from harness import Target, need, until
+
+
+class ClusterHands:
+    def __init__(self, server: Target, kubectl: str) -> None:
+        self._base = [kubectl, "--kubeconfig", str(server.kubeconfig), "--namespace", NAMESPACE]
+
+    def stop_controller(self) -> None:
+        """Killed, not asked: nothing is finished and no lease is given back."""
+        self._run("scale", f"deployment/{PADDLEJOB}", "--replicas=0")
+        self._run("delete", "pods", "-l", f"app={PADDLEJOB}", "--grace-period=0", "--force")
+        until(lambda: self._run("get", "pods", "-l", f"app={PADDLEJOB}", "-o", "name") == "", timeout=60)
+
+    def start_controller(self) -> None:
+        self._run("scale", f"deployment/{PADDLEJOB}", "--replicas=2")
+        self._run("rollout", "status", f"deployment/{PADDLEJOB}", "--timeout=120s")
+
+    def have_nodes(self, number: int) -> None:
+        ready = self._run("get", "nodes", "--no-headers").count(" Ready ")
+        need("nodes", have=ready >= number, hint=f"{number} nodes; this cluster has {ready}: `make cluster NODES=3`")
+
+    def lose_node(self, name: str) -> None:
+        _fixture().node_off(int(name.removeprefix("node")))
+
+    def restore_node(self, name: str) -> None:
+        _fixture().node_on(int(name.removeprefix("node")))
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run([*self._base, *arguments], capture_output=True, text=True, timeout=150)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+
+def _fixture() -> Cluster:
+    layout = Layout.default()
+    ours = bool(running_machines(layout)) and os.environ.get("PDC_KUBECONFIG", str(layout.kubeconfig))
+    need("nodes", have=ours == str(layout.kubeconfig), hint="only nodes of the fixture can be switched off")
+    return Cluster(layout, say=print)

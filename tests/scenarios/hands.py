@@ -1,0 +1,141 @@
+"""What a scenario needs of its platform beyond the Kubernetes API, and the few words all scenarios share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from harness import Kubectl, Target, until
+from paddlecloud.kube.resource import Object
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+HOLD = "echo $$$$ > /tmp/pid; until [ -e /tmp/go ]; do sleep 0.2; done"
+"""A program that runs until `release`, and can be killed by `kill`. Kubernetes reads two dollars as one."""
+
+
+class Hands(Protocol):
+    """The hands to hurt a platform with."""
+
+    def stop_controller(self) -> None:
+        """Kill whoever looks after PaddleJobs. Pods go on."""
+
+    def start_controller(self) -> None:
+        """Start it again."""
+
+    def have_nodes(self, number: int) -> None:
+        """See to it that there are so many nodes."""
+
+    def lose_node(self, name: str) -> None:
+        """A power cut."""
+
+    def restore_node(self, name: str) -> None: ...
+
+
+Story = Callable[[str], list[str]]
+"""The phases a job went through, each run of equal ones told once."""
+
+
+def job(name: str, command: str, *, workers: int = 2, ps: int = 0, pod: Object | None = None, **spec: object) -> str:
+    """A PaddleJob whose program is a line of shell. With gloo, because no server here would ever listen."""
+
+    def role(replicas: int) -> Object:
+        container = {"name": "paddle", "image": "busybox", "command": ["sh", "-c", command]}
+        return {"replicas": replicas, "template": {"spec": {"containers": [container], **(pod or {})}}}
+
+    roles = {"worker": role(workers), **({"ps": role(ps)} if ps else {})}
+    return json.dumps(
+        {
+            "apiVersion": "batch.paddlepaddle.org/v1",
+            "kind": "PaddleJob",
+            "metadata": {"name": name},
+            "spec": {"cleanPodPolicy": "Never", "withGloo": 1, **roles, **spec},
+        }
+    )
+
+
+def apply(kubectl: Kubectl, text: str) -> None:
+    kubectl("apply", "-f", "-", input=text)
+
+
+def read(kubectl: Kubectl, *args: str) -> Object:
+    found: Object = json.loads(kubectl("get", *args, "-o", "json").stdout)
+    return found
+
+
+def status(kubectl: Kubectl, name: str) -> Object:
+    found: Object = read(kubectl, "pdj", name).get("status") or {}
+    return found
+
+
+def reached(kubectl: Kubectl, name: str, *phases: str, timeout: float = 90) -> Object:
+    """The status of a job once it is in one of these phases."""
+    seen: Object = {}
+
+    def there() -> bool:
+        seen.clear()
+        seen.update(status(kubectl, name))
+        return seen.get("phase") in phases
+
+    try:
+        until(there, timeout=timeout, every=0.2)
+    except AssertionError as error:
+        pods = kubectl("get", "pods", "-o", "wide").stdout
+        raise AssertionError(f"{name} is not {'/'.join(phases)} but {json.dumps(seen, indent=1)}\n{pods}") from error
+    return seen
+
+
+def identities(kubectl: Kubectl, name: str) -> dict[str, str]:
+    """The job's pods and their uids."""
+    pods = read(kubectl, "pods", "-l", f"paddlepaddle.org/job-name={name}")["items"]
+    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}
+
+
+def release(kubectl: Kubectl, *pods: str) -> None:
+    """Let programs that `HOLD` come to their end."""
+    for pod in pods:
+        kubectl("exec", pod, "--", "touch", "/tmp/go")
+
+
+def kill(kubectl: Kubectl, pod: str) -> None:
+    """SIGKILL the program of a pod that has noted its process in /tmp/pid, and nothing else."""
+    kubectl("exec", pod, "--", "sh", "-c", "kill -9 $(cat /tmp/pid)")
+
+
+def events(kubectl: Kubectl, name: str) -> dict[str, str]:
+    """The last message of each reason that was said about a job."""
+    found = read(kubectl, "events", "--field-selector", f"involvedObject.name={name}")["items"]
+    return {event["reason"]: event["message"] for event in found}
+
+
+def conditions(found: Object) -> dict[str, str]:
+    """Which conditions of a status hold."""
+    return {condition["type"]: condition["status"] for condition in found.get("conditions") or ()}
+
+
+@contextmanager
+def watched(binary: str, server: Target, namespace: str, log: Path) -> Iterator[Story]:
+    """What phases the jobs of a namespace go through; how long it takes to form is not part of the story."""
+    shape = 'jsonpath={.metadata.name}={.status.phase}{"\\n"}'
+    command = [binary, "--namespace", namespace, "get", "pdj", "--watch", "-o", shape]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=server.env, stdout=output, stderr=output)
+
+    def story(name: str) -> list[str]:
+        phases: list[str] = []
+        for line in log.read_text().splitlines():
+            who, _, phase = line.partition("=")
+            told = "Forming" if phase in ("", "Pending", "Starting") else phase
+            if who == name and phases[-1:] != [told]:
+                phases.append(told)
+        return phases
+
+    try:
+        yield story
+    finally:
+        process.terminate()
+        process.wait(timeout=10)

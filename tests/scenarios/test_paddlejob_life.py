@@ -1,0 +1,253 @@
+"""The life of a PaddleJob, and what it says when something stands in its way: the same on every platform."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness import Kubectl, until
+
+from .hands import (
+    HOLD,
+    Hands,
+    Story,
+    apply,
+    conditions,
+    events,
+    identities,
+    job,
+    kill,
+    reached,
+    read,
+    release,
+    status,
+)
+
+pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
+
+
+def test_a_job_runs_to_its_end_and_its_pods_know_each_other(kubectl: Kubectl, story: Story) -> None:
+    apply(kubectl, job("two", f"{HOLD}; env | grep -E '^(PADDLE|POD_IP|TRAIN)' | sort"))
+    reached(kubectl, "two", "Running")
+    header, row = kubectl("get", "pdj", "two").stdout.splitlines()
+    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
+    assert row.split()[:4] == ["two", "Running", "Collective", "2/2"]
+    release(kubectl, "two-worker-0", "two-worker-1")
+    assert conditions(reached(kubectl, "two", "Completed"))["Succeeded"] == "True"
+    assert story("two") == ["Forming", "Running", "Completed"]
+    told = []
+    for index in range(2):
+        env = dict(line.split("=", 1) for line in kubectl("logs", f"two-worker-{index}").stdout.splitlines())
+        endpoint = f"{env['POD_IP']}:{env['PADDLE_PORT']}"
+        assert env["PADDLE_TRAINER_ENDPOINTS"].split(",")[index] == endpoint
+        assert (env["PADDLE_CURRENT_ENDPOINT"], env["PADDLE_TRAINER_ID"]) == (endpoint, str(index))
+        told.append(env["PADDLE_TRAINER_ENDPOINTS"])
+    assert told[0] == told[1]
+    assert len({entry.rpartition(":")[0] for entry in told[0].split(",")}) == 2, "Paddle counts distinct hosts"
+
+
+def test_servers_are_ended_with_the_workers_and_keep_their_logs(kubectl: Kubectl, story: Story) -> None:
+    program = f'echo I am $TRAINING_ROLE; test "$TRAINING_ROLE" = TRAINER || exec sleep 600; {HOLD}'
+    apply(kubectl, job("wide", program, ps=2))
+    reached(kubectl, "wide", "Running")
+    release(kubectl, "wide-worker-0", "wide-worker-1")
+    reached(kubectl, "wide", "Completed")
+    row = kubectl("get", "pdj", "wide").stdout.splitlines()[1]
+    assert row.split()[:5] == ["wide", "Completed", "PS", "2/2", "0/2"]
+
+    def server_phases() -> set[str]:
+        return {pod["status"]["phase"] for pod in read(kubectl, "pods", "-l", "paddlepaddle.org/role=ps")["items"]}
+
+    until(lambda: server_phases() == {"Failed"}, timeout=60)
+    assert kubectl("logs", "wide-ps-1").stdout == "I am PSERVER\n"
+    assert story("wide") == ["Forming", "Running", "Completed"]
+
+
+def test_a_failure_is_told_in_the_words_of_the_program(kubectl: Kubectl, story: Story) -> None:
+    pod = {"restartPolicy": "Never"}
+    apply(kubectl, job("doomed", "echo ValueError: out of luck >&2; exit 3", workers=1, pod=pod))
+    found = reached(kubectl, "doomed", "Failed")
+    assert (found["reason"], found["failures"][-1]["exitCode"]) == ("UserError", 3)
+    assert found["message"] == "doomed-worker-0 failed: UserError (exit code 3): ValueError: out of luck"
+    assert found["message"] in events(kubectl, "doomed")["Failed"]
+    assert story("doomed")[-1] == "Failed"
+
+
+def test_a_killed_rank_restarts_all_ranks_together_once(kubectl: Kubectl, story: Story) -> None:
+    apply(kubectl, job("hurt", HOLD))
+    reached(kubectl, "hurt", "Running")
+    before = identities(kubectl, "hurt")
+    kill(kubectl, "hurt-worker-1")
+    until(lambda: status(kubectl, "hurt").get("restarts") == 1, timeout=30)
+    found = reached(kubectl, "hurt", "Running")
+    after = identities(kubectl, "hurt")
+    assert after.keys() == before.keys()
+    assert not set(after.values()) & set(before.values()), "the survivor is restarted too"
+    assert (found["restarts"], found["generation"]) == (1, 1)
+    assert (found["failures"][-1]["pod"], found["failures"][-1]["failureClass"]) == ("hurt-worker-1", "Killed")
+    release(kubectl, *after)
+    reached(kubectl, "hurt", "Completed")
+    assert story("hurt") == ["Forming", "Running", "Restarting", "Running", "Completed"]
+
+
+def test_a_budget_that_is_used_up_fails_the_job(kubectl: Kubectl, story: Story) -> None:
+    apply(kubectl, job("worn", "exit 7", workers=1, backoffLimit=1))
+    found = reached(kubectl, "worn", "Failed")
+    assert (found["reason"], found["restarts"]) == ("BackoffLimitExceeded", 1)
+    assert [failure["action"] for failure in found["failures"]] == ["Restart", "Fail"]
+
+
+def test_the_controller_is_killed_and_the_job_ends_as_it_would_have(
+    kubectl: Kubectl, hands: Hands, story: Story
+) -> None:
+    apply(kubectl, job("steady", HOLD))
+    apply(kubectl, job("orphan", HOLD))
+    for name in ("steady", "orphan"):
+        reached(kubectl, name, "Running")
+    before = {name: identities(kubectl, name) for name in ("steady", "orphan")}
+    release(kubectl, *before["steady"])
+    hands.stop_controller()
+    hands.start_controller()
+    reached(kubectl, "steady", "Completed")
+    assert identities(kubectl, "steady") == before["steady"], "nothing was made anew"
+    assert (status(kubectl, "orphan")["phase"], identities(kubectl, "orphan")) == ("Running", before["orphan"])
+    kill(kubectl, "orphan-worker-0")
+    until(lambda: status(kubectl, "orphan").get("restarts") == 1, timeout=30)
+
+
+def test_a_suspended_job_has_no_pods_and_comes_back(kubectl: Kubectl, story: Story) -> None:
+    apply(kubectl, job("paused", HOLD))
+    reached(kubectl, "paused", "Running")
+    kubectl("patch", "pdj", "paused", "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    found = reached(kubectl, "paused", "Suspended")
+    assert "startTime" not in found
+    until(lambda: not identities(kubectl, "paused"), timeout=60)
+    kubectl("patch", "pdj", "paused", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    reached(kubectl, "paused", "Running")
+    release(kubectl, *identities(kubectl, "paused"))
+    found = reached(kubectl, "paused", "Completed")
+    assert (found.get("restarts"), conditions(found)["Suspended"]) == (None, "False")
+    assert story("paused") == ["Forming", "Running", "Suspended", "Forming", "Running", "Completed"]
+
+
+def test_scaling_forms_the_job_anew_with_other_addresses(kubectl: Kubectl, story: Story) -> None:
+    apply(kubectl, job("grows", f"{HOLD}; echo $PADDLE_TRAINERS_NUM", workers=1, elastic=1))
+    body = {"spec": {"worker": {"requests": 1, "limits": 3}}}
+    kubectl("patch", "pdj", "grows", "--type=merge", "-p", json.dumps(body))
+    reached(kubectl, "grows", "Running")
+    kubectl("scale", "pdj/grows", "--replicas=3")
+    until(lambda: status(kubectl, "grows").get("generation") == 1, timeout=30)
+    found = reached(kubectl, "grows", "Running")
+    assert (found["worker"]["ready"], found.get("restarts")) == ("3/3", None)
+    endpoints = read(kubectl, "configmap", "grows")["data"]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    addresses = [pod["status"]["podIP"] for pod in read(kubectl, "pods")["items"]]
+    assert sorted(entry.rpartition(":")[0] for entry in endpoints) == sorted(addresses)
+    release(kubectl, *identities(kubectl, "grows"))
+    reached(kubectl, "grows", "Completed")
+    assert kubectl("logs", "grows-worker-2").stdout == "3\n"
+    assert story("grows") == ["Forming", "Running", "Scaling", "Running", "Completed"]
+
+
+def test_a_finished_job_goes_when_its_time_is_over_and_takes_everything_along(kubectl: Kubectl, story: Story) -> None:
+    apply(kubectl, job("brief", "true", intranet="Service", ttlSecondsAfterFinished=2))
+
+    def left() -> list[str]:
+        shown = kubectl("get", "pdj,pods,services,configmaps,secrets", "-o", "name").stdout.split()
+        return [name for name in shown if "brief" in name]
+
+    until(lambda: "Completed" in story("brief"), timeout=60)
+    until(lambda: not left(), timeout=60)
+
+
+def test_a_job_that_ran_too_long_fails(kubectl: Kubectl) -> None:
+    apply(kubectl, job("late", HOLD, workers=1, activeDeadlineSeconds=3))
+    found = reached(kubectl, "late", "Failed")
+    assert (found["reason"], found["message"]) == ("DeadlineExceeded", "the job was active for more than 3 seconds")
+    until(lambda: read(kubectl, "pod", "late-worker-0")["status"]["phase"] == "Failed", timeout=60)
+
+
+def test_a_quota_is_named_nothing_stays_half_made_and_more_room_lets_it_run(kubectl: Kubectl, story: Story) -> None:
+    kubectl("create", "quota", "small", "--hard=pods=1")
+    until(lambda: "pods" in (read(kubectl, "quota", "small").get("status") or {}).get("used", {}), timeout=30)
+    apply(kubectl, job("refused", HOLD))
+    until(lambda: "exceeded quota: small" in status(kubectl, "refused").get("message", ""), timeout=30)
+    assert "exceeded quota: small" in events(kubectl, "refused")["FailedCreate"]
+    until(lambda: not identities(kubectl, "refused"), timeout=30)
+    assert conditions(status(kubectl, "refused"))["PodsReady"] == "False"
+    kubectl("patch", "quota", "small", "--type=merge", "-p", '{"spec":{"hard":{"pods":"2"}}}')
+    reached(kubectl, "refused", "Running")
+    kubectl("delete", "quota", "small")
+
+
+def _without_containers(spec: dict[str, Any]) -> None:
+    spec["worker"]["template"]["spec"]["containers"] = []
+
+
+BAD: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "no-role": (lambda spec: spec.pop("worker"), "at least one role of ps, worker, heter"),
+    "no-container": (_without_containers, "spec.worker.template.spec.containers: Required value: at least one"),
+    "no-pods": (lambda spec: spec["worker"].update(replicas=0), "every role has 0 replicas"),
+    "elastic-only-ps": (
+        lambda spec: spec.update(elastic=1, ps=spec.pop("worker")),
+        "spec.worker: Required value: an elastic job needs workers",
+    ),
+    "elastic-bounds": (
+        lambda spec: (spec.update(elastic=1), spec["worker"].update(requests=4, limits=3)),
+        "must not exceed spec.worker.limits",
+    ),
+    "intranet": (lambda spec: spec.update(intranet="Carrier"), 'supported values: "PodIP", "Service", "Host"'),
+    "n" * 60: (lambda spec: None, "use a job name of at most"),
+    "too-many": (
+        lambda spec: spec.update(schedulingPolicy={"minAvailable": 9}),
+        "the job has only 2 pods",
+    ),
+}
+
+
+def test_a_job_that_makes_no_sense_says_so_and_creates_nothing(kubectl: Kubectl) -> None:
+    bodies = []
+    for name, (spoil, _) in BAD.items():
+        body = json.loads(job(name, "true"))
+        spoil(body["spec"])
+        bodies.append(body)
+    apply(kubectl, json.dumps({"apiVersion": "v1", "kind": "List", "items": bodies}))
+    for name, (_, said) in BAD.items():
+        found = reached(kubectl, name, "Failed", timeout=30)
+        assert (found["reason"], conditions(found)["Valid"]) == ("InvalidSpec", "False")
+        assert said in found["message"], found["message"]
+        assert said in events(kubectl, name)["InvalidSpec"]
+    assert read(kubectl, "pods")["items"] == []
+    apply(kubectl, job("no-role", "true"))  # the mistake is repaired
+    reached(kubectl, "no-role", "Completed")
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"worker": {"replicas": -1}}, "spec.worker.replicas"),
+        ({"worker": {"replicas": "two"}}, "spec.worker.replicas"),
+        ({"withGloo": 3}, "spec.withGloo"),
+        ({"restartScope": "World"}, "spec.restartScope"),
+        ({"sampleSetRef": {"name": "imagenet"}}, "spec.sampleSetRef.mountPath"),
+    ],
+)
+def test_what_the_schema_forbids_is_refused_at_once(kubectl: Kubectl, change: dict[str, Any], path: str) -> None:
+    body = json.loads(job("bad", "true"))
+    for field, value in change.items():
+        body["spec"][field] = {**body["spec"].get(field, {}), **value} if isinstance(value, dict) else value
+    refused = kubectl("create", "-f", "-", input=json.dumps(body), check=False)
+    assert refused.returncode != 0
+    assert path in refused.stderr
+
+
+def test_an_unknown_policy_is_guessed_aloud_and_missing_data_is_awaited(kubectl: Kubectl) -> None:
+    data = {"name": "imagenet", "mountPath": "/data"}
+    apply(kubectl, job("odd", "true", cleanPodPolicy="Sometimes", sampleSetRef=data))
+    found = reached(kubectl, "odd", "Pending")
+    assert conditions(found)["DataReady"] == "False"
+    assert "imagenet not found" in found["message"]
+    assert "Sometimes" in events(kubectl, "odd")["Guessed"]
+    assert not identities(kubectl, "odd")
