@@ -84,6 +84,7 @@ class Keeper:
     def _begin(self) -> None:
         """This process is the keeper now: take stock."""
         sizes = self._place.sizes(self._paths)
+        self._elsewhere = self._place.elsewhere(self._paths)
         self._bytes, self._files = sum(sizes.values()), len(sizes)
         quota = self._bytes + int(SPARE * self._place.room()) if self._quota is None else self._quota
         self._kept = Clairvoyant(quota)
@@ -110,7 +111,7 @@ class Keeper:
             sample = self._plan.next_read()
             if sample is None:
                 return
-            if sample not in self._kept and sample not in self._flying:
+            if not (sample in self._kept or sample in self._flying or sample in self._elsewhere):
                 evicted = self._kept.admit(sample, size, self._plan.ahead)
                 if evicted is None:
                     return  # everything here is wanted sooner

@@ -1,8 +1,8 @@
-"""A node's cache of one data set: a folder in which the copy of `a/b.jpg` is `a/b.jpg`.
+"""A node's cache of one data set: folders, fastest first, in which the copy of `a/b.jpg` is `a/b.jpg`.
 
 A file that is there is whole: it is written beside, under `.paddlecloud/incoming`, and renamed. While it is on its way
-its draft tells readers that waiting is cheaper than fetching it once more. Several processes share the folder; one at a
-time, the keeper, adds and removes files.
+its draft tells readers that waiting is cheaper than fetching it once more. Several processes share the folders; one at
+a time, the keeper, adds and removes files, in the first folder only.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ _POLL = 0.002
 
 
 class Place:
-    def __init__(self, root: str) -> None:
-        self.root = root
+    def __init__(self, folders: str) -> None:
+        """`folders` are joined by colons."""
+        root, *others = [folder for folder in folders.split(":") if folder]
+        self.root, self._others = root, others
         self._own = os.path.join(root, OWN)
         self._incoming = os.path.join(self._own, "incoming")
 
     def read(self, path: str) -> bytes | None:
         """A file of the cache; None if it is not there."""
-        try:
-            with open(os.path.join(self.root, path), "rb") as file:
-                return file.read()
-        except OSError:
-            return None
+        for folder in (self.root, *self._others):
+            try:
+                with open(os.path.join(folder, path), "rb") as file:
+                    return file.read()
+            except OSError:
+                continue
+        return None
 
     def await_incoming(self, path: str) -> bool:
         """Wait while a file is on its way here. False if it never was, or did not arrive."""
@@ -66,30 +70,24 @@ class Place:
         return lock
 
     def sizes(self, paths: Sequence[str]) -> dict[int, int]:
-        """Which of these files are here, by index, and how large."""
-        index = {path: number for number, path in enumerate(paths)}
-        found: dict[int, int] = {}
-        for folder, folders, files in os.walk(self.root):
-            if OWN in folders and folder == self.root:
-                folders.remove(OWN)
-            for name in files:
-                where = os.path.join(folder, name)
-                number = index.get(os.path.relpath(where, self.root))
-                if number is not None:
-                    found[number] = os.stat(where).st_size
-        return found
+        """Which of these files are in the keeper's folder, by index, and how large."""
+        return _sizes(self.root, paths)
+
+    def elsewhere(self, paths: Sequence[str]) -> set[int]:
+        """Which of them are in the other folders."""
+        return {index for folder in self._others for index in _sizes(folder, paths)}
 
     def room(self) -> int:
         """Bytes free on the disk of the cache."""
         return shutil.disk_usage(self.root).free
 
     @contextmanager
-    def arriving(self, path: str) -> Iterator[IO[bytes]]:
+    def arriving(self, path: str) -> Iterator[str]:
         """A draft to write a file into; it takes its place when the block ends well, and vanishes when not."""
         draft = self._draft(path)
         try:
-            with open(draft, "wb") as file:
-                yield file
+            open(draft, "wb").close()
+            yield draft
             target = os.path.join(self.root, path)
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.replace(draft, target)
@@ -148,6 +146,20 @@ def position_in(path: str) -> int | None:
     finally:
         os.close(file)
     return None
+
+
+def _sizes(root: str, paths: Sequence[str]) -> dict[int, int]:
+    index = {path: number for number, path in enumerate(paths)}
+    found: dict[int, int] = {}
+    for folder, folders, files in os.walk(root):
+        if folder == root and OWN in folders:
+            folders.remove(OWN)
+        for name in files:
+            where = os.path.join(folder, name)
+            number = index.get(os.path.relpath(where, root))
+            if number is not None:
+                found[number] = os.stat(where).st_size
+    return found
 
 
 def _remove(path: str) -> None:

@@ -112,6 +112,28 @@ def test_what_is_cached_is_a_hit_and_the_rest_is_read_from_its_origin(data: Path
     assert files.figures()[0].stall_seconds > 0, "nobody watches the loop: the readers' time counts"
 
 
+def test_a_cache_may_have_several_folders(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "ssd" / "images").mkdir(parents=True)
+    for number in range(10):
+        (tmp_path / "ssd" / "images" / f"{number:03}.jpg").write_bytes(content(number))
+    sampler, memory = Sampler(), tmp_path / "mem"
+    files = Files(paths(), data=str(data), cache=f"{memory}:{tmp_path / 'ssd'}")
+    files.follow(sampler, epochs=1)
+    until(lambda: len(cached(memory)) == COUNT - 10, timeout=20)
+    for batch in sampler:
+        assert [files.read(index) for index in batch] == [content(index) for index in batch]
+    assert (files.figures()[0].hits, files.figures()[0].misses) == (COUNT, 0)
+
+
+def test_copies_look_like_their_originals(data: Path, cache: Path) -> None:
+    """Cache servers judge a copy by size and time."""
+    files = Files(paths(), data=str(data), cache=str(cache))
+    files.follow(Sampler(), epochs=1)
+    until(lambda: len(cached(cache)) == COUNT, timeout=20)
+    for path in paths():
+        assert (cache / path).stat().st_mtime_ns == (data / path).stat().st_mtime_ns
+
+
 def test_places_come_from_the_environment(data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PADDLECLOUD_DATA_DIR", str(data))
     monkeypatch.setenv("PADDLECLOUD_CACHE_DIR", str(cache))
@@ -257,7 +279,7 @@ def test_a_reader_waits_for_what_is_on_its_way_rather_than_fetch_it_twice(
         reader.start()
         assert waits.wait(20)
         (data / "images" / "005.jpg").unlink()
-        draft.write(b"from the keeper")
+        Path(draft).write_bytes(b"from the keeper")
     reader.join(20)
     assert found == [b"from the keeper"]
     assert files.figures()[0].misses == 1, "it was not there when it was wanted"

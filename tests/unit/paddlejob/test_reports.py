@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from paddlecloud.controllers.paddlejob import Options
-from paddlecloud.controllers.paddlejob.report import Listener, Message, SaidCache, SaidCheckpoint, Told, duration
+from paddlecloud.controllers.paddlejob.report import (
+    Listener,
+    Message,
+    SaidCache,
+    SaidCheckpoint,
+    SaidEpoch,
+    Told,
+    duration,
+)
 
 from .world import START, World, paddlejob
 
@@ -81,6 +89,19 @@ def test_cache_use_is_added_up_over_ranks() -> None:
     )
     assert told.cache is not None
     assert (told.cache.hits, told.cache.misses, told.cache.stall_seconds) == (21, 6, 1.8)
+    assert told.cache.epochs is None
+
+
+def test_cache_use_is_added_up_by_epoch_and_the_last_ten_are_kept() -> None:
+    def said(rank: int) -> Message:
+        epochs = [SaidEpoch(epoch=number + rank, hits=8, misses=2, stall_seconds=0.5) for number in range(10)]
+        return Message(cache=SaidCache(hits=80, misses=20, stall_seconds=5, epochs=epochs))
+
+    told = listener((0, WORKER0, said(0)), (1, WORKER1, said(1)))
+    assert told.cache is not None
+    assert told.cache.epochs is not None
+    found = [(each.epoch, each.hits, each.misses, each.stall_seconds) for each in told.cache.epochs]
+    assert found == [*((epoch, 16, 4, 1.0) for epoch in range(1, 10)), (10, 8, 2, 0.5)]
 
 
 @pytest.mark.parametrize(
