@@ -106,3 +106,10 @@ def test_the_key_follows_versions_sources_and_packages(tmp_path: Path) -> None:
         keys.add(key_of(engine, sources=tmp_path))
     keys.add(key_of(Engine("demo", ("./own",)), sources=tmp_path))
     assert len(keys) == 5
+
+
+def test_a_build_that_lost_a_part_is_made_again(go: Path, tmp_path: Path) -> None:
+    binaries = Builder(tmp_path / "cache", say=SAY).ensure(["demo"])
+    binaries["demo"].unlink()
+    assert Builder(tmp_path / "cache", say=SAY).ensure(["demo"])["demo"].exists()
+    assert go.read_text().splitlines() == ["built", "built"]

@@ -118,3 +118,21 @@ def test_a_damaged_record_is_made_anew(tmp_path: Path) -> None:
     (record,) = (tmp_path / "made").iterdir()
     record.write_text("{")
     assert cache.ensure("demo", lambda store: store.add_image([], Settings())) == first
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut short"])
+def test_an_image_that_lost_a_layer_is_made_anew(tmp_path: Path, harm: str) -> None:
+    def make(store: BlobStore) -> Descriptor:
+        return store.add_image([store.add_layer([Entry("app", data=b"x" * 1000)])], Settings())
+
+    cache = ImageCache(tmp_path)
+    image = cache.ensure("demo", make)
+    manifest = json.loads(cache.store.path(image.digest).read_bytes())
+    layer = cache.store.path(manifest["layers"][0]["digest"])
+    whole = layer.read_bytes()
+    layer.unlink()
+    if harm == "cut short":
+        layer.write_bytes(whole[:100])
+    assert not cache.store.holds(image)
+    assert cache.ensure("demo", make) == image
+    assert layer.read_bytes() == whole

@@ -32,9 +32,12 @@ class ImageCache:
         """`recipe` is anything whose repr says all that decides the image."""
         record = self._made / hashlib.sha256(repr(recipe).encode()).hexdigest()
         try:
-            return Descriptor(**json.loads(record.read_text()))
+            known = Descriptor(**json.loads(record.read_text()))
         except (FileNotFoundError, ValueError, TypeError):
-            made = make(self.store)
+            known = None
+        if known is not None and self.store.holds(known):
+            return known
+        made = make(self.store)
         self._made.mkdir(parents=True, exist_ok=True)
         unfinished = record.with_suffix(f".{os.getpid()}")
         unfinished.write_text(json.dumps({"media_type": made.media_type, "digest": made.digest, "size": made.size}))

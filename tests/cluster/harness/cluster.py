@@ -26,6 +26,8 @@ from .layout import CONTROL, HARNESS, MOST_NODES, Layout, Node
 from .machine import Machine, running_machines, switch_off
 
 _MADE_FOLDERS = "made-folders"
+_ENTERING = 10.0  # seconds
+_PATIENCE = 90.0  # seconds; warm starts take ten, on a machine with nothing else to do
 
 ADDONS: dict[str, tuple[str, Callable[[Site], None]]] = {
     "volcano": (volcano.ENGINE, volcano.install),
@@ -80,7 +82,7 @@ class Cluster:
             began = time.monotonic()
             try:
                 self._start(options, binaries)
-            except (OSError, subprocess.SubprocessError, kube_errors.ApiError) as error:
+            except (HarnessError, OSError, subprocess.SubprocessError, kube_errors.ApiError) as error:
                 raise self._explained(error) from error
             self._say(f"ready after {time.monotonic() - began:.1f} s")
 
@@ -103,7 +105,7 @@ class Cluster:
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(lambda each: self._boot(each, machines[each], binaries), nodes))
         api = ClusterApi(self.layout)
-        self._await("the API server", api.ready, of=(self.control, "kube-apiserver"))
+        self._await("the API server", api.ready, machine=self.control, programs=["kube-apiserver", "etcd"])
         control.start_controllers(self.control, binaries)
         for each, machine in machines.items():
             node.start_agents(each, machine, binaries)
@@ -111,7 +113,7 @@ class Cluster:
         for each in nodes:
             self._await_node(each, api)
         dns = partial(api.deployment_ready, "kube-system", "coredns")
-        self._await("cluster DNS", dns, of=(machines[nodes[0]], "kubelet"))
+        self._await("cluster DNS", dns, machine=machines[nodes[0]], programs=["kubelet"])
         api.close()
 
     def node_off(self, number: int) -> None:
@@ -131,7 +133,7 @@ class Cluster:
 
     def _await_node(self, each: Node, api: ClusterApi) -> None:
         machine = Machine(self.layout, each.name)
-        self._await(each.name, partial(api.node_ready, each.name), of=(machine, "kubelet"))
+        self._await(each.name, partial(api.node_ready, each.name), machine=machine, programs=["kubelet"])
 
     def _boot(self, each: Node, machine: Machine, binaries: Mapping[str, Path]) -> None:
         node.boot(each, machine, self.control, binaries)
@@ -150,16 +152,21 @@ class Cluster:
         if done.returncode != 0:
             raise HarnessError(f"{manifest} was refused: {done.stderr.strip()[-2000:]}", reason="Refused")
 
-    def _await(self, what: str, check: Callable[[], bool], *, of: tuple[Machine, str], patience: float = 90) -> None:
-        """Wait for something that a program on a machine brings about; its death ends the waiting."""
-        machine, program = of
-        deadline = time.monotonic() + patience
+    def _await(self, what: str, check: Callable[[], bool], *, machine: Machine, programs: Sequence[str]) -> None:
+        """Wait for something that programs on a machine bring about; the death of one ends the waiting."""
+        began = time.monotonic()
+        seen: set[str] = set()
         while not check():
-            ended = not machine.runs(program)
-            if ended or time.monotonic() > deadline:
-                how = f"{program} ended" if ended else f"not ready after {patience:.0f} s"
+            alive = {program for program in programs if machine.runs(program)}
+            seen |= alive
+            waited = time.monotonic() - began
+            # One that was never seen may still be on its way into the machine.
+            ended = [each for each in programs if each not in alive and (each in seen or waited > _ENTERING)]
+            if ended or waited > _PATIENCE:
+                how = f"{ended[0]} ended" if ended else f"not ready after {_PATIENCE:.0f} s"
                 message = f"{what} did not come up ({how}); `make cluster` starts anew"
-                raise HarnessError(with_log(message, self.layout.log(machine.name, program)), reason="NotReady")
+                log = self.layout.log(machine.name, (ended or programs)[0])
+                raise HarnessError(with_log(message, log), reason="NotReady")
             time.sleep(0.05)
 
     def _down(self) -> None:
@@ -192,6 +199,8 @@ class Cluster:
                 f"the disk of {self.layout.cache} is full ({free >> 20} MiB free): make room and run `make cluster`",
                 reason="DiskFull",
             )
+        if isinstance(error, HarnessError):
+            return error
         return HarnessError(
             f"the cluster could not be started: {error}; logs are in {self.layout.logs}", reason="StartFailed"
         )

@@ -42,6 +42,10 @@ class Engine:
     manifests: tuple[tuple[str, str], ...] = ()
     """Files of modules (module, pattern) kept beside the binaries: what upstream would have you apply."""
 
+    @property
+    def binaries(self) -> list[str]:
+        return [package.rpartition("/")[2] for package in self.packages]
+
 
 _CMD = "k8s.io/kubernetes/cmd"
 _PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
@@ -115,7 +119,7 @@ class Builder:
                 raise HarnessError(f"no engine is called {name}, only {', '.join(ENGINE_TABLE)}", reason="NoEngine")
             engine = ENGINE_TABLE[name]
             folder = self._folder(engine)
-            if not folder.is_dir():
+            if not all((folder / binary).is_file() for binary in engine.binaries):
                 self._build(engine, folder)
             binaries.update({file.name: file for file in sorted(folder.iterdir()) if file.is_file()})
         return binaries
@@ -154,6 +158,7 @@ class Builder:
             )
         for module, pattern in engine.manifests:
             _copy_files(go, module, pattern, unfinished / _MANIFESTS / module)
+        shutil.rmtree(folder, ignore_errors=True)  # there only if somebody took a part of it away
         unfinished.rename(folder)
         self._forget_older(engine, folder)
         self._say(f"built {engine.name} in {time.monotonic() - began:.0f} s")

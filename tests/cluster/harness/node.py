@@ -16,6 +16,9 @@ from .machine import Machine
 PRIVATE_FOLDERS = ("/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers")
 """Paths that kubelet, CSI drivers and CNI plugins have fixed in their code."""
 
+_SOCKET = "/run/containerd/containerd.sock"
+"""On the machine's own /run: a path below the cache may be longer than a socket's may be."""
+
 KERNEL_SETTINGS = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
@@ -48,7 +51,6 @@ def boot(node: Node, machine: Machine, control: Machine, binaries: Mapping[str, 
 
 def start_runtime(node: Node, machine: Machine) -> None:
     folder = machine.folder
-    (folder / "containerd.sock").unlink(missing_ok=True)  # left by a power cut
     _write(folder / "cni" / "10-pods.conflist", json.dumps(cni(node, folder), indent=2))
     _write(folder / "registries" / "_default" / "hosts.toml", registries())
     _write(folder / "containerd.toml", containerd(folder))
@@ -57,7 +59,7 @@ def start_runtime(node: Node, machine: Machine) -> None:
 
 def start_agents(node: Node, machine: Machine, binaries: Mapping[str, Path]) -> None:
     folder, layout = machine.folder, machine.layout
-    _await_socket(machine, folder / "containerd.sock", "containerd")
+    _await_runtime(machine)
     _write(folder / "kubelet.json", json.dumps(kubelet(node, layout), indent=2))
     _write(folder / "proxy.json", json.dumps(proxy(node, layout), indent=2))
     kubeconfig = layout.pki / f"{node.name}.kubeconfig"
@@ -92,7 +94,7 @@ version = 2
 root = "{folder}/containerd"
 state = "/run/containerd"
 [grpc]
-  address = "{folder}/containerd.sock"
+  address = "{_SOCKET}"
 [plugins."io.containerd.internal.v1.opt"]
   path = "{folder}/opt"
 [{cri}]
@@ -125,7 +127,7 @@ def kubelet(node: Node, layout: Layout) -> dict[str, Any]:
             "x509": {"clientCAFile": str(layout.pki / "ca.crt")},
         },
         "authorization": {"mode": "Webhook"},
-        "containerRuntimeEndpoint": f"unix://{folder}/containerd.sock",
+        "containerRuntimeEndpoint": f"unix://{_SOCKET}",
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": f"/{node.cgroup}",
         "clusterDNS": [DNS_SERVICE],
@@ -168,12 +170,18 @@ def _cni_folder() -> str:
     )
 
 
-def _await_socket(machine: Machine, socket: Path, service: str, *, patience: float = 30) -> None:
-    deadline = time.monotonic() + patience
+def _await_runtime(machine: Machine, *, patience: float = 60) -> None:
+    """Until containerd listens, without which a kubelet ends. Sockets are seen through the machine's first process."""
+    socket = Path(f"/proc/{machine.holder}/root{_SOCKET}")
+    began = time.monotonic()
+    seen = False
     while not socket.exists():
-        if time.monotonic() > deadline:
-            log = machine.layout.log(machine.name, service)
-            raise HarnessError(with_log(f"{service} on {machine.name} does not come up", log), reason="ServiceDown")
+        alive = machine.runs("containerd")
+        waited = time.monotonic() - began
+        if (seen and not alive) or waited > patience:
+            log = machine.layout.log(machine.name, "containerd")
+            raise HarnessError(with_log(f"containerd on {machine.name} does not come up", log), reason="ServiceDown")
+        seen = seen or alive
         time.sleep(0.02)
 
 

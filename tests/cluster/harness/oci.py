@@ -113,6 +113,19 @@ class BlobStore:
                 _add(tar, entry)
         unfinished.rename(archive)
 
+    def holds(self, thing: Descriptor) -> bool:
+        """Whether a layer, or an image with all its layers, is there as it was written."""
+        try:
+            if self.path(thing.digest).stat().st_size != thing.size:
+                return False
+        except FileNotFoundError:
+            return False
+        if thing.media_type != MANIFEST:
+            return True
+        manifest = json.loads(self.path(thing.digest).read_bytes())
+        parts = [manifest["config"], *manifest["layers"]]
+        return all(self.holds(Descriptor(part["mediaType"], part["digest"], part["size"])) for part in parts)
+
     def _writing(self) -> _Writing:
         self._blobs.mkdir(parents=True, exist_ok=True)
         return _Writing(self._blobs)
