@@ -90,8 +90,9 @@ class Files:
         place = None if os.path.isabs(path) else self._place
         content = place.read(path) if place else None
         hit = content is not None if self._place else None
-        if content is None and place and place.await_incoming(path):
-            content = place.read(path)
+        if content is None and place:
+            place.await_incoming(path)
+            content = place.read(path)  # it may have arrived between the two looks
         if content is None:
             content = self._origin.read(path)
         if self._tally is not None:

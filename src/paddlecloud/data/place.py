@@ -40,18 +40,15 @@ class Place:
                 continue
         return None
 
-    def await_incoming(self, path: str) -> bool:
-        """Wait while a file is on its way here. False if it never was, or did not arrive."""
+    def await_incoming(self, path: str) -> None:
+        """Wait while a file is on its way here."""
         draft = self._draft(path)
-        waited = False
         while True:
             try:
-                seen = os.stat(draft).st_mtime
+                if time.time() - os.stat(draft).st_mtime > STALE:
+                    return
             except OSError:
-                return waited
-            if time.time() - seen > STALE:
-                return False
-            waited = True
+                return  # it is here, or never was on its way
             time.sleep(_POLL)
 
     # For the keeper

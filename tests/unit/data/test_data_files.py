@@ -265,9 +265,9 @@ def test_a_reader_waits_for_what_is_on_its_way_rather_than_fetch_it_twice(
 ) -> None:
     waits, wait = threading.Event(), Place.await_incoming
 
-    def await_incoming(place: Place, path: str) -> bool:
+    def await_incoming(place: Place, path: str) -> None:
         waits.set()
-        return wait(place, path)
+        wait(place, path)
 
     monkeypatch.setattr(Place, "await_incoming", await_incoming)
     place = Place(str(cache))
