@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,14 @@ from harness import Completed, need, until
 from paddlecloud.cli import doctor, machine
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.resource import PODS, SERVICES, Object
 from paddlecloud.kube.stdlib import StdlibTransport, drive
+from paddlecloud.local import lowports
 
 ROOT = Path(__file__).parents[2]
 DEPRIVED = ROOT / "tests" / "tools" / "deprived.py"
 NOBODY = 65534
+LOW_PORTS = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
 KERNEL = tuple(int(part) for part in os.uname().release.split(".")[:2])
 
 
@@ -170,6 +173,54 @@ def test_an_ordinary_user_with_user_namespaces_lacks_nothing(lesser: Make) -> No
     assert {found[name]["status"] for name in ("user namespaces", "mount namespace")} == {"ok"}
     if KERNEL >= (5, 14):
         check_number_of_processes(platform)
+
+
+WEB = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: nginx
+    image: nginx
+    command: [python3, -m, http.server, "80"]
+    readinessProbe: {httpGet: {port: 80}, periodSeconds: 1}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  selector: {app: web}
+  ports: [{port: 80}]
+"""
+LOOK = """
+import urllib.request
+for host in ("web", "web.default.svc.cluster.local:80"):
+    print(urllib.request.urlopen(f"http://{host}/", timeout=5).status)
+"""
+
+
+@pytest.mark.parametrize("without", ["", "user-namespaces"])
+def test_low_ports_of_pods_and_services_work_for_an_ordinary_user(lesser: Make, without: str) -> None:
+    need("low ports of root's", have=LOW_PORTS > 80, hint="sysctl net.ipv4.ip_unprivileged_port_start says all may")
+    platform = lesser(without=without)
+    platform.up()
+    platform.pdc("apply", "-f", "-", input=WEB)
+    until(lambda: ready(platform.status("web")), timeout=30)
+    service = drive(platform.client.get(SERVICES, "web", "default"))
+    if without:  # and so without names
+        look = LOOK.replace('"web", "web.default.svc.cluster.local:80"', f'"{service["spec"]["clusterIP"]}",')
+    else:
+        look = LOOK
+    seen = platform.output("client", "", container={"command": ["python3", "-c", look]})
+    assert set(seen.split()) == {"200"}
+    until(lambda: "PortMoved" in platform.pdc("events", "--for", "service/web").stdout, timeout=10)
+    outside = f"http://{service['spec']['clusterIP']}:{80 + lowports.SHIFT}/"
+    assert urllib.request.urlopen(outside, timeout=10).status == 200
+    found = platform.findings()["low ports"]
+    assert (found["status"], found["fix"]) == ("warn", lowports.FIX)
+    assert str(80 + lowports.SHIFT) in found["meaning"]
 
 
 def check_number_of_processes(platform: Lesser) -> None:

@@ -148,6 +148,25 @@ def _cgroups(session: Session) -> Finding:
     return Finding("warn", found.reason, meaning, found.fix or "sudo mount -t cgroup2 none /sys/fs/cgroup")
 
 
+def _low_ports(_: Session) -> Finding:
+    from paddlecloud.local import lowports
+
+    lowest = lowports.lowest()
+    if lowest <= 1:
+        return Finding("ok", "pods and Services may listen on every port")
+    meaning = f"among pods low ports work; programs outside of them find port 80 at {80 + lowports.SHIFT}"
+    return Finding("warn", f"ports below {lowest} are root's", meaning, lowports.FIX)
+
+
+def _gpus(_: Session) -> Finding:
+    from paddlecloud.local.kubelet.devices import find_gpus
+
+    count = len(find_gpus())
+    if count:
+        return Finding("ok", f"{count} found; pods get those they ask for")
+    return Finding("ok", "none found; pods that ask for one wait, or run on the CPU of a node that declares some")
+
+
 def _fuse(_: Session) -> Finding:
     if os.access("/dev/fuse", os.R_OK | os.W_OK):
         return Finding("ok", "/dev/fuse can be opened")
@@ -219,6 +238,8 @@ CHECKS: tuple[Check, ...] = (
     Check("user namespaces", _user_namespaces),
     Check("mount namespace", _mount_namespaces),
     Check("cgroups", _cgroups),
+    Check("low ports", _low_ports),
+    Check("gpus", _gpus),
     Check("fuse", _fuse),
     Check(
         "kubectl",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paddlecloud.local import lowports
+from paddlecloud.local.apiserver.services import network_for as service_network
+from paddlecloud.local.kubelet.addresses import network_for as pod_network
 from paddlecloud.local.kubelet.runtime import PodRuntime
 
 from .conftest import DEADLINE, ShimHarness, output
@@ -143,3 +147,33 @@ except OSError as error:
     await runtime.start(shims.container(root, "", argv=(PYTHON, "-c", script), bind_ip="127.90.7.6"))
     await shims.exited(runtime)
     assert output(root).strip() == "Address already in use"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", "own", "::"])
+async def test_low_ports_of_ordinary_users_are_listened_on_elsewhere_and_found_there(
+    shims: ShimHarness, host: str
+) -> None:
+    """In a user namespace even root may not have port 80 of the machine: two servers have it all the same."""
+    ips = {"first": "127.90.7.9", "second": "127.90.7.10"}
+    for name, ip in ips.items():
+        await serve(shims, name, ip, ip if host == "own" else host, 80, forbid="root")
+        assert await ask(ip, 80 + lowports.SHIFT) == name
+    client = (
+        "import socket; print([socket.create_connection((h, 80)).recv(99).decode() "
+        f"for h in ({ips['first']!r}, {ips['second']!r})])"
+    )
+    root = shims.pod_dir("client", ip="127.90.7.11", forbid="root")
+    runtime = await shims.spawn(root)
+    await runtime.start(shims.container(root, "", argv=(PYTHON, "-c", client), bind_ip="127.90.7.11"))
+    await shims.exited(runtime)
+    assert output(root).strip() == "['first', 'second']"
+
+
+def test_only_addresses_of_pods_and_services_have_stand_ins() -> None:
+    for network in (pod_network("any"), service_network("any")):
+        inside = network.network_address.packed
+        assert lowports.stand_in(inside, 80, 1024) == 80 + lowports.SHIFT
+        assert lowports.stand_in(inside, 8080, 1024) == 8080
+        assert lowports.stand_in(inside, 80, 1) == 80, "whoever may listen there does"
+    for outside in ("127.0.0.1", "10.32.0.1", "192.168.1.1"):
+        assert lowports.stand_in(socket.inet_aton(outside), 80, 1024) == 80

@@ -16,6 +16,7 @@ from paddlecloud.local.kubelet import grpchealth
 from paddlecloud.local.kubelet.env import expand_all
 from paddlecloud.local.kubelet.execs import run_exec
 from paddlecloud.local.kubelet.runtime import ShimError
+from paddlecloud.local.lowports import used_for
 
 MAX_HEADER = 64 * 1024
 
@@ -64,7 +65,8 @@ async def _exec(body: Object, target: Target, timeout: float) -> Result:
 
 
 async def _tcp(body: Object, target: Target, timeout: float) -> Result:
-    _, writer = await asyncio.open_connection(body.get("host") or target.ip, port_of(body["port"], target.container))
+    host, port = body.get("host") or target.ip, port_of(body["port"], target.container)
+    _, writer = await asyncio.open_connection(host, used_for(host, port))
     writer.close()
     return Result(True)
 
@@ -74,7 +76,7 @@ async def _http(body: Object, target: Target, _: float) -> Result:
     port = port_of(body["port"], target.container)
     host = body.get("host") or target.ip
     tls = _UNCHECKED if str(body.get("scheme") or "HTTP").upper() == "HTTPS" else None
-    reader, writer = await asyncio.open_connection(host, port, ssl=tls, limit=MAX_HEADER)
+    reader, writer = await asyncio.open_connection(host, used_for(host, port), ssl=tls, limit=MAX_HEADER)
     headers = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/1.34", "Accept": "*/*", "Connection": "close"}
     for header in body.get("httpHeaders") or ():
         headers[header["name"]] = header["value"]
@@ -92,7 +94,7 @@ async def _http(body: Object, target: Target, _: float) -> Result:
 
 
 async def _grpc(body: Object, target: Target, _: float) -> Result:
-    state = await grpchealth.check(target.ip, int(body["port"]), body.get("service") or "")
+    state = await grpchealth.check(target.ip, used_for(target.ip, int(body["port"])), body.get("service") or "")
     well = state == grpchealth.SERVING
     return Result(well, "" if well else f'service unhealthy (responded with "{state}")')
 

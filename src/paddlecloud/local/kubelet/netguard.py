@@ -2,8 +2,9 @@
 
 Two pods that both listen on `0.0.0.0:8080`, or both on `127.0.0.1:8080`, would collide. So `bind` on either of these
 addresses takes place on the pod's address instead, and a `connect` to `127.0.0.1` goes there too when the pod listens
-on that port; everything else is left alone. Programs of any language need no change and no privileges: the kernel
-hands these two calls to the shim (seccomp user notification), which carries them out or lets them continue.
+on that port; low ports that the user may not have are replaced (`lowports`); everything else is left alone. Programs
+of any language need no change and no privileges: the kernel hands these two calls to the shim (seccomp user
+notification), which carries them out or lets them continue.
 
 Needs Linux 5.6. Where it cannot be had, pods run without it, and the sandbox's reason says so. This is a convenience
 for well-meaning programs, not a wall. Standard library only: the shim imports this.
@@ -18,6 +19,7 @@ import select
 import socket
 import struct
 
+from paddlecloud.local import lowports
 from paddlecloud.local.kubelet import linux, seccomp
 
 _CONTINUE = 1
@@ -32,6 +34,8 @@ _RESPONSE = struct.Struct("=QqiI")  # id, value, error, flags
 _ANY4, _LOCAL4 = bytes(4), bytes((127, 0, 0, 1))
 _ANY6, _LOCAL6 = bytes(16), bytes(15) + b"\x01"
 _MAPPED = bytes(10) + b"\xff\xff"
+_AS_IPV4 = {_ANY6: _ANY4, _LOCAL6: _LOCAL4}
+_PORT = struct.Struct("!H")
 
 
 def install(*, privileged: bool) -> int:
@@ -51,9 +55,11 @@ def install(*, privileged: bool) -> int:
 class NetGuard:
     """The supervisor's side, shared by the containers of a pod."""
 
-    def __init__(self, ip: str) -> None:
+    def __init__(self, ip: str, *, lowest: int) -> None:
+        """`lowest` is the lowest port that this process may listen on."""
         self._ip = socket.inet_aton(ip)
-        self._listening: set[int] = set()  # ports of the pod's own that were moved to its address
+        self._lowest = lowest
+        self._listening: set[int] = set()  # ports, as the pod calls them, that were moved to its address
 
     def answer(self, listener: int) -> bool:
         """Handle one call that waits on `listener`; False when no process is left that could ask."""
@@ -96,19 +102,25 @@ class NetGuard:
         if len(address) < 8:
             return None
         family = int.from_bytes(address[:2], "little" if _LITTLE else "big")
-        port = int.from_bytes(address[2:4], "big")
+        (port,) = _PORT.unpack(address[2:4])
         if port == 0:
             return None  # any free port: no collision, and a client may need a route to elsewhere
         if family == socket.AF_INET:
-            own = address[4:8]
-            if (binding and own in (_ANY4, _LOCAL4)) or (own == _LOCAL4 and port in self._listening):
-                return address[:4] + self._ip + address[8:16]
+            before, own, after = b"", address[4:8], address[8:16]
         elif family == socket.AF_INET6 and len(address) >= 24:
-            own = address[8:24]
-            local = own in (_LOCAL6, _MAPPED + _LOCAL4)
-            if (binding and (own == _ANY6 or local)) or (local and port in self._listening):
-                return address[:8] + _MAPPED + self._ip + address[24:28]
-        return None
+            before, after = address[4:8] + _MAPPED, address[24:28]
+            own = _AS_IPV4.get(address[8:24], address[8:24]).removeprefix(_MAPPED)
+        else:
+            return None
+        found = self._moved(own, port, binding=binding) if len(own) == 4 else None
+        return address[:2] + _PORT.pack(found[1]) + before + found[0] + after if found else None
+
+    def _moved(self, ip: bytes, port: int, *, binding: bool) -> tuple[bytes, int] | None:
+        """Where a call to this address takes place instead; None: just there."""
+        own = (binding and ip == _ANY4) or (ip == _LOCAL4 and (binding or port in self._listening))
+        here = self._ip if own else ip
+        found = (here, lowports.stand_in(here, port, self._lowest))
+        return found if found != (ip, port) else None
 
     def _bind(self, pid: int, fd: int, target: bytes, address: bytes) -> int:
         """Bind the caller's socket here; returns the error for the caller, negative as the kernel wants it."""
@@ -123,10 +135,10 @@ class NetGuard:
                 if copy.family == socket.AF_INET6:
                     # A server for IPv6 alone cannot have the pod's address, which is of IPv4.
                     copy.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-                port = int.from_bytes(target[2:4], "big")
-                host = socket.inet_ntoa(self._ip)
+                (port,) = _PORT.unpack(target[2:4])
+                host = socket.inet_ntoa(target[4:8] if copy.family == socket.AF_INET else target[20:24])
                 copy.bind((host, port) if copy.family == socket.AF_INET else (f"::ffff:{host}", port))
-                self._listening.add(port)
+                self._listening.add(*_PORT.unpack(address[2:4]))
             except OSError as error:
                 return -(error.errno or errno.EINVAL)
         return 0

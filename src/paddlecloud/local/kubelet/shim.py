@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from paddlecloud.local import lowports
 from paddlecloud.local.kubelet import cgroups, launch, linux, processes, sandbox, wire
 from paddlecloud.local.kubelet.container import EXITED, RUNNING, Container, exit_code
 from paddlecloud.local.kubelet.eventloop import Loop
@@ -103,7 +104,7 @@ class Shim:
         self._spec = spec
         self._box = box
         self._loop = loop
-        self._guard = NetGuard(spec.ip or "127.0.0.1")
+        self._guard = NetGuard(spec.ip or "127.0.0.1", lowest=lowports.lowest())
         self._cgroup, self._unlimited = _make_cgroup(spec)
         self._started = time.time()
         self._containers: dict[str, Container] = {}

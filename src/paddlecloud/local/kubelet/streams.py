@@ -20,6 +20,7 @@ from paddlecloud.local.kubelet.logreader import LogOptions
 from paddlecloud.local.kubelet.model import Run, all_containers, containers_of, read_runs, reported
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.runtime import ShimError, last_state
+from paddlecloud.local.lowports import used_for
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
@@ -176,7 +177,7 @@ class PodStreams:
         if not handle.ip:
             raise BadRequest(f"pod {name} has no address yet: it is not running")
         try:
-            return await asyncio.open_connection(handle.ip, port)
+            return await asyncio.open_connection(handle.ip, used_for(handle.ip, port))
         except OSError as error:
             raise InternalError(
                 f"error forwarding port {port} to pod {namespace}/{name}: {error.strerror or error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from paddlecloud.kube.clock import Clock
+from paddlecloud.local.lowports import used_for
 from paddlecloud.local.proxy.balancer import Balancer
 from paddlecloud.local.proxy.relay import CHUNK, relay, reset
 from paddlecloud.local.proxy.routes import Address, Route
@@ -26,8 +27,9 @@ class Listener:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
+        ip, port = self.address
         self._server = await asyncio.start_server(
-            self._accept, self.address.ip, self.address.port, backlog=BACKLOG, limit=CHUNK, reuse_address=True
+            self._accept, ip, used_for(ip, port), backlog=BACKLOG, limit=CHUNK, reuse_address=True
         )
 
     def update(self, route: Route) -> None:
@@ -67,7 +69,7 @@ class Listener:
         for backend in self._balancer.candidates(client, self._clock.monotonic()):
             try:
                 streams = await asyncio.wait_for(
-                    asyncio.open_connection(backend.ip, backend.port, limit=CHUNK), CONNECT_TIMEOUT
+                    asyncio.open_connection(backend.ip, used_for(*backend), limit=CHUNK), CONNECT_TIMEOUT
                 )
             except (OSError, asyncio.TimeoutError):
                 continue

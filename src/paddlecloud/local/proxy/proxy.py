@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from typing import NamedTuple
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import SERVICES, Key, Object
+from paddlecloud.local import lowports
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.routes import Address, routes_of, unsupported
 from paddlecloud.local.workloads.endpoint_controller import by_service, service_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
 RETRY = 2.0
-_HINTS = {
-    errno.EADDRINUSE: "another program listens there",
-    errno.EACCES: "ports below 1024 need root, or `sysctl -w net.ipv4.ip_unprivileged_port_start=0`",
-}
+_HINTS = {errno.EADDRINUSE: "another program listens there"}
+
+
+class Note(NamedTuple):
+    """What is told of a Service by an Event."""
+
+    reason: str
+    type: str
+
+
+UNAVAILABLE, MOVED = Note("PortUnavailable", "Warning"), Note("PortMoved", "Normal")
 
 
 class ServiceProxy:
@@ -52,7 +61,7 @@ class ServiceProxy:
         if service is None:
             self._told.pop(key, None)
             return None
-        problems = set(unsupported(service))
+        notes = dict.fromkeys(unsupported(service), UNAVAILABLE)
         retry = None
         for address, route in routes.items():
             held = self._listeners.get(address)
@@ -64,15 +73,23 @@ class ServiceProxy:
                 await listener.open()
             except OSError as error:
                 why = _HINTS.get(error.errno or 0, error.strerror or str(error))
-                problems.add(f"cannot listen on {address}: {why}")
+                notes[f"cannot listen on {address}: {why}"] = UNAVAILABLE
                 retry = RETRY
                 continue
             self._listeners[address] = (key, listener)
-        await self._tell(key, service, problems)
+        notes |= {text: MOVED for address in routes if (text := _moved(address))}
+        await self._tell(key, service, notes)
         return retry
 
-    async def _tell(self, key: Key, service: Object, problems: set[str]) -> None:
-        """Each problem once, until it has gone and come back."""
-        for text in sorted(problems - self._told.get(key, set())):
-            await self._recorder.record(service, "PortUnavailable", text, type="Warning")
-        self._told[key] = problems
+    async def _tell(self, key: Key, service: Object, notes: dict[str, Note]) -> None:
+        """Each of them once, until it has gone and come back."""
+        for text in sorted(set(notes) - self._told.get(key, set())):
+            await self._recorder.record(service, notes[text].reason, text, type=notes[text].type)
+        self._told[key] = set(notes)
+
+
+def _moved(address: Address) -> str:
+    port = lowports.used_for(*address)
+    if port == address.port:
+        return ""
+    return f"outside of pods {address} is reached at port {port}: low ports need root, or {lowports.FIX}"
