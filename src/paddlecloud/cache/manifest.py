@@ -6,6 +6,7 @@ file systems know no encoding. The file is shared by the cache servers of one ma
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -78,8 +79,11 @@ class Manifest:
             try:
                 self._db.executemany(sql, rows)
                 self._db.execute("COMMIT")
-            except BaseException:
-                self._db.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                if "disk is full" in str(error):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
                 raise
 
     def get(self, path: str) -> File | None:

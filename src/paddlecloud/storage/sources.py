@@ -178,10 +178,9 @@ class BucketSource:
 
     def _listed(self, prefix: str | None, after: str) -> Iterator[Entry]:
         cut = len(prefix or "")
-        # The store's own offset is exclusive; beginning a little earlier and comparing here makes it inclusive.
-        offset = f"{prefix or ''}{after[:-1]}" if len(after) > 1 else None
         try:
-            for chunk in self._obstore.list(self._store, prefix, offset=offset, chunk_size=1000):
+            # No offset is sent: some servers that speak S3 skip everything below a folder that it names.
+            for chunk in self._obstore.list(self._store, prefix, chunk_size=1000):
                 for item in chunk:
                     key = item["path"][cut:] if item["path"].startswith(prefix or "") else ""
                     if key and key >= after:

@@ -142,7 +142,7 @@ def test_there_is_no_directory_listing(idle: Nuwa, path: str) -> None:
 def test_jobs_wait_in_line_and_can_be_taken_back(server: Nuwa, source: Path) -> None:
     # 1 Mbit/s for the 7 KB of the source's files: the first job is at work while the others are looked at.
     server.put("slow", "sync", sync_options(source, server, bwlimit=1, threads=1))
-    (source / "large").write_bytes(bytes(1_000_000))
+    (source / "large").write_bytes(bytes(200_000))
     server.put("slower", "sync", sync_options(source, server, bwlimit=1, threads=1))
     server.put("later", "warmup")
     server.put("last", "clear")

@@ -223,7 +223,10 @@ class Copier:
         with self._noting:
             self._noted += files
             if self._noted and (not files or len(self._noted) >= BATCH):
-                self.manifest.put(self._noted)
+                try:
+                    self.manifest.put(self._noted)
+                except OSError as error:  # the files are whole all the same: the next sync looks at them again
+                    self._abort = self._abort or WorkFailed(_full(self.root, error, self.task))
                 self._noted.clear()
 
     def _clean_up(self) -> None:

@@ -1,0 +1,303 @@
+"""The local engine: levels and their quotas, who may go where, disks that are full, sets that change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import need
+from paddlecloud.cache import options as options_
+from paddlecloud.cache.engines.local import LocalEngine
+from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
+from paddlecloud.cache.levels import Level, parse_levels
+from paddlecloud.cache.progress import Task
+from paddlecloud.storage.credentials import Credentials
+from unit.cache.nuwa import tree
+
+Engines = Callable[..., LocalEngine]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A set of ten files of 1,000 bytes that somebody put there."""
+    folder = tmp_path / "data"
+    (folder / "train").mkdir(parents=True)
+    for number in range(10):
+        (folder / "train" / f"{number}.jpg").write_bytes(bytes([number]) * 1000)
+    return folder
+
+
+@pytest.fixture
+def engine(tmp_path: Path, data: Path) -> Iterator[Engines]:
+    made = []
+
+    def make(*levels: Level, partition: int = 0, name: str = "node") -> LocalEngine:
+        chosen = levels or (Level("SSD", (str(tmp_path / name),)),)
+        state = tmp_path / f"{name}-state"
+        made.append(LocalEngine(str(data), chosen, state=state, partition=partition, environment={}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def level(tmp_path: Path, name: str, quota: int) -> Level:
+    return Level("MEM", (str(tmp_path / name),), quota)
+
+
+def do(engine: LocalEngine, kind: str, **raw: Any) -> Task:
+    parsed, _ = options_.parse(kind, raw)
+    engine.check(kind, parsed)
+    task = Task()
+    if isinstance(parsed, options_.SyncOptions):
+        engine.sync(parsed, Credentials(), task)
+    elif isinstance(parsed, options_.WarmupOptions):
+        engine.warmup(parsed, task)
+    else:
+        (engine.rmr if kind == "rmr" else engine.clear)(parsed, task)
+    return task
+
+
+def test_every_level_keeps_to_its_quota_and_the_first_read_lies_fastest(tmp_path: Path, engine: Engines) -> None:
+    node = engine(level(tmp_path, "mem", 3500), level(tmp_path, "disk", 7000))
+    do(node, "warmup")
+    assert list(tree(tmp_path / "mem")) == ["train/0.jpg", "train/1.jpg", "train/2.jpg"]
+    assert len(tree(tmp_path / "disk")) == 7
+    assert [each.usedBytes for each in node.status().levels] == [3000, 7000]
+
+
+def test_a_quota_too_small_is_a_failure_that_says_so(tmp_path: Path, engine: Engines) -> None:
+    node = engine(level(tmp_path, "mem", 4000))
+    with pytest.raises(WorkFailed, match="6 of 10 files are not cached.*they need 9.8 KiB, the cache holds 3.9 KiB"):
+        do(node, "warmup")
+    assert len(tree(tmp_path / "mem")) == 4
+    assert node.status().cachedBytes == 4000
+
+
+def test_what_a_new_plan_does_not_need_makes_room(tmp_path: Path, engine: Engines, data: Path) -> None:
+    (data / "val").mkdir()
+    for number in range(3):
+        (data / "val" / f"{number}.jpg").write_bytes(bytes(1000))
+    node = engine(level(tmp_path, "mem", 5000))
+    do(node, "warmup", paths=[f"{data}/val"])
+    assert len(tree(tmp_path / "mem")) == 3
+    list_file = data / "list.txt"
+    list_file.write_text("train/7.jpg 3\n" + f"{data}/train/8.jpg\n" + "train/1.jpg 0\ntrain/2.jpg 1\n")
+    do(node, "warmup", file=str(list_file))
+    kept = set(tree(tmp_path / "mem"))
+    assert {"train/7.jpg", "train/8.jpg", "train/1.jpg", "train/2.jpg"} <= kept
+    assert len(kept) == 5, "room that nobody needs is given back to nobody"
+
+
+def test_partitions_share_the_set_and_strategies_decide_how(tmp_path: Path, engine: Engines) -> None:
+    for strategy in ("sequence", "random", "sampler"):
+        nodes = [engine(partition=number, name=f"{strategy}-{number}") for number in range(2)]
+        for node in nodes:
+            do(node, "warmup", partitions=2, strategyName=strategy, batchSize=2, shuffle=True)
+        cached = [tree(tmp_path / f"{strategy}-{number}") for number in range(2)]
+        assert set(cached[0]) | set(cached[1]) == {f"train/{number}.jpg" for number in range(10)}
+        assert not set(cached[0]) & set(cached[1])
+    epoch_0 = {f"train/{number}.jpg" for number in (2, 8, 1, 6, 0)}
+    assert set(tree(tmp_path / "sampler-0")) == epoch_0, "the golden vector of Paddle's sampler"
+
+
+def test_a_changed_file_is_cached_anew_and_a_removed_one_no_longer(tmp_path: Path, engine: Engines, data: Path) -> None:
+    node, other = engine(), engine(name="other")
+    do(node, "warmup")
+    do(other, "warmup")
+    (data / "train" / "0.jpg").unlink()
+    (data / "train" / "0.jpg").write_bytes(b"new content")
+    do(node, "warmup")
+    assert (tmp_path / "node" / "train" / "0.jpg").read_bytes() == b"new content"
+    do(node, "rmr", paths=[f"{data}/train/1.jpg"])
+    assert other.status().cachedFiles == 9, "another server's cache still counts what is gone"
+    assert not (tmp_path / "other" / "train" / "1.jpg").exists()
+
+
+def test_copies_cost_nothing_where_links_are_possible(tmp_path: Path, engine: Engines, data: Path) -> None:
+    do(engine(), "warmup")
+    assert (data / "train" / "0.jpg").samefile(tmp_path / "node" / "train" / "0.jpg")
+
+
+def test_on_another_file_system_a_copy_is_made(engine: Engines, data: Path) -> None:
+    need(
+        "/dev/shm", have=os.path.isdir("/dev/shm") and os.stat("/dev/shm").st_dev != os.stat(data).st_dev, hint="tmpfs"
+    )
+    folder = Path("/dev/shm") / f"paddlecloud-test-{os.getpid()}"
+    try:
+        node = engine(Level("MEM", (str(folder),), 20_000))
+        assert do(node, "warmup").coverage == {"planned": 10, "cached": 10, "missing": []}
+        assert tree(folder) == tree(data)
+    finally:
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def test_a_restarted_server_counts_what_is_really_there(tmp_path: Path, engine: Engines) -> None:
+    do(engine(), "warmup")
+    (tmp_path / "node" / "train" / "3.jpg").unlink()
+    assert engine().status().cachedFiles == 9
+
+
+def test_an_empty_set_is_warm(tmp_path: Path, engine: Engines, data: Path) -> None:
+    node = engine()
+    do(node, "rmr", paths=[f"{data}/train"])
+    assert do(node, "warmup").coverage == {"planned": 0, "cached": 0, "missing": []}
+    status = node.status()
+    assert (status.totalFiles, status.totalBytes, status.error) == (0, 0, "")
+
+
+def test_what_is_not_there_cannot_be_warmed_or_removed(engine: Engines, data: Path) -> None:
+    with pytest.raises(WorkFailed, match="'nothing' is not in the set"):
+        do(engine(), "warmup", paths=[f"{data}/nothing"])
+    with pytest.raises(WorkFailed, match="cannot be removed: No such file"):
+        do(engine(), "rmr", paths=[f"{data}/nothing"])
+    (data / "list").write_text("train/0.jpg\ntrain/none.jpg\n")
+    with pytest.raises(WorkFailed, match="line 2 of .*train/none.jpg' is not in the set"):
+        do(engine(), "warmup", file=f"{data}/list")
+
+
+# Nobody leaves his root
+
+
+@pytest.fixture
+def outside(tmp_path: Path, data: Path) -> Path:
+    """A folder beside the set, and links in the set that lead there."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "precious").write_text("precious")
+    (data / "link").symlink_to(folder)
+    (data / "secret.jpg").symlink_to(folder / "precious")
+    return folder
+
+
+def test_rmr_removes_links_and_never_what_they_lead_to(engine: Engines, data: Path, outside: Path) -> None:
+    node = engine()
+    with pytest.raises(WorkFailed, match="cannot be removed"):
+        do(node, "rmr", paths=[f"{data}/link/precious"])
+    do(node, "rmr", paths=[f"{data}/link", f"{data}/secret.jpg"])
+    assert (outside / "precious").read_text() == "precious"
+    assert not (data / "link").is_symlink()
+
+
+def test_sync_does_not_write_through_links(tmp_path: Path, engine: Engines, data: Path, outside: Path) -> None:
+    (tmp_path / "source" / "link").mkdir(parents=True)
+    (tmp_path / "source" / "link" / "precious").write_text("overwritten")
+    with pytest.raises(WorkFailed, match="1 of 1 files were not copied"):
+        do(engine(), "sync", source=f"file://{tmp_path}/source", destination=f"file://{data}")
+    assert (outside / "precious").read_text() == "precious"
+
+
+def test_links_that_lead_out_are_not_cached(tmp_path: Path, engine: Engines, outside: Path) -> None:
+    do(engine(), "warmup")
+    assert set(tree(tmp_path / "node")) == {f"train/{number}.jpg" for number in range(10)}
+
+
+@pytest.mark.parametrize("name", ["with space", "quote'\"", "line\nbreak", "*", "$(reboot)", "-rf", "; rm -rf ~"])
+def test_strange_names_are_only_names(engine: Engines, data: Path, name: str) -> None:
+    (data / name).mkdir()
+    (data / name / "file").write_text("x")
+    node = engine()
+    assert do(node, "warmup", paths=[f"{data}/{name}"]).coverage == {"planned": 1, "cached": 1, "missing": []}
+    do(node, "rmr", paths=[f"{data}/{name}"])
+    assert not (data / name).exists()
+    assert (data / "train").exists()
+
+
+@pytest.mark.parametrize("path", ["ROOT/../data2", "ROOT2", "/", "relative", "ROOT/x\0y", "ROOT/.paddlecloud"])
+def test_paths_outside_are_refused_by_their_words(engine: Engines, data: Path, path: str) -> None:
+    for kind in ("rmr", "clear", "warmup"):
+        with pytest.raises(BadOptions):
+            do(engine(), kind, paths=[path.replace("ROOT", str(data))])
+
+
+def test_clear_empties_caches_and_keeps_what_is_the_servers(tmp_path: Path, engine: Engines) -> None:
+    node = engine()
+    own = tmp_path / "node" / ".paddlecloud"
+    own.mkdir(exist_ok=True)
+    (own / "jobs").write_text("kept")
+    do(node, "warmup")
+    do(node, "clear", paths=[f"{tmp_path}/node/train"])
+    assert (tree(tmp_path / "node"), node.status().cachedBytes) == ({}, 0)
+    do(node, "warmup")
+    do(node, "clear", paths=[f"{tmp_path}/node/*"])
+    assert (tree(tmp_path / "node"), node.status().cachedFiles) == ({}, 0)
+    assert (own / "jobs").read_text() == "kept"
+
+
+# Disks
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    need("root", have=os.geteuid() == 0, hint="a small disk must be mounted")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_ends_the_sync_at_once_and_room_lets_it_go_on(tmp_path: Path, small_disk: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(40):
+        (source / f"{number:02}").write_bytes(bytes([number]) * 40_000)
+    ballast = small_disk / "ballast"
+    engine = LocalEngine(str(small_disk), [], state=tmp_path / "state", partition=0, environment={})
+    ballast.write_bytes(bytes(300_000))
+    asked = {"source": f"file://{source}", "destination": f"file://{small_disk}/set"}
+    with pytest.raises(WorkFailed, match="No space left on device on .*bytes are free.*make room and run again"):
+        do(engine, "sync", **asked)
+    whole = tree(small_disk / "set")
+    assert whole
+    assert all((source / name).read_bytes() == content for name, content in whole.items())
+    ballast.unlink()
+    for path in sorted(source.iterdir())[15:]:
+        path.unlink()
+    do(engine, "sync", **asked, **{"delete-dst": True})
+    assert tree(small_disk / "set") == tree(source)
+    engine.close()
+
+
+def test_a_full_cache_disk_is_a_partial_coverage(tmp_path: Path, data: Path, small_disk: Path, engine: Engines) -> None:
+    for number in range(20):
+        (data / f"large-{number:02}").write_bytes(bytes(100_000))
+    node = engine(Level("MEM", (str(small_disk),)))
+    with pytest.raises(WorkFailed, match="files are not cached .*raise cacheSize, free disk space"):
+        do(node, "warmup")
+    free = os.statvfs(small_disk)
+    assert free.f_bavail >= 0.05 * free.f_blocks, "a tenth of the disk was to stay free"
+
+
+# Ending
+
+
+def test_work_that_is_cancelled_stops_and_leaves_no_halves(tmp_path: Path, engine: Engines, data: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "large").write_bytes(bytes(2_000_000))
+    node = engine()
+    task = Task()
+    task.cancel()
+    parsed, _ = options_.parse("sync", {"source": f"file://{source}", "destination": f"file://{data}"})
+    with pytest.raises(Cancelled):
+        node.sync(parsed, Credentials(), task)  # type: ignore[arg-type]
+    assert not (data / "large").exists()
+    assert not list((data / ".paddlecloud" / "unfinished").iterdir())
+
+
+@pytest.mark.parametrize("text", ["MEM,abc,/x", "TAPE,1,/x", "MEM,1,", "MEM,1,relative", "MEM"])
+def test_a_level_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(BadOptions):
+        parse_levels([text], [])
+
+
+def test_folders_without_a_level_are_levels_of_their_own() -> None:
+    levels = parse_levels(["MEM,1,/a:/b"], ["/a", "/b/", "/c"])
+    assert levels == [Level("MEM", ("/a", "/b"), 1 << 20), Level("", ("/c",))]
