@@ -6,7 +6,7 @@ cache · informer               the newest state of a collection, and what chang
 queue · controller             changes become runs of a reconcile function
 plan · expectations · events   what a run asks for, carried out once
 lease · fence                  one leader, and nobody else writes
-manager · health · metrics · logs    a process made of these
+manager · health · metrics · metered · logs    a process made of these
 quantity · selectors · jsonpath · resource · errors · clock    words they share
 
 Importing the package itself imports none of them.

@@ -6,11 +6,8 @@ Label values are given in the order their names were declared. Not thread-safe: 
 from __future__ import annotations
 
 import bisect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
-
-from paddlecloud.kube.errors import Unreachable
-from paddlecloud.kube.transport import JSON, Response, Transport
 
 LATENCY = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -170,43 +167,6 @@ class ControllerMetrics:
 
     def depth(self, controller: str, ready: int) -> None:
         self._depth.set(ready, controller)
-
-
-class MeteredTransport:
-    """Counts requests on their way to another transport: what a controller costs its API server."""
-
-    def __init__(self, transport: Transport, registry: Registry) -> None:
-        self._transport = transport
-        self._requests = registry.counter(
-            "paddlecloud_api_requests_total", "Requests to the API server; code 0 had no answer", ("method", "code")
-        )
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        accept: str = JSON,
-    ) -> Response:
-        try:
-            response = await self._transport.request(
-                method, path, query=query, body=body, content_type=content_type, accept=accept
-            )
-        except Unreachable:
-            self._requests.inc(method, "0")
-            raise
-        self._requests.inc(method, str(response.status))
-        return response
-
-    def stream(self, path: str, *, query: Mapping[str, str] | None = None, accept: str = JSON) -> AsyncIterator[bytes]:
-        self._requests.inc("STREAM", "200")
-        return self._transport.stream(path, query=query, accept=accept)
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 def _pairs(names: Labels, values: Labels) -> str:

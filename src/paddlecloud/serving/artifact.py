@@ -11,6 +11,7 @@
     batch: {rows: 32, delayMilliseconds: 0}
     processor: process.py:Processor   # see `processing`
     inputs: {image: x}                # names clients use → names in the model
+    outputs: {score: fetch_name_0}
     warmUp: true
 
 Reads and checks; loads nothing.
@@ -19,7 +20,7 @@ Reads and checks; loads nothing.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from paddlecloud.serving.errors import ModelError
 SETTINGS = "serving.yaml"
 PARAMS = ".pdiparams"
 _PROGRAMS = (".json", ".pdmodel")
+_FIELDS = ("name", "batch", "processor", "inputs", "outputs", "warmUp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Settings:
     batch: BatchLimits = field(default_factory=BatchLimits)
     processor: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
     warm_up: bool = True
 
 
@@ -70,13 +73,7 @@ def find(root: Path, *, name: str = "") -> Artifact:
     folder = versions[-1] if versions else root
     program, params = _files(folder)
     settings = _settings(folder if (folder / SETTINGS).exists() else root)
-    named = Settings(
-        name=name or settings.name or root.resolve().name,
-        batch=settings.batch,
-        processor=settings.processor,
-        inputs=settings.inputs,
-        warm_up=settings.warm_up,
-    )
+    named = replace(settings, name=name or settings.name or root.resolve().name)
     return Artifact(
         folder=folder,
         program=program,
@@ -122,19 +119,24 @@ def _settings(folder: Path) -> Settings:
         raise ModelError(f"{path}: {error}") from error
     if not isinstance(body, dict):
         raise ModelError(f"{path} must be a mapping of fields")
-    unknown = sorted(map(str, set(body) - {"name", "batch", "processor", "inputs", "warmUp"}))
+    unknown = sorted(map(str, set(body) - set(_FIELDS)))
     if unknown:
-        raise ModelError(f"{path}: unknown field {unknown[0]!r}; known are name, batch, processor, inputs, warmUp")
+        raise ModelError(f"{path}: unknown field {unknown[0]!r}; known are {', '.join(_FIELDS)}")
     try:
         return Settings(
             name=str(body.get("name") or ""),
             batch=_limits(body.get("batch") or {}),
             processor=str(body.get("processor") or ""),
-            inputs={str(key): str(value) for key, value in (body.get("inputs") or {}).items()},
+            inputs=_names(body.get("inputs")),
+            outputs=_names(body.get("outputs")),
             warm_up=bool(body.get("warmUp", True)),
         )
     except (AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: {error}") from error
+
+
+def _names(body: Any) -> dict[str, str]:
+    return {str(client): str(inner) for client, inner in (body or {}).items()}
 
 
 def _limits(body: dict[str, Any]) -> BatchLimits:

@@ -44,10 +44,11 @@ class Model:
         self.version = artifact.version
         self.platform = clones[0].platform
         self.inputs = _renamed(clones[0].inputs, artifact.settings.inputs)
-        self.outputs = clones[0].outputs
+        self.outputs = _renamed(clones[0].outputs, artifact.settings.outputs)
         self.processor = processor
         self.stages = stages
         self._inner = artifact.settings.inputs
+        self._outer = {inner: client for client, inner in artifact.settings.outputs.items()}
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -86,7 +87,8 @@ class Model:
             raise BadInput(
                 f"unknown output {unknown[0]!r}; the model gives {', '.join(spec.name for spec in self.outputs)}"
             )
-        outputs = await self._batches.submit({self._inner.get(name, name): array for name, array in feeds.items()})
+        ran = await self._batches.submit({self._inner.get(name, name): array for name, array in feeds.items()})
+        outputs = {self._outer.get(name, name): array for name, array in ran.items()}
         return {name: outputs[name] for name in fetch} if fetch else outputs
 
     async def predict(self, entries: list[dict[str, Any]], *, fetch: list[str] | None = None) -> Any:
@@ -121,9 +123,14 @@ async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics) ->
     stages["import"] = time.monotonic() - began
     began = time.monotonic()
     first = await asyncio.to_thread(runners.load, artifact, threads=resources.threads)
-    unknown = sorted(set(artifact.settings.inputs.values()) - {spec.name for spec in first.inputs})
-    if unknown:
-        raise ModelError(f"serving.yaml renames the input {unknown[0]!r}, which the model does not have")
+    for what, names, specs in (
+        ("input", artifact.settings.inputs, first.inputs),
+        ("output", artifact.settings.outputs, first.outputs),
+    ):
+        unknown = sorted(set(names.values()) - {spec.name for spec in specs})
+        if unknown:
+            known = ", ".join(spec.name for spec in specs)
+            raise ModelError(f"serving.yaml renames the {what} {unknown[0]!r}, which the model does not have ({known})")
     processor = processing.load(artifact.folder, artifact.settings.processor)
     clones = [first, *(first.clone() for _ in range(resources.workers - 1))]
     stages["load"] = time.monotonic() - began
@@ -148,6 +155,6 @@ def _warm_up(runner: runners.Runner) -> None:
         return  # free dimensions are often larger than 1 in truth; requests will tell
 
 
-def _renamed(inputs: tuple[TensorSpec, ...], names: dict[str, str]) -> tuple[TensorSpec, ...]:
+def _renamed(specs: tuple[TensorSpec, ...], names: dict[str, str]) -> tuple[TensorSpec, ...]:
     outer = {inner: client for client, inner in names.items()}
-    return tuple(TensorSpec(outer.get(spec.name, spec.name), spec.datatype, spec.shape) for spec in inputs)
+    return tuple(TensorSpec(outer.get(spec.name, spec.name), spec.datatype, spec.shape) for spec in specs)

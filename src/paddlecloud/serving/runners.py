@@ -7,11 +7,11 @@ interpreter while they compute, so clones run side by side.
 from __future__ import annotations
 
 import importlib
-import json
 import os
 from pathlib import Path
 from typing import Any, Protocol
 
+from paddlecloud.serving import paddle_program
 from paddlecloud.serving.artifact import Artifact
 from paddlecloud.serving.errors import ModelError
 from paddlecloud.serving.tensors import NAMES, Feeds, TensorSpec
@@ -53,7 +53,7 @@ class PaddleRunner:
     def __init__(self, artifact: Artifact, *, threads: int) -> None:
         from paddle import inference
 
-        _check_program(artifact.program)
+        paddle_program.check(artifact.program)
         config = inference.Config(str(artifact.program), str(artifact.params))
         config.disable_glog_info()
         config.set_cpu_math_library_num_threads(threads)
@@ -64,16 +64,11 @@ class PaddleRunner:
     def _adopt(self, predictor: Any, program: Path) -> None:
         self._program = program
         self._predictor = predictor
-        shapes = declared_shapes(program)
-        names = predictor.get_input_names()
-        self._inputs = {name: predictor.get_input_handle(name) for name in names}
+        self._inputs = {name: predictor.get_input_handle(name) for name in predictor.get_input_names()}
         self._outputs = {name: predictor.get_output_handle(name) for name in predictor.get_output_names()}
-        self.inputs = tuple(
-            TensorSpec(name, _paddle_type(handle), shapes.get(name)) for name, handle in self._inputs.items()
-        )
-        self.outputs = tuple(
-            TensorSpec(name, _paddle_type(handle), shapes.get(name)) for name, handle in self._outputs.items()
-        )
+        known = paddle_program.declared(program)
+        self.inputs = tuple(known.get(name, TensorSpec(name, "FP32")) for name in self._inputs)
+        self.outputs = tuple(known.get(name, TensorSpec(name, "FP32")) for name in self._outputs)
 
     def run(self, feeds: Feeds) -> Feeds:
         for name, handle in self._inputs.items():
@@ -112,57 +107,6 @@ class OnnxRunner:
         return self
 
 
-def declared_shapes(program: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes Paddle's program declares by name; its predictor does not tell. Nothing for forms we cannot read."""
-    if program.suffix != ".json":
-        return _legacy_shapes(program)
-    found: dict[str, tuple[int, ...]] = {}
-    for operation in _operations(json.loads(program.read_bytes())):
-        attributes = {item.get("N"): item.get("AT", {}).get("D") for item in operation.get("A") or () if _named(item)}
-        if operation.get("#") == "1.data" and isinstance(attributes.get("shape"), list):
-            found[str(attributes["name"])] = tuple(attributes["shape"])
-        elif operation.get("#") == "1.fetch" and "name" in attributes:
-            shape = _type_shape(operation)
-            if shape is not None:
-                found[str(attributes["name"])] = shape
-    return found
-
-
-def _operations(program: Any) -> list[dict[str, Any]]:
-    blocks = [block for region in program["program"]["regions"] for block in region["blocks"]]
-    return [operation for block in blocks for operation in block["ops"]]
-
-
-def _named(item: Any) -> bool:
-    return isinstance(item, dict) and "N" in item
-
-
-def _type_shape(operation: dict[str, Any]) -> tuple[int, ...] | None:
-    """A tensor type is written as [element type, shape, layout, …]."""
-    outputs = operation.get("O")
-    first: Any = outputs[0] if isinstance(outputs, list) and outputs else outputs
-    try:
-        return tuple(first["TT"]["D"][1])
-    except (KeyError, IndexError, TypeError):
-        return None
-
-
-def _legacy_shapes(program: Path) -> dict[str, tuple[int, ...]]:
-    try:
-        from paddle import base
-
-        description = base.core.ProgramDesc(program.read_bytes())
-        block = description.block(0)
-        variables = {variable.name(): variable for variable in block.all_vars()}
-        return {name: tuple(variable.shape()) for name, variable in variables.items() if variable.need_check_feed()}
-    except Exception:
-        return {}  # an older or newer form: the model itself will judge shapes
-
-
-def _paddle_type(handle: Any) -> str:
-    return NAMES.get(str(handle.type()).rpartition(".")[2].lower(), "FP32")
-
-
 _ONNX_TYPES = {"float": "FP32", "double": "FP64", "float16": "FP16", "string": "BYTES", "bool": "BOOL"}
 
 
@@ -170,19 +114,6 @@ def _onnx_spec(value: Any) -> TensorSpec:
     element = str(value.type).removeprefix("tensor(").removesuffix(")")
     shape = tuple(size if isinstance(size, int) else -1 for size in value.shape)
     return TensorSpec(value.name, _ONNX_TYPES.get(element) or NAMES.get(element, "FP32"), shape)
-
-
-def _check_program(program: Path) -> None:
-    """Paddle ends the process over a damaged program; better to look first."""
-    if program.suffix == ".json":
-        try:
-            content = json.loads(program.read_bytes())
-        except ValueError as error:
-            raise ModelError(f"{program} is damaged: {error}") from error
-        if not isinstance(content, dict) or "program" not in content:
-            raise ModelError(f"{program} is JSON, but no Paddle program")
-    elif program.stat().st_size == 0:
-        raise ModelError(f"{program} is empty")
 
 
 def _gpu_given() -> bool:

@@ -12,7 +12,8 @@ from kube_mini import MiniServer
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import NotFound, Unreachable
 from paddlecloud.kube.logs import JsonFormatter, configure
-from paddlecloud.kube.metrics import ControllerMetrics, MeteredTransport, Registry
+from paddlecloud.kube.metered import MeteredTransport
+from paddlecloud.kube.metrics import ControllerMetrics, Registry
 from paddlecloud.kube.resource import PODS
 
 

@@ -19,7 +19,8 @@ from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.lease import Elector
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.metrics import MeteredTransport, Registry
+from paddlecloud.kube.metered import MeteredTransport
+from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent, carry_out
 from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, PODS, SECRETS, Key, Object
 from paddlecloud.kube.stdlib import StdlibTransport, drive, drive_iter

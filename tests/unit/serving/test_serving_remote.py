@@ -1,0 +1,105 @@
+"""URLs in requests: fetched within limits, and never from inside."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.serving import remote
+from paddlecloud.serving.errors import BadInput, ServingError
+
+MOVED = {"/moved": "/picture", "/moved/inside": "http://localhost/"}
+INSIDE = ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[::ffff:10.0.0.1]", "0.0.0.0"]
+STRANGE = ["file:///etc/passwd", "ftp://example.com/x", "picture.jpg", "http://", "data:;base64,!"]
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path.startswith("/moved"):
+            self.send_response(302)
+            self.send_header(
+                "Location", {"/moved": "/picture", "/moved/inside": "http://localhost/"}.get(self.path, self.path)
+            )
+            self.end_headers()
+        elif self.path == "/endless":
+            self.send_response(200)
+            self.end_headers()
+            for _ in range(40):
+                self.wfile.write(b"x" * 1000)
+        elif self.path == "/picture?size=1":
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(self.headers["Host"].encode())
+        else:
+            self.picture() if self.path == "/picture" else self.send_error(404)
+
+    def picture(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"picture")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: the test says what matters."""
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(remote.ALLOWED, "files.internal,127.0.0.1")
+
+
+@pytest.mark.usefixtures("allowed")
+def test_what_is_allowed_is_fetched(site: str) -> None:
+    assert remote.fetch(f"{site}/picture") == b"picture"
+    assert remote.fetch(f"{site}/moved") == b"picture"
+    assert remote.fetch(f"{site}/picture?size=1").decode() == site.removeprefix("http://")
+    assert remote.fetch("data:image/png;base64,aGk=") == b"hi"
+
+
+def test_a_known_url_asks_nobody(tmp_path: Path) -> None:
+    (tmp_path / "daisy.jpg").write_bytes(b"daisy")
+    url = "https://example.invalid/daisy.jpg"
+    assert remote.fetch(url, known={url: tmp_path / "daisy.jpg"}) == b"daisy"
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[::ffff:10.0.0.1]", "0.0.0.0"]
+)
+def test_addresses_inside_are_refused(host: str) -> None:
+    with pytest.raises(BadInput, match="address inside"):
+        remote.fetch(f"http://{host}:9/secret")
+
+
+@pytest.mark.usefixtures("allowed")
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/absent", "answers 404"),
+        ("/endless", "larger than 10000 bytes"),
+        ("/moved/for-ever", "redirected more than 3 times"),
+        ("/moved/inside", "'localhost' is an address inside"),
+    ],
+)
+def test_limits(site: str, path: str, message: str) -> None:
+    with pytest.raises(ServingError, match=message):
+        remote.fetch(site + path, largest=10_000)
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://example.com/x", "picture.jpg", "http://", "data:;base64,!"]
+)
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(BadInput, match="no http, https or data URL|damaged"):
+        remote.fetch(url)
