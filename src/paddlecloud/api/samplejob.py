@@ -155,6 +155,7 @@ class SampleJobStatus(Wire):
     observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
     message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None
     progress: Annotated[TransferProgress | None, doc("How far it has come.")] = None
+    partitions: Annotated[Int32 | None, doc("Cache servers the work was given to.")] = None
     missing: Annotated[list[str] | None, doc("Partitions that were not covered, when it failed.")] = None
     start_time: Annotated[Time | None, doc("When the work began.")] = None
     completion_time: Annotated[Time | None, doc("When it ended.")] = None

@@ -13,6 +13,9 @@ from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Plac
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
 from paddlecloud.drivers import drivers_of
+from paddlecloud.controllers.samplejob import SampleJobController
+from paddlecloud.controllers.sampleset import Options as SampleSetOptions
+from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.images import library
 from paddlecloud.local.images.store import ImageStore, default_cache
@@ -58,6 +61,13 @@ class Machine:
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
         services = platform.client(user_agent="paddleservice-controller")
         self._services = PaddleServiceController(services, clock=clock)
+        options = SampleSetOptions(local_root=str(platform.data / "samplesets"))
+        self._sets = SampleSetController(
+            platform.client(user_agent="sampleset-controller"), clock=clock, options=options
+        )
+        self._set_jobs = SampleJobController(
+            platform.client(user_agent="samplejob-controller"), clock=clock, options=options
+        )
         own = node_configs(nodes)
         self._kubelet = Kubelet(
             platform.client(user_agent="kubelet"),
@@ -85,7 +95,8 @@ class Machine:
 
     async def start(self) -> None:
         machine = (self._workloads, self._scheduler, self._knative)
-        for part in (*machine, self._jobs, self._kubeflow, self._services):
+        controllers = (self._jobs, self._kubeflow, self._services, self._sets, self._set_jobs)
+        for part in (*machine, *controllers):
             self._platform.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:

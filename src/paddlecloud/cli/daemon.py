@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.api import crd
-from paddlecloud.cli import machine
+from paddlecloud.cli import machine, surroundings
 from paddlecloud.cli.assembly import Machine
 from paddlecloud.local.platform import Platform, PlatformError
 from paddlecloud.local.store.log import StorageError
@@ -92,7 +92,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
     body: Machine | None = None
     try:
         try:
-            await platform.start(port=args.port, objects=crd.generate())
+            await platform.start(port=args.port, objects=[*crd.generate(), *surroundings.objects(args.data)])
         except OSError:
             if not (args.any_port_if_taken and args.port):
                 raise

@@ -1,0 +1,228 @@
+"""The SampleJob controller's hands: it gathers what caches and cache servers tell, lets `decide` judge, and acts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from paddlecloud.api.sampleset import Secret
+from paddlecloud.controllers.samplejob.decide import decide
+from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Observed
+from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset.answers import JobReport
+from paddlecloud.controllers.sampleset.case import Options, Runtime, SecretView
+from paddlecloud.controllers.sampleset.observe import read_secret, runtime_of, set_by_label, set_of_sample_job
+from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
+from paddlecloud.kube.cache import by_label, by_owner
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.events import EventRecorder
+from paddlecloud.kube.expectations import Expectations
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.plan import carry_out
+from paddlecloud.kube.resource import PODS, SAMPLEJOBS, SAMPLESETS, SECRETS, Key, Object, key_of
+
+COMPONENT = "SampleJob"
+LOST_AFTER = 120.0
+"""Seconds of silence after which a server's part of a job is given up."""
+RETRY = 2.0
+"""Seconds until work is offered again to a server that did not answer."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Since when servers have been silent, and why one refused the work."""
+
+    uid: str
+    silent_since: dict[int, float] = field(default_factory=dict)
+    refused: str = ""
+
+
+class SampleJobController:
+    """`run` works until cancelled."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        options: Options | None = None,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        workers: int = 4,
+        hooks: Hooks | None = None,
+        servers: Servers | None = None,
+    ) -> None:
+        self.options = options or Options()
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._servers = servers or Servers()
+        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
+        self._expectations = Expectations(clock=self._clock)
+        self._memory: dict[Key, _Memory] = {}
+        self._jobs = Informer(
+            client,
+            SAMPLEJOBS,
+            namespace=namespace,
+            clock=self._clock,
+            indexers={"set": set_of_sample_job, "owner": by_owner},
+        )
+        self._sets = Informer(client, SAMPLESETS, namespace=namespace, clock=self._clock)
+        self._pods = Informer(
+            client,
+            PODS,
+            namespace=namespace,
+            clock=self._clock,
+            label_selector=names.SAMPLE_SET,
+            indexers={"set": by_label(names.SAMPLE_SET)},
+        )
+        self.controller = Controller("samplejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
+        self.controller.watch(self._jobs, expectations=self._expectations)
+        self.controller.watch_owned(self._jobs, owner_kind=SAMPLEJOBS, expectations=self._expectations)
+        self.controller.watch(self._sets, map=lambda found: self._jobs_of(key_of(found)))
+        self.controller.watch(
+            self._pods, map=lambda pod: [job for key in set_by_label(pod) for job in self._jobs_of(key)]
+        )
+
+    def _jobs_of(self, sample_set: Key) -> Iterable[Key]:
+        """Jobs of a set that have not ended: nothing that happens to the set concerns the others."""
+        jobs = self._jobs.cache.by_index("set", str(sample_set))
+        return [key_of(job) for job in jobs if (job.get("status") or {}).get("phase") not in FINISHED]
+
+    def _jobs_on(self, pod: Object) -> Iterable[Key]:
+        return [job for sample_set in set_by_label(pod) for job in self._jobs_of(sample_set)]
+
+    @property
+    def informers(self) -> list[Informer]:
+        return [self._jobs, self._sets, self._pods]
+
+    async def run(self) -> None:
+        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
+        try:
+            await self.controller.run()
+        finally:
+            for task in informers:
+                task.cancel()
+            await asyncio.gather(*informers, return_exceptions=True)
+            await self._servers.close()
+
+    async def reconcile(self, key: Key) -> float | None:
+        job = self._jobs.cache.get(key)
+        if job is None:
+            self._expectations.forget(key)
+            self._memory.pop(key, None)
+            return None
+        if (wait := self._expectations.pending(key)) is not None:
+            return wait
+        memory = self._memory.get(key)
+        if memory is None or memory.uid != job["metadata"]["uid"]:
+            memory = self._memory[key] = _Memory(job["metadata"]["uid"])
+        observed = await self.observe(job, memory)
+        decision = decide(job, observed, self._clock.now(), self.options)
+        memory.refused = ""
+        await self._end_others(decision, observed)
+        if not await self._hand_over(decision, observed, memory):
+            return RETRY
+        await carry_out(
+            decision.plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations
+        )
+        return decision.plan.after
+
+    async def _end_others(self, decision: Decision, observed: Observed) -> None:
+        """End one job, or all but the one that is about to be handed over. Silence means there is nothing to end."""
+        own = {work.id for work in decision.submit.values()}
+        for server in _reachable(observed):
+            for id in decision.cancel:
+                try:
+                    ids = [id]
+                    if id == "*":
+                        ids = [other.id for other in await self._servers.jobs(server) if not other.ended]
+                    for found in ids:
+                        if found not in own:
+                            await self._servers.cancel(server, found)
+                except (ServerSilent, ServerRefused):
+                    continue
+
+    async def _hand_over(self, decision: Decision, observed: Observed, memory: _Memory) -> bool:
+        """Give the work to its servers, before the status that says so is written; False when one did not take it."""
+        pods = {server.ordinal: server for server in observed.servers}
+        for ordinal, work in decision.submit.items():
+            try:
+                await self._servers.submit(Server(pods[ordinal].name, pods[ordinal].ip, observed.token), work)
+            except ServerSilent:
+                return False  # nothing is written: the next pass offers it again, under the same id
+            except ServerRefused as error:
+                memory.refused = str(error)
+                return False
+        return True
+
+    async def observe(self, job: Object, memory: _Memory) -> Observed:
+        key = key_of(job)
+        name = next((text.split("/", 1)[1] for text in set_of_sample_job(job)), "")
+        servers = self._runtimes(Key(key.namespace, name))
+        token = await self._token(key.namespace, name) if servers else ""
+        reports, silent = await self._ask(job, servers, token)
+        now = self._clock.monotonic()
+        memory.silent_since = {ordinal: memory.silent_since.get(ordinal, now) for ordinal in silent}
+        return Observed(
+            sample_set=self._sets.cache.get(Key(key.namespace, name)),
+            servers=servers,
+            token=token,
+            secret=await self._secret(job),
+            reports=reports,
+            silent=silent,
+            lost=frozenset(o for o, since in memory.silent_since.items() if now - since >= LOST_AFTER),
+            children=tuple(self._jobs.cache.by_index("owner", job["metadata"]["uid"])),
+            refused=memory.refused,
+        )
+
+    def _runtimes(self, key: Key) -> tuple[Runtime, ...]:
+        pods = [pod for pod in self._pods.cache.by_index("set", key.name) if key_of(pod).namespace == key.namespace]
+        found = [runtime for pod in pods if (runtime := runtime_of(pod, key.name)) is not None]
+        return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
+
+    async def _token(self, namespace: str, name: str) -> str:
+        try:
+            secret = await self._client.get(SECRETS, names.runtime(name), namespace)
+        except NotFound:
+            return ""
+        return transfer.secret_values(secret).get("token", "")
+
+    async def _secret(self, job: Object) -> SecretView | None:
+        ref = job["spec"].get("secretRef") if isinstance(job.get("spec"), dict) else None
+        if not isinstance(ref, dict) or not ref.get("name"):
+            return None
+        return await read_secret(
+            self._client, Secret(ref["name"], ref.get("namespace") or job["metadata"]["namespace"])
+        )
+
+    async def _ask(
+        self, job: Object, servers: tuple[Runtime, ...], token: str
+    ) -> tuple[dict[int, JobReport | None], dict[int, str]]:
+        """How the job stands on each of its servers."""
+        status = job.get("status") or {}
+        id = status.get("jobName")
+        reports: dict[int, JobReport | None] = {}
+        silent: dict[int, str] = {}
+        if not id or status.get("phase") in FINISHED:
+            return reports, silent
+        pods = {server.ordinal: server for server in servers}
+
+        async def ask(ordinal: int) -> None:
+            pod = pods.get(ordinal)
+            if pod is None or not pod.running or not pod.ip or not token:
+                silent[ordinal] = f"waiting for {pod.name if pod else f'cache server {ordinal}'}"
+                return
+            try:
+                reports[ordinal] = await self._servers.job(Server(pod.name, pod.ip, token), id)
+            except (ServerSilent, ServerRefused) as error:
+                silent[ordinal] = str(error)
+
+        await asyncio.gather(*(ask(ordinal) for ordinal in range(status.get("partitions") or 1)))
+        return reports, silent
+
+
+def _reachable(observed: Observed) -> list[Server]:
+    return [Server(s.name, s.ip, observed.token) for s in observed.servers if s.running and s.ip and observed.token]

@@ -1,0 +1,76 @@
+"""How a job stands that several servers work on: one phase out of all their answers, and what is missing.
+
+A warm-up is a promise: it has succeeded only when everything that was planned is cached, on every partition.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paddlecloud.controllers.samplejob.draft import Draft
+from paddlecloud.controllers.sampleset import figures, names
+from paddlecloud.controllers.sampleset.answers import JobReport
+from paddlecloud.kube.clock import parse_rfc3339
+
+PROGRESS_EVERY = 2.0
+NAMED = 3
+"""Files named for each partition that misses some."""
+
+
+class Verdict(NamedTuple):
+    phase: str
+    message: str
+    missing: tuple[str, ...]
+
+
+def judge(draft: Draft) -> Verdict:
+    observed = draft.observed
+    targets = range(draft.old.partitions or 1)
+    reports = {ordinal: report for ordinal, report in observed.reports.items() if report is not None}
+    open_ = [o for o in targets if o not in observed.lost and not (o in reports and reports[o].ended)]
+    wrong = {o: text for o in targets if (text := _wrong(draft, o, reports.get(o)))}
+    if open_:
+        running = any(report.state != "Queued" for report in reports.values())
+        silent = [observed.silent[o] for o in open_ if o in observed.silent]
+        text = "; ".join([*wrong.values(), *silent]) or _queued(reports)
+        return Verdict("Running" if running or draft.old.phase == "Running" else "Pending", text, ())
+    if wrong:
+        return Verdict("Failed", "; ".join(wrong.values()), tuple(f"partition {ordinal}" for ordinal in wrong))
+    return Verdict("Succeeded", _done(list(reports.values())), ())
+
+
+def show_progress(draft: Draft, *, ended: bool) -> None:
+    """Often enough to watch, seldom enough not to matter."""
+    reports = [report for report in draft.observed.reports.values() if report is not None]
+    old = draft.old.progress
+    fresh = old is not None and old.update_time and draft.now - parse_rfc3339(old.update_time) < PROGRESS_EVERY
+    if reports and (ended or not fresh):
+        draft.set(progress=figures.progress_of(reports, now=draft.now) or old)
+
+
+def _wrong(draft: Draft, ordinal: int, report: JobReport | None) -> str:
+    pod = names.runtime_pod(draft.settings.sample_set, ordinal)
+    if ordinal in draft.observed.lost:
+        return f"{pod} is gone: its part was not done"
+    if report is None or not report.ended:
+        return ""
+    covered = report.coverage
+    if covered is not None and covered.cached < covered.planned:
+        named = ", ".join(covered.missing[:NAMED])
+        shown = f" ({named}{', …' if len(covered.missing) > NAMED else ''})" if named else ""
+        why = f": {report.message}" if report.message and report.state != "Succeeded" else ""
+        return f"partition {ordinal} has {covered.cached} of {covered.planned} files{shown}{why}"
+    if report.state != "Succeeded":
+        return f"{pod}: {report.message or report.state.lower()}"
+    return ""
+
+
+def _queued(reports: dict[int, JobReport]) -> str:
+    ahead = max((report.position or 0 for report in reports.values() if report.state == "Queued"), default=0)
+    return f"{ahead} before it" if ahead else ""
+
+
+def _done(reports: list[JobReport]) -> str:
+    told = [report.progress for report in reports if report.progress is not None]
+    files, size = sum(part.files for part in told), sum(part.bytes for part in told)
+    return f"{files:,} files, {figures.size_text(size)}" if files else "done"

@@ -1,0 +1,97 @@
+"""Questions to the cache servers of a set, asked at most once a second however often the set is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+from paddlecloud.controllers.sampleset.answers import Figures, JobReport
+from paddlecloud.controllers.sampleset.case import Case, Observed
+from paddlecloud.controllers.sampleset.farewell import clear_work
+from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.resource import Key
+
+ANSWERS_LAST = 1.0
+"""Seconds during which a server is not asked the same again."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The last answers of a set's servers."""
+
+    uid: str
+    asked: float = -1e9
+    figures: dict[str, Figures] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    sync: JobReport | None = None
+    sync_asked: bool = False
+
+
+class Interview:
+    def __init__(self, servers: Servers, clock: Clock) -> None:
+        self._servers = servers
+        self._clock = clock
+        self._memory: dict[Key, _Memory] = {}
+
+    def forget(self, key: Key) -> None:
+        self._memory.pop(key, None)
+
+    async def ask(self, case: Case, key: Key) -> Observed:
+        """Figures of all servers and the state of the import, asked for at most once a second."""
+        memory = self._memory.get(key)
+        if memory is None or memory.uid != case.uid:
+            memory = self._memory[key] = _Memory(case.uid)
+        running = [server for server in case.observed.runtimes if server.running and server.ip]
+        now = self._clock.monotonic()
+        wanted = case.phase not in ("", "Bound") and case.token
+        if wanted and (
+            now - memory.asked >= ANSWERS_LAST or {s.name for s in running} != {*memory.figures, *memory.silent}
+        ):
+            memory.asked = now
+            await asyncio.gather(
+                self._ask_figures(memory, [Server(s.name, s.ip, case.token) for s in running]),
+                self._ask_import(memory, case),
+            )
+        return replace(
+            case.observed,
+            figures=dict(memory.figures),
+            silent=dict(memory.silent),
+            sync=memory.sync,
+            sync_asked=memory.sync_asked,
+        )
+
+    async def _ask_figures(self, memory: _Memory, servers: list[Server]) -> None:
+        answers = await asyncio.gather(*(self._servers.figures(server) for server in servers), return_exceptions=True)
+        memory.figures, memory.silent = {}, {}
+        for server, answer in zip(servers, answers, strict=True):
+            if isinstance(answer, Figures):
+                memory.figures[server.pod] = answer
+            elif isinstance(answer, (ServerSilent, ServerRefused)):
+                memory.silent[server.pod] = str(answer)
+            else:
+                raise answer
+
+    async def _ask_import(self, memory: _Memory, case: Case) -> None:
+        memory.sync, memory.sync_asked = None, False
+        id = case.old.jobs_name.sync_job_name if case.old.jobs_name else None
+        if case.phase != "Syncing" or not id or case.first is None or not case.first.ip:
+            return
+        try:
+            memory.sync = await self._servers.job(Server(case.first.name, case.first.ip, case.token), id)
+            memory.sync_asked = True
+        except (ServerSilent, ServerRefused):
+            pass  # its figures were asked for too, and say why
+
+    async def is_cleared(self, case: Case) -> bool:
+        id = clear_work(case).id
+        for server in case.observed.runtimes:
+            if not server.running or not server.ip:
+                continue
+            try:
+                report = await self._servers.job(Server(server.name, server.ip, case.token), id)
+            except (ServerSilent, ServerRefused):
+                continue  # it cannot be asked to; deleting a set must not depend on it
+            if report is None or not report.ended:
+                return False
+        return True

@@ -1,0 +1,167 @@
+"""One set and everything known about it at one moment, in the words that every rule needs. Nothing here decides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from paddlecloud import __version__
+from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
+from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset.answers import Figures, JobReport
+from paddlecloud.kube.resource import Object, controller_of
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the one who runs the controller chooses."""
+
+    image: str = field(default_factory=lambda: os.environ.get("RUNTIME_IMAGE") or f"paddlecloud/runtime:{__version__}")
+    local_root: str = ""
+    """The folder under which the engine `local` keeps its caches; empty where there is no such engine."""
+
+
+class SecretView(NamedTuple):
+    """A Secret: its trimmed values, and a version that tells a changed one without telling its content."""
+
+    values: Mapping[str, str]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """One cache server, as its pod shows it."""
+
+    ordinal: int
+    name: str
+    uid: str
+    node: str = ""
+    ip: str = ""
+    running: bool = False
+    ready: bool = False
+    leaving: bool = False
+    trouble: str = ""
+    """Why it does not run, as far as the pod itself tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A SampleJob that was done to the set, or is being done."""
+
+    name: str
+    type: str
+    whole: bool
+    """A warm-up of everything, not of some paths."""
+    phase: str
+    completed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    volume: Object | None = None
+    """The set's own volume, under whichever of its two names."""
+    taken: frozenset[str] = frozenset()
+    """Those of its two names that somebody else's volume has."""
+    claim: Object | None = None
+    service: Object | None = None
+    stateful_set: Object | None = None
+    secret: Object | None = None
+    runtimes: tuple[Runtime, ...] = ()
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    """Nodes that carry the set's label, with its value."""
+    secrets: Mapping[Secret, SecretView | None] = field(default_factory=dict)
+    """Secrets the set refers to; None for one that is not there."""
+    juicefs: bool = False
+    """Whether the cluster has the CSI driver of JuiceFS."""
+    figures: Mapping[str, Figures] = field(default_factory=dict)
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Servers that gave no figures, and why."""
+    sync: JobReport | None = None
+    """The import as server 0 tells it; None when it does not know of it or was not asked."""
+    sync_asked: bool = False
+    """Whether server 0 answered the question for the import."""
+    cleared: bool = False
+    """Whether the caches of a set that goes have been emptied, or cannot be."""
+    jobs: tuple[Finished, ...] = ()
+    readers: tuple[str, ...] = ()
+    """Jobs and pods that use the data now."""
+    warning: tuple[str, str] | None = None
+    """Reason and message of the last warning about server 0."""
+    fresh_token: str = ""
+    refused: str = ""
+    """Why server 0 would not take the import."""
+    trouble: str = ""
+    """What the last pass could not do."""
+
+
+@dataclass(frozen=True)
+class Case:
+    sample_set: Object
+    settings: SampleSetSettings
+    old: SampleSetStatus
+    observed: Observed
+    now: float
+    options: Options = field(default_factory=Options)
+
+    @property
+    def phase(self) -> str:
+        return self.old.phase or ""
+
+    @property
+    def uid(self) -> str:
+        return str(self.sample_set["metadata"]["uid"])
+
+    @property
+    def driver(self) -> str:
+        """Once bound the engine stays: it has the data."""
+        if self.phase and self.old.driver:
+            return self.old.driver
+        return self.settings.driver or ("juicefs" if self.observed.juicefs else "local")
+
+    @cached_property
+    def alias(self) -> str:
+        """Name of the set's volume: its own, unless a set of that name in another namespace was first."""
+        if self.observed.volume is not None:
+            return str(self.observed.volume["metadata"]["name"])
+        plain, other = self.settings.name, names.other_alias(self.settings.namespace, self.settings.name)
+        return other if plain in self.observed.taken else plain
+
+    @property
+    def handle(self) -> str:
+        return names.volume_handle(self.settings.namespace, self.settings.name)
+
+    @property
+    def label(self) -> str:
+        return names.ownership(self.driver, self.alias)
+
+    @cached_property
+    def cache_dirs(self) -> tuple[str, ...]:
+        """Cache directories on each node. Without levels the local engine uses a folder of its own."""
+        if self.driver == "local" and not self.settings.levels:
+            return (f"{self.options.local_root}/{self.settings.namespace}/{self.settings.name}/cache",)
+        return transfer.cache_dirs(self.settings)
+
+    @property
+    def token(self) -> str:
+        """What opens the cache servers; empty until their Secret exists."""
+        return transfer.secret_values(self.observed.secret).get("token", "") if self.observed.secret else ""
+
+    @property
+    def source_secret(self) -> SecretView:
+        secret = self.settings.source_secret
+        return (self.observed.secrets.get(secret) if secret else None) or SecretView({}, "")
+
+    @property
+    def first(self) -> Runtime | None:
+        """Server 0, which does the importing."""
+        return next((server for server in self.observed.runtimes if server.ordinal == 0), None)
+
+    def is_ours(self, obj: Object) -> bool:
+        """Controlled by this set; or by nobody but marked as its own, as older controllers leave things."""
+        owner = controller_of(obj)
+        if owner is None:
+            return (obj["metadata"].get("labels") or {}).get(self.label) == "true"
+        return bool(owner["uid"] == self.uid)

@@ -1,0 +1,334 @@
+"""The SampleSet controller's hands: it gathers what caches and cache servers tell, lets `decide` judge, and acts.
+
+Nothing sleeps here: whoever has to wait is looked at again later. What is remembered (the last answers of the servers)
+is a convenience; losing it costs a question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable
+from dataclasses import replace
+
+from paddlecloud.api.paddlejob import phase_of
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret, decode, normalise
+from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset.asking import Interview
+from paddlecloud.controllers.sampleset.case import Case, Observed, Options, Runtime, SecretView
+from paddlecloud.controllers.sampleset.decide import decide
+from paddlecloud.controllers.sampleset.draft import Decision
+from paddlecloud.controllers.sampleset.observe import (
+    finished,
+    is_over,
+    keys_of,
+    phase_moved,
+    read_secret,
+    runtime_of,
+    set_by_claim,
+    set_by_label,
+    set_of_paddle_job,
+    set_of_sample_job,
+    uses_claim,
+    volume_of,
+)
+from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
+from paddlecloud.kube.cache import by_label
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock, parse_rfc3339
+from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.errors import ApiError, NotFound
+from paddlecloud.kube.events import EventRecorder
+from paddlecloud.kube.expectations import Expectations
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.plan import NameTaken, PlanFailed, carry_out
+from paddlecloud.kube.resource import (
+    CSIDRIVERS,
+    EVENTS,
+    NODES,
+    PADDLEJOBS,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
+    SAMPLEJOBS,
+    SAMPLESETS,
+    SECRETS,
+    SERVICES,
+    STATEFULSETS,
+    Key,
+    Object,
+    Resource,
+    key_of,
+)
+
+COMPONENT = "SampleSet"
+OWNED = (PERSISTENTVOLUMECLAIMS, SECRETS, SERVICES, STATEFULSETS)
+SPOKEN = {PERSISTENTVOLUMES.kind: "PV", PERSISTENTVOLUMECLAIMS.kind: "PVC"}
+"""How the reasons of events call kinds; others are called by their own name."""
+RETRY = 2.0
+"""Seconds until work is offered again to a server that did not answer."""
+FAREWELL_PATIENCE = 60.0
+"""Seconds that a set which is deleted waits for its caches to be emptied."""
+
+
+class SampleSetController:
+    """`run` works until cancelled."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        options: Options | None = None,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        workers: int = 4,
+        hooks: Hooks | None = None,
+        servers: Servers | None = None,
+    ) -> None:
+        self.options = options or Options()
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._servers = servers or Servers()
+        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
+        self._expectations = Expectations(clock=self._clock)
+        self._interview = Interview(self._servers, self._clock)
+        self._trouble: dict[Key, str] = {}
+        self._refused: dict[Key, str] = {}
+        self._sets = Informer(client, SAMPLESETS, namespace=namespace, clock=self._clock)
+        self._owned = {
+            resource: Informer(
+                client, resource, namespace=namespace, clock=self._clock, label_selector=names.SAMPLE_SET
+            )
+            for resource in OWNED
+        }
+        self._pods = Informer(
+            client,
+            PODS,
+            namespace=namespace,
+            clock=self._clock,
+            label_selector=names.SAMPLE_SET,
+            indexers={"set": by_label(names.SAMPLE_SET)},
+        )
+        self._volumes = Informer(client, PERSISTENTVOLUMES, clock=self._clock)
+        self._nodes = Informer(client, NODES, clock=self._clock)
+        self._sample_jobs = Informer(
+            client, SAMPLEJOBS, namespace=namespace, clock=self._clock, indexers={"set": set_of_sample_job}
+        )
+        self._paddle_jobs = Informer(
+            client, PADDLEJOBS, namespace=namespace, clock=self._clock, indexers={"set": set_of_paddle_job}
+        )
+        self.controller = Controller("sampleset", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
+        self._watch()
+
+    @property
+    def informers(self) -> list[Informer]:
+        return [
+            *(self._sets, *self._owned.values(), self._pods),
+            *(self._volumes, self._nodes, self._sample_jobs, self._paddle_jobs),
+        ]
+
+    def _watch(self) -> None:
+        watch = self.controller.watch
+        watch(self._sets, expectations=self._expectations)
+        for informer in self._owned.values():
+            self.controller.watch_owned(informer, owner_kind=SAMPLESETS, expectations=self._expectations)
+        watch(self._pods, map=set_by_label)
+        watch(self._volumes, map=set_by_claim, expectations=self._expectations)
+        watch(self._nodes, map=self._sets_on)
+        watch(self._sample_jobs, map=keys_of(set_of_sample_job))
+        watch(self._paddle_jobs, map=keys_of(set_of_paddle_job), when=phase_moved)
+
+    def _sets_on(self, node: Object) -> Iterable[Key]:
+        """Sets whose label the node carries. Loss and return of nodes is seen on the pods."""
+        values = (node["metadata"].get("labels") or {}).items()
+        pods = {value for key, value in values if key.startswith("paddlepaddle.org/")}
+        return [
+            key_of(found)
+            for found in self._sets.cache.list()
+            if any(pod.startswith(names.runtime(found["metadata"]["name"])) for pod in pods)
+        ]
+
+    async def run(self) -> None:
+        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
+        try:
+            await self.controller.run()
+        finally:
+            for task in informers:
+                task.cancel()
+            await asyncio.gather(*informers, return_exceptions=True)
+            await self._servers.close()
+
+    # One pass
+
+    async def reconcile(self, key: Key) -> float | None:
+        sample_set = self._sets.cache.get(key)
+        if sample_set is None:
+            self._expectations.forget(key)
+            self._interview.forget(key)
+            self._trouble.pop(key, None)
+            self._refused.pop(key, None)
+            return None
+        if (wait := self._expectations.pending(key)) is not None:
+            return wait
+        observed = await self.observe(sample_set)
+        decision = decide(sample_set, observed, self._clock.now(), self.options)
+        self._refused.pop(key, None)
+        if not await self._hand_over(key, decision, observed):
+            return RETRY
+        await self._carry_out(sample_set, decision)
+        return decision.plan.after
+
+    async def _carry_out(self, sample_set: Object, decision: Decision) -> None:
+        """Do it, and tell of every object that was made or refused."""
+        told = [
+            (f"Create{_spoken(obj)}Successfully", f"{obj['kind']} {obj['metadata']['name']} created", "Normal")
+            for obj in decision.plan.create
+        ]
+        try:
+            await carry_out(
+                decision.plan,
+                self._client,
+                owner=sample_set,
+                recorder=self._recorder,
+                expectations=self._expectations,
+            )
+        except PlanFailed as failed:
+            if not failed.only_conflicts and self._trouble.get(key_of(sample_set)) != str(failed):
+                self._trouble[key_of(sample_set)] = str(failed)
+                await self._tell(sample_set, [_complaint(what, error) for what, error in failed.errors])
+            raise
+        self._trouble.pop(key_of(sample_set), None)
+        await self._tell(sample_set, told)
+
+    async def _tell(self, sample_set: Object, told: list[tuple[str, str, str]]) -> None:
+        for reason, message, type in told:
+            await self._recorder.record(sample_set, reason, message, type=type)
+
+    async def _hand_over(self, key: Key, decision: Decision, observed: Observed) -> bool:
+        """Give work to servers, before the status that says so is written; False when one did not take it."""
+        pods = {server.name: server for server in observed.runtimes}
+        token = _token(observed)
+        for pod, work in decision.submit.items():
+            try:
+                await self._servers.submit(Server(pod, pods[pod].ip, token), work)
+            except ServerSilent as error:
+                self._trouble[key] = str(error)  # nothing is written: the next pass offers it again
+                return False
+            except ServerRefused as error:
+                self._refused[key] = str(error)
+                return False
+        return True
+
+    # What is known
+
+    async def observe(self, sample_set: Object) -> Observed:
+        key = key_of(sample_set)
+        runtime = Key(key.namespace, names.runtime(key.name))
+        ours, taken = volume_of(self._volumes.cache, key)
+        observed = Observed(
+            volume=ours,
+            taken=taken,
+            claim=self._named(PERSISTENTVOLUMECLAIMS, key),
+            service=self._named(SERVICES, Key(key.namespace, names.service(key.name))),
+            stateful_set=self._named(STATEFULSETS, runtime),
+            secret=self._named(SECRETS, runtime),
+            runtimes=self._runtimes(key),
+            jobs=tuple(finished(job) for job in self._sample_jobs.cache.by_index("set", str(key))),
+            readers=self._training(key),
+            fresh_token=secrets.token_urlsafe(32),
+            trouble=self._trouble.get(key, ""),
+            refused=self._refused.get(key, ""),
+        )
+        try:
+            settings = normalise(decode(sample_set)).settings
+        except DecodeError:
+            return observed  # `decide` will say so
+        case = Case(sample_set, settings, decode(sample_set).status or SampleSetStatus(), observed, 0.0, self.options)
+        if not case.phase and not settings.driver:
+            observed = replace(observed, juicefs=await self._has_juicefs())
+            case = replace(case, observed=observed)
+        labelled = {
+            node["metadata"]["name"]: node["metadata"]["labels"][case.label]
+            for node in self._nodes.cache.list()
+            if case.label in (node["metadata"].get("labels") or {})
+        }
+        observed = replace(observed, nodes=labelled)
+        if sample_set["metadata"].get("deletionTimestamp"):
+            return await self._observe_leaving(replace(case, observed=observed), sample_set)
+        observed = replace(observed, secrets=await self._secrets(settings, case.phase))
+        if case.phase == "Bound" and not any(server.ready for server in observed.runtimes):
+            observed = replace(observed, warning=await self._last_warning(key))
+        return await self._interview.ask(replace(case, observed=observed), key)
+
+    def _named(self, resource: Resource, key: Key) -> Object | None:
+        return self._owned[resource].cache.get(key)
+
+    def _runtimes(self, key: Key) -> tuple[Runtime, ...]:
+        pods = [pod for pod in self._pods.cache.by_index("set", key.name) if key_of(pod).namespace == key.namespace]
+        found = [runtime for pod in pods if (runtime := runtime_of(pod, key.name)) is not None]
+        return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
+
+    def _training(self, key: Key) -> tuple[str, ...]:
+        """PaddleJobs that read the set and have not ended."""
+        jobs = self._paddle_jobs.cache.by_index("set", str(key))
+        active = [
+            job for job in jobs if phase_of((job.get("status") or {}).get("phase")) not in ("Completed", "Failed")
+        ]
+        return tuple(sorted(f"PaddleJob {job['metadata']['name']}" for job in active))
+
+    async def _has_juicefs(self) -> bool:
+        try:
+            await self._client.get(CSIDRIVERS, names.JUICEFS_DRIVER)
+        except NotFound:
+            return False
+        return True
+
+    async def _secrets(self, settings: SampleSetSettings, phase: str) -> dict[Secret, SecretView | None]:
+        """The Secrets the set refers to, read when they matter: before it is bound and around an import."""
+        wanted = {secret for secret in (settings.secret, settings.source_secret) if secret is not None}
+        if phase not in ("", "Mount", "Syncing", "SyncFailed"):
+            return {}
+        return {secret: await read_secret(self._client, secret) for secret in wanted}
+
+    async def _last_warning(self, key: Key) -> tuple[str, str] | None:
+        pod = names.runtime_pod(key.name, 0)
+        selector = f"involvedObject.name={pod},involvedObject.kind=Pod,type=Warning"
+        try:
+            events = (await self._client.list(EVENTS, key.namespace, field_selector=selector)).items
+        except ApiError:
+            return None  # a nicety: the condition says what is awaited all the same
+        newest = max(events, key=lambda event: str(event.get("lastTimestamp") or ""), default=None)
+        return (str(newest.get("reason")), str(newest.get("message"))) if newest else None
+
+    async def _observe_leaving(self, case: Case, sample_set: Object) -> Observed:
+        """Who still uses a set that is to go, and whether its caches are empty."""
+        readers = (*case.observed.readers, *await self._pods_with_claim(key_of(sample_set)))
+        asked_at = parse_rfc3339(sample_set["metadata"]["deletionTimestamp"])
+        late = self._clock.now() - asked_at > FAREWELL_PATIENCE
+        cleared = late or not case.token or await self._interview.is_cleared(case)
+        return replace(case.observed, readers=readers, cleared=cleared)
+
+    async def _pods_with_claim(self, key: Key) -> list[str]:
+        pods = (await self._client.list(PODS, key.namespace)).items
+        return sorted(
+            f"Pod {pod['metadata']['name']}" for pod in pods if uses_claim(pod, key.name) and not is_over(pod)
+        )
+
+
+def _token(observed: Observed) -> str:
+    return transfer.secret_values(observed.secret).get("token", "") if observed.secret else ""
+
+
+def _spoken(obj: Object) -> str:
+    kind = str(obj["kind"])
+    return SPOKEN.get(kind, kind)
+
+
+def _complaint(what: str, error: ApiError) -> tuple[str, str, str]:
+    """The event about a refusal: `ErrorCreatePV` for `create PersistentVolume imagenet`."""
+    verb, _, rest = what.partition(" ")
+    kind = rest.split(" ")[0]
+    kind = SPOKEN.get(kind, kind)
+    known = f"Error{verb.capitalize()}{kind}" if verb in ("create", "delete") else "ErrorUpdate"
+    return f"Error{kind}AlreadyExist" if isinstance(error, NameTaken) else known, f"{what}: {error.message}", "Warning"

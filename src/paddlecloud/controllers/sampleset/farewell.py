@@ -1,0 +1,83 @@
+"""The end of a SampleSet, in order: nobody reads it, nodes are unlabelled, caches emptied, servers, claim, volume go.
+
+The data itself stays where it is (the volume's policy is Retain): a set is a way to data, not the data.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset.case import Case
+from paddlecloud.controllers.sampleset.draft import Draft, set_finalizers, unlabel
+from paddlecloud.controllers.sampleset.servers import Work
+from paddlecloud.kube.plan import Delete
+from paddlecloud.kube.resource import Object, resource_of
+
+AGAIN = 2.0
+READERS_NAMED = 5
+
+
+def leave(draft: Draft) -> None:
+    """One step of the way out; the finalizer goes last."""
+    case = draft.case
+    observed = case.observed
+    if observed.readers:
+        text = f"deletion waits for {_listed(observed.readers)} to end"
+        draft.condition("InUse", True, "InUse", text)
+        draft.set(message=text)
+        draft.look_again(AGAIN)
+        return
+    draft.condition("InUse", False, "Unused")
+    draft.plan.patch.extend(unlabel(case, node) for node in observed.nodes)
+    if observed.stateful_set is not None and case.is_ours(observed.stateful_set):
+        _stop_servers(draft)
+        return
+    if observed.runtimes:
+        draft.set(message="waiting for the cache servers to stop")
+        draft.look_again(AGAIN)
+        return
+    rest = [observed.service, observed.secret, observed.claim]
+    ours = [obj for obj in rest if obj is not None and case.is_ours(obj)]
+    if ours or observed.volume is not None:
+        # A claim that goes before its volume is what Kubernetes expects; both have finalizers that see to the rest.
+        doomed = [obj for obj in (*ours, observed.volume) if obj is not None and not _is_going(obj)]
+        draft.plan.delete.extend(_delete(obj) for obj in doomed)
+        draft.set(message="waiting for the volume to go")
+        draft.look_again(AGAIN)
+        return
+    marks = [mark for mark in case.sample_set["metadata"]["finalizers"] if mark != names.finalizer(case.settings.name)]
+    draft.plan.patch.append(set_finalizers(case.sample_set, marks))
+
+
+def clear_work(case: Case) -> Work:
+    """Empty all caches of the set. Only its end asks for this: a server that restarts keeps what it has."""
+    options = {"paths": transfer.clear_paths((), case.cache_dirs)}
+    return Work(names.job_id(case.uid, "farewell", options), "clear", options)
+
+
+def _stop_servers(draft: Draft) -> None:
+    case = draft.case
+    if not case.observed.cleared and case.token:
+        work = clear_work(case)
+        draft.decision.submit.update({server.name: work for server in case.observed.runtimes if server.running})
+        draft.set(message="emptying the caches")
+        draft.look_again(AGAIN)
+        return
+    stateful_set = case.observed.stateful_set
+    if stateful_set is not None and not _is_going(stateful_set):
+        draft.plan.delete.append(_delete(stateful_set))
+    draft.set(message="waiting for the cache servers to stop")
+    draft.look_again(AGAIN)
+
+
+def _delete(obj: Object) -> Delete:
+    meta = obj["metadata"]
+    return Delete(resource_of(obj), meta["name"], meta.get("namespace"), uid=meta["uid"])
+
+
+def _is_going(obj: Object) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def _listed(names_: tuple[str, ...]) -> str:
+    more = f" and {len(names_) - READERS_NAMED} more" if len(names_) > READERS_NAMED else ""
+    return ", ".join(names_[:READERS_NAMED]) + more

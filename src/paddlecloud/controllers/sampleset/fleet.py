@@ -1,0 +1,80 @@
+"""The cache servers of a set: counted, scaled, and told of by the labels of their nodes."""
+
+from __future__ import annotations
+
+from paddlecloud.api.sampleset.spec import RuntimeStatus
+from paddlecloud.controllers.sampleset import names, objects
+from paddlecloud.controllers.sampleset.case import Case
+from paddlecloud.controllers.sampleset.draft import Draft, unlabel
+from paddlecloud.kube.plan import Patch
+from paddlecloud.kube.resource import NODES, STATEFULSETS, Object
+
+
+def complete(case: Case) -> bool:
+    """Every partition has a ready server on a node of its own, and no server is left over."""
+    wanted = set(range(case.settings.partitions))
+    ready = {server.ordinal: server.node for server in case.observed.runtimes if server.ready and not server.leaving}
+    there = {server.ordinal for server in case.observed.runtimes}
+    nodes = {ready.get(ordinal, "") for ordinal in wanted}
+    labelled = all(
+        case.observed.nodes.get(node) == names.runtime_pod(case.settings.name, ordinal)
+        for ordinal, node in ready.items()
+    )
+    return there == wanted == set(ready) and len(nodes) == len(wanted) and labelled
+
+
+def what_lacks(case: Case) -> str:
+    ready = sum(1 for server in case.observed.runtimes if server.ready)
+    troubles = [f"{s.name}: {s.trouble}" for s in case.observed.runtimes if s.trouble and not s.ready]
+    text = f"{ready} of {case.settings.partitions} cache servers are ready"
+    return f"{text}; {'; '.join(troubles)}" if troubles else text
+
+
+def count_servers(draft: Draft) -> None:
+    case = draft.case
+    wanted = case.settings.partitions
+    ready = sum(1 for server in case.observed.runtimes if server.ready)
+    draft.set(
+        runtime_status=RuntimeStatus(
+            runtime_ready=f"{ready}/{wanted}", spec_replicas=wanted, ready_replicas=ready or None
+        )
+    )
+    complete = ready >= wanted
+    draft.condition("RuntimeReady", complete, "Ready" if complete else "Starting", "" if complete else what_lacks(case))
+
+
+def label_nodes(draft: Draft) -> None:
+    """A node says which cache server it holds; one that holds none any more says nothing."""
+    case = draft.case
+    holds = {server.node: server.name for server in case.observed.runtimes if server.running and server.node}
+    for node, pod in holds.items():
+        if case.observed.nodes.get(node) != pod:
+            draft.plan.patch.append(Patch(NODES, node, None, {"metadata": {"labels": {case.label: pod}}}))
+    for node in case.observed.nodes:
+        if node not in holds:
+            draft.plan.patch.append(unlabel(case, node))
+
+
+def scale(draft: Draft) -> None:
+    found = draft.case.observed.stateful_set
+    if found is not None and found["spec"].get("replicas") != draft.case.settings.partitions:
+        _patch_stateful_set(draft, found, {"spec": {"replicas": draft.case.settings.partitions}})
+    else:
+        update_template(draft)
+
+
+def update_template(draft: Draft) -> None:
+    """Servers follow a changed image, toleration or affinity one by one; their caches stay on the nodes."""
+    found = draft.case.observed.stateful_set
+    if found is None:
+        return
+    template = objects.build_template(draft.case)
+    digest = names.digest_of(template)
+    if (found["metadata"].get("annotations") or {}).get(names.TEMPLATE) not in (None, digest):
+        change = {"metadata": {"annotations": {names.TEMPLATE: digest}}, "spec": {"template": template}}
+        _patch_stateful_set(draft, found, change)
+
+
+def _patch_stateful_set(draft: Draft, found: Object, change: Object) -> None:
+    meta = found["metadata"]
+    draft.plan.patch.append(Patch(STATEFULSETS, meta["name"], meta["namespace"], change, seen=meta["resourceVersion"]))

@@ -1,0 +1,107 @@
+"""Names, labels and ids: everything by which a SampleSet finds its own objects, nodes and jobs again.
+
+All of them are derived, never random, so that a repeated pass finds what an interrupted one has made. The first group
+is what users and older controllers know; none of it may change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+SAMPLE_SET = "paddlepaddle.org/sampleset"
+"""Label of everything made for a set, with the set's name as value; informers select by it."""
+
+TEMPLATE = "paddlepaddle.org/template"
+"""Annotation of the StatefulSet: a digest of the pod template it was given, so that only a new one is written."""
+
+RETRY_AT = "paddlepaddle.org/retry-at"
+"""Annotation of SampleJobs: a new value asks for a failed job to be run again."""
+
+CREATED_BY = {"CreatedBy": "paddle-operator"}
+STORAGE_CLASS = "paddle-operator"
+PORT = 7716
+CONTAINER = "runtime"
+DATA_ROOT = "/mnt"
+CACHE_ROOT = "/cache"
+JUICEFS_DRIVER = "csi.juicefs.com"
+LOCAL_DRIVER = "local.paddlecloud.org"
+_LABEL_NAME = 63
+
+
+def finalizer(name: str) -> str:
+    return f"paddlepaddle.org/sampleset-{name}"
+
+
+def job_finalizer(name: str) -> str:
+    return f"paddlepaddle.org/samplejob-{name}"
+
+
+def ownership(driver: str, alias: str) -> str:
+    """The label that marks what belongs to a set; on a node its value is the name of the cache server there.
+
+    Nodes belong to no namespace, so the name of the set's volume (`alias`), which is unique, stands for the set.
+    """
+    return f"paddlepaddle.org/{driver}-{alias}"
+
+
+def other_alias(namespace: str, name: str) -> str:
+    """What a set's volume is called when another namespace has a set of that name; it must fit into a label."""
+    whole = f"{namespace}-{name}"
+    room = _LABEL_NAME - len("juicefs-")
+    return whole if len(whole) <= room else f"{whole[: room - 9]}-{_digest(whole)}"
+
+
+def runtime(name: str) -> str:
+    """The StatefulSet of cache servers, and the Secret with their token."""
+    return f"{name}-runtime"
+
+
+def runtime_pod(name: str, ordinal: int) -> str:
+    return f"{runtime(name)}-{ordinal}"
+
+
+def service(name: str) -> str:
+    return f"{name}-runtime-service"
+
+
+def volume_handle(namespace: str, name: str) -> str:
+    return f"{namespace}-{name}"
+
+
+def data_dir(name: str) -> str:
+    """Where cache servers see the data."""
+    return f"{DATA_ROOT}/{name}"
+
+
+def volume_name(path: str) -> str:
+    """The pod volume of a cache directory: `/dev/shm/imagenet` is `dev-shm-imagenet`.
+
+    What a volume name may not contain is replaced; a digest then keeps two such directories apart.
+    """
+    plain = path.strip("/").replace("/", "-")
+    clean = re.sub(r"[^a-z0-9-]+", "-", plain.lower()).strip("-")
+    if clean == plain and 0 < len(clean) <= 63:
+        return clean
+    return f"{clean[:54].strip('-') or 'cache'}-{_digest(path)}"
+
+
+def cache_dir(path: str) -> str:
+    """Where cache servers see a cache directory of their node."""
+    return f"{CACHE_ROOT}/{volume_name(path)}"
+
+
+def job_id(uid: str, *asked: Any) -> str:
+    """The id of work on the cache servers: the same for the same request of the same object, another for another."""
+    return f"{uid}-{digest_of(asked)}"
+
+
+def digest_of(value: Any) -> str:
+    """A short digest of a JSON value."""
+    return _digest(json.dumps(value, sort_keys=True, separators=(",", ":")))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,0 +1,240 @@
+"""The objects a SampleSet is made of, as pure functions of what was asked for.
+
+A volume and its claim, a Secret with the cache servers' token, a headless Service and a StatefulSet with one cache
+server per partition, each on a node of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset.case import Case
+from paddlecloud.kube.resource import Object
+
+CAPACITY = "10Pi"
+"""Nobody measures it; it must only never be too small."""
+
+
+def build_volume(case: Case) -> Object:
+    """Static, kept when the claim goes (the data is not ours to delete), and reserved for the set's own claim."""
+    settings = case.settings
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": case.alias, "labels": _labels(case), "annotations": dict(names.CREATED_BY)},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "capacity": {"storage": CAPACITY},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "volumeMode": "Filesystem",
+            "storageClassName": names.STORAGE_CLASS,
+            "claimRef": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": settings.namespace,
+                "name": settings.name,
+            },
+            "csi": _juicefs(case) if case.driver == "juicefs" else _local(case),
+        },
+    }
+
+
+def _juicefs(case: Case) -> Object:
+    settings = case.settings
+    secret = settings.secret
+    assert secret is not None, "validation has seen to it"
+    return {
+        "driver": names.JUICEFS_DRIVER,
+        "fsType": "juicefs",
+        "volumeHandle": case.handle,
+        "volumeAttributes": {"mountOptions": transfer.mount_option_text(transfer.mount_options(settings))},
+        "nodePublishSecretRef": {"name": secret.name, "namespace": secret.namespace},
+    }
+
+
+def _local(case: Case) -> Object:
+    return {
+        "driver": names.LOCAL_DRIVER,
+        "volumeHandle": case.handle,
+        "volumeAttributes": {
+            "path": "",
+            "namespace": case.settings.namespace,
+            "name": case.settings.name,
+            "cacheDirs": ":".join(case.cache_dirs),
+        },
+    }
+
+
+def build_claim(case: Case) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": _metadata(case, case.settings.name),
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": CAPACITY}},
+            "selector": {"matchLabels": {case.label: "true"}},
+            "storageClassName": names.STORAGE_CLASS,
+            "volumeName": case.alias,
+        },
+    }
+
+
+def build_secret(case: Case, token: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(case, names.runtime(case.settings.name)),
+        "type": "Opaque",
+        "data": {"token": base64.b64encode(token.encode()).decode()},
+    }
+
+
+def build_service(case: Case) -> Object:
+    """Servers are found before they are ready: they must be asked why they are not."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(case, names.service(case.settings.name)),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": _pod_labels(case),
+            "ports": [{"name": "service", "port": names.PORT, "targetPort": names.PORT}],
+        },
+    }
+
+
+def build_stateful_set(case: Case) -> Object:
+    settings = case.settings
+    template = build_template(case)
+    meta = _metadata(case, names.runtime(settings.name))
+    meta["annotations"][names.TEMPLATE] = names.digest_of(template)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": meta,
+        "spec": {
+            "replicas": settings.partitions,
+            "serviceName": names.service(settings.name),
+            "podManagementPolicy": "OrderedReady",
+            "selector": {"matchLabels": _pod_labels(case)},
+            "template": template,
+        },
+    }
+
+
+def build_template(case: Case) -> Object:
+    """One cache server. It reads the data through the set's own claim and keeps its cache on its node."""
+    settings = case.settings
+    name = settings.name
+    # Virtual nodes share one machine, so the local engine gives each a folder of its own.
+    apart = {"subPathExpr": "$(NODE_NAME)"} if case.driver == "local" else {}
+    volumes: list[Object] = []
+    mounts: list[Object] = []
+    for path in case.cache_dirs:
+        volume = names.volume_name(path)
+        volumes.append({"name": volume, "hostPath": {"path": path, "type": "DirectoryOrCreate"}})
+        mounts.append(
+            {"name": volume, "mountPath": names.cache_dir(path), "mountPropagation": "HostToContainer", **apart}
+        )
+    volumes.append({"name": name, "persistentVolumeClaim": {"claimName": name}})
+    mounts.append({"name": name, "mountPath": names.data_dir(name), "mountPropagation": "HostToContainer"})
+    probe = {"httpGet": {"path": "/readyz", "port": names.PORT}, "periodSeconds": 2, "failureThreshold": 5}
+    container = {
+        "name": names.CONTAINER,
+        "image": case.options.image,
+        "command": [
+            *("nuwa", "server", f"--driver={case.driver}"),
+            *(f"--cacheDirs={names.cache_dir(path)}" for path in case.cache_dirs),
+            f"--dataDir={names.data_dir(name)}",
+        ],
+        "env": _environment(case),
+        "ports": [{"name": "runtime", "containerPort": names.PORT}],
+        "readinessProbe": probe,
+        "volumeMounts": mounts,
+    }
+    labels = {**_pod_labels(case), names.SAMPLE_SET: name}
+    spec: Object = {
+        "containers": [container],
+        "volumes": volumes,
+        "affinity": _affinity(case),
+        "terminationGracePeriodSeconds": 30,
+    }
+    if settings.tolerations:
+        spec["tolerations"] = list(settings.tolerations)
+    return {"metadata": {"labels": labels, "annotations": dict(names.CREATED_BY)}, "spec": spec}
+
+
+def _environment(case: Case) -> list[Object]:
+    def field(name: str, path: str) -> Object:
+        return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+    token = {"secretKeyRef": {"name": names.runtime(case.settings.name), "key": "token"}}
+    return [
+        field("POD_NAME", "metadata.name"),
+        field("POD_NAMESPACE", "metadata.namespace"),
+        field("POD_IP", "status.podIP"),
+        field("NODE_NAME", "spec.nodeName"),
+        {"name": "PADDLECLOUD_CACHE_TOKEN", "valueFrom": token},
+        {"name": "PADDLECLOUD_CACHE_LEVELS", "value": json.dumps(_levels(case), separators=(",", ":"))},
+    ]
+
+
+def _levels(case: Case) -> list[Object]:
+    """The tiers with their quotas, fastest first, as the server sees them."""
+    if not case.settings.levels:
+        limit = case.settings.mount_options.get("cache-size", 0)
+        return [{"medium": "", "paths": [names.cache_dir(p) for p in case.cache_dirs], "sizeMiB": int(limit)}]
+    return [
+        {
+            "medium": level.medium,
+            "paths": [names.cache_dir(path.rstrip("/") or "/") for path in level.paths],
+            "sizeMiB": level.size_mib,
+        }
+        for level in case.settings.levels
+    ]
+
+
+def _affinity(case: Case) -> Object:
+    """One server per node; which nodes is the user's to say."""
+    apart: dict[str, Any] = {
+        "labelSelector": {"matchLabels": _pod_labels(case)},
+        "namespaces": [case.settings.namespace],
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    found: Object = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    if case.settings.node_affinity:
+        found["nodeAffinity"] = case.settings.node_affinity
+    return found
+
+
+def _pod_labels(case: Case) -> dict[str, str]:
+    return {case.label: "true", "name": names.runtime(case.settings.name)}
+
+
+def _labels(case: Case) -> dict[str, str]:
+    return {case.label: "true", names.SAMPLE_SET: case.settings.name}
+
+
+def _metadata(case: Case, name: str) -> Object:
+    meta = case.sample_set["metadata"]
+    return {
+        "name": name,
+        "namespace": meta["namespace"],
+        "labels": _labels(case),
+        "annotations": dict(names.CREATED_BY),
+        "ownerReferences": [
+            {
+                "apiVersion": case.sample_set["apiVersion"],
+                "kind": case.sample_set["kind"],
+                "name": meta["name"],
+                "uid": meta["uid"],
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }

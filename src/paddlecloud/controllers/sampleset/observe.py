@@ -1,0 +1,135 @@
+"""Reads pods, volumes and jobs in the words the decision needs. Nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from paddlecloud.api.sampleset import Secret
+from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset.case import Finished, Runtime, SecretView
+from paddlecloud.kube.cache import Cache, Indexer
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.controller import Mapper
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.resource import SECRETS, Key, Object
+
+
+def runtime_of(pod: Object, name: str) -> Runtime | None:
+    """A cache server as its pod shows it; None for a pod that is none."""
+    meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    prefix, _, ordinal = meta["name"].rpartition("-")
+    if prefix != names.runtime(name) or not ordinal.isdecimal():
+        return None
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    leaving = bool(meta.get("deletionTimestamp"))
+    running = status.get("phase") == "Running"
+    return Runtime(
+        ordinal=int(ordinal),
+        name=meta["name"],
+        uid=meta["uid"],
+        node=spec.get("nodeName") or "",
+        ip=status.get("podIP") or "",
+        running=running and not leaving,
+        ready=running and not leaving and (conditions.get("Ready") or {}).get("status") == "True",
+        leaving=leaving,
+        trouble=_trouble(status, conditions),
+    )
+
+
+def _trouble(status: dict[str, Any], conditions: dict[str, Any]) -> str:
+    scheduled = conditions.get("PodScheduled") or {}
+    if scheduled.get("status") == "False":
+        return str(scheduled.get("message") or scheduled.get("reason") or "")
+    for container in status.get("containerStatuses") or ():
+        state = container.get("state") or {}
+        stopped = state.get("waiting") or state.get("terminated")
+        if stopped and stopped.get("reason") not in ("ContainerCreating", "PodInitializing"):
+            return ": ".join(str(stopped[key]) for key in ("reason", "message") if stopped.get(key))
+    return ""
+
+
+async def read_secret(client: Client, secret: Secret) -> SecretView | None:
+    """The Secret as it is now; None when there is none."""
+    try:
+        found = await client.get(SECRETS, secret.name, secret.namespace)
+    except NotFound:
+        return None
+    meta = found["metadata"]
+    return SecretView(transfer.secret_values(found), f"{meta['uid']}/{meta['resourceVersion']}")
+
+
+def volume_of(volumes: Cache, key: Key) -> tuple[Object | None, frozenset[str]]:
+    """The set's own volume, and those of its two possible names that another has."""
+    ours: Object | None = None
+    taken = set()
+    for name in (key.name, names.other_alias(key.namespace, key.name)):
+        found = volumes.get(Key("", name))
+        if found is None:
+            continue
+        ref = found["spec"].get("claimRef") or {}
+        is_marked = any(label.endswith(f"-{name}") for label in found["metadata"].get("labels") or {})
+        if is_marked and (ref.get("namespace"), ref.get("name")) == (key.namespace, key.name):
+            ours = ours or found
+        else:
+            taken.add(name)
+    return ours, frozenset(taken)
+
+
+def finished(job: Object) -> Finished:
+    """A SampleJob of the set; one that has not ended has no time of completion."""
+    spec, status = job.get("spec") or {}, job.get("status") or {}
+    warmup = spec.get("warmupOptions") or {}
+    ended = status.get("completionTime")
+    return Finished(
+        name=job["metadata"]["name"],
+        type=str(spec.get("type") or ""),
+        whole=not warmup.get("paths") and not warmup.get("file"),
+        phase=str(status.get("phase") or ""),
+        completed=parse_rfc3339(ended) if ended else 0.0,
+    )
+
+
+def uses_claim(pod: Object, claim: str) -> bool:
+    mine = (pod["metadata"].get("labels") or {}).get(names.SAMPLE_SET) == claim
+    volumes = pod["spec"].get("volumes") or ()
+    return not mine and any((v.get("persistentVolumeClaim") or {}).get("claimName") == claim for v in volumes)
+
+
+def is_over(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def set_by_label(obj: Object) -> Iterable[Key]:
+    name = (obj["metadata"].get("labels") or {}).get(names.SAMPLE_SET)
+    return [Key(obj["metadata"].get("namespace", ""), name)] if name else ()
+
+
+def set_by_claim(volume: Object) -> Iterable[Key]:
+    """The set a volume was made for: that of the claim it is reserved for."""
+    ref = volume["spec"].get("claimRef") or {}
+    return [Key(ref["namespace"], ref["name"])] if ref.get("name") and ref.get("namespace") else ()
+
+
+def set_of_sample_job(job: Object) -> Iterable[str]:
+    ref = ((job.get("spec") or {}).get("sampleSetRef") or {}) if isinstance(job.get("spec"), dict) else {}
+    return [f"{job['metadata'].get('namespace', '')}/{ref['name']}"] if ref.get("name") else ()
+
+
+def set_of_paddle_job(job: Object) -> Iterable[str]:
+    spec = job.get("spec")
+    ref = spec.get("sampleSetRef") if isinstance(spec, dict) else None
+    if not isinstance(ref, dict) or not ref.get("name"):
+        return ()
+    return [f"{ref.get('namespace') or job['metadata'].get('namespace', '')}/{ref['name']}"]
+
+
+def keys_of(index: Indexer) -> Mapper:
+    """The keys of the sets that an index finds an object under."""
+    return lambda obj: [Key(*text.split("/", 1)) for text in index(obj)]
+
+
+def phase_moved(old: Object | None, new: Object | None) -> bool:
+    before, after = (((obj or {}).get("status") or {}).get("phase") for obj in (old, new))
+    return old is None or new is None or before != after
