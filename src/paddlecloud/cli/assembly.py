@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
-from paddlecloud.drivers import drivers_of
 from paddlecloud.controllers.samplejob import SampleJobController
 from paddlecloud.controllers.sampleset import Options as SampleSetOptions
 from paddlecloud.controllers.sampleset import SampleSetController
+from paddlecloud.drivers import drivers_of
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.images import library
 from paddlecloud.local.images.store import ImageStore, default_cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.controllers.paddlejob import Options
+from paddlecloud.controllers.paddlejob import Options, data
 from paddlecloud.controllers.paddlejob.gang import COSCHEDULING, VOLCANO
 from paddlecloud.controllers.paddlejob.ports import SHARED_RANGE, choose
 from paddlecloud.kube.clock import rfc3339
@@ -432,6 +432,46 @@ def test_a_job_waits_for_its_data_and_creates_nothing_meanwhile() -> None:
     world.claim = {"metadata": {"name": "imagenet"}, "status": {"phase": "Bound"}}
     world.start()
     assert conditions(world)["DataReady"] == "True"
+
+
+WARM = {"type": "Warm", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("wait_for", "phase", "conditions_", "goes"),
+    [
+        (None, "Syncing", [], False),
+        (None, "PartialReady", [], False),
+        (None, "Ready", [], True),
+        ("Warm", "Ready", [], False),
+        ("Warm", "Ready", [{**WARM, "status": "False"}], False),
+        ("Warm", "Ready", [WARM], True),
+        ("None", "Syncing", [], True),
+        ("None", None, [], True),
+    ],
+)
+def test_a_job_waits_for_what_it_asks_of_its_set(
+    wait_for: str | None, phase: str | None, conditions_: list[Any], goes: bool
+) -> None:
+    world = with_data(**({"waitFor": wait_for} if wait_for else {}))
+    world.claim = {"metadata": {"name": "imagenet"}}
+    world.sample_set = {"status": {"phase": phase, "conditions": conditions_, "message": "because"}}
+    world.settle()
+    assert bool(world.pods) is goes
+    if goes:
+        world.sample_set = {"status": {"phase": "PartialReady"}}
+        world.settle()
+        assert conditions(world)["DataReady"] == "True", "a job that has its pods waits for nothing"
+    else:
+        assert "SampleSet default/imagenet is" in world.status["message"]
+
+
+def test_a_partition_is_found_by_the_volume_of_its_set() -> None:
+    claim = {"spec": {"volumeName": "team-imagenet"}}
+    sample_set = {"status": {"driver": "local"}}
+    assert data.partition_labels("imagenet", sample_set, claim, 1) == {
+        0: ("paddlepaddle.org/local-team-imagenet", "imagenet-runtime-0")
+    }
 
 
 def test_every_role_mounts_the_claim_and_workers_go_where_their_partition_is() -> None:

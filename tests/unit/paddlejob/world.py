@@ -58,6 +58,7 @@ class World:
         self.writes: list[str] = []
         self.events: list[str] = []
         self.claim: Object | None = None
+        self.sample_set: Object | None = None
         self.cache_nodes: dict[int, tuple[str, str]] = {}
         self.ports_in_use: frozenset[int] = frozenset()
         self.leftovers = 0
@@ -97,6 +98,7 @@ class World:
             service=self.get("Service"),
             pod_groups={kinds[group["apiVersion"]]: group} if group else {},
             claim=self.claim,
+            sample_set=self.sample_set,
             cache_nodes=self.cache_nodes,
             leftovers=self.leftovers,
             blockers=self.blockers,

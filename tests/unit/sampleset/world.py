@@ -20,6 +20,7 @@ from paddlecloud.controllers.sampleset.answers import Figures, JobReport
 from paddlecloud.controllers.sampleset.servers import Server, Servers, ServerSilent, Work
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import EVENTS, NODES, SAMPLEJOBS, SAMPLESETS, SECRETS, Object, Resource
 from paddlecloud.local.nodes.lifecycle import NodeLifecycle
 from paddlecloud.local.nodes.marks import FAILED, SIMULATED, SIMULATED_TAINT
@@ -103,6 +104,19 @@ class World:
     def __post_init__(self) -> None:
         self.client = self.platform.client(user_agent="test")
         self._controllers: list[asyncio.Task[Any]] = []
+        self.history: dict[str, list[str]] = {}
+        """The phases that sets and jobs went through, by name."""
+
+    def watch_phases(self) -> None:
+        for resource in (SAMPLESETS, SAMPLEJOBS):
+            informer = Informer(self.platform.client(user_agent="history"), resource, clock=self.clock)
+            informer.on_change(self._note)
+            self.platform.spawn(informer.run())
+
+    def _note(self, old: Object | None, new: Object | None) -> None:
+        before, after = (((obj or {}).get("status") or {}).get("phase") for obj in (old, new))
+        if new is not None and after and before != after:
+            self.history.setdefault(new["metadata"]["name"], []).append(after)
 
     def start_controllers(self) -> None:
         for make in (SampleSetController, SampleJobController):
@@ -126,9 +140,11 @@ class World:
         raise AssertionError(f"did not happen within {seconds} s: {check.__doc__ or check}")
 
     async def pass_time(self, seconds: float) -> None:
-        for _ in range(int(seconds / 0.25)):
-            await self.clock.advance(0.25)
-            await asyncio.sleep(0.001)
+        """Long times pass in longer steps."""
+        steps = int(min(seconds / 0.25, 120))
+        for _ in range(steps):
+            await self.clock.advance(seconds / steps)
+            await asyncio.sleep(0.002)
 
     # Making and reading
 
@@ -144,9 +160,9 @@ class World:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
         return await self.client.create(resource, body)
 
-    async def create_secret(self, name: str, namespace: str = NAMESPACE, **values: str) -> None:
+    async def create_secret(self, called: str, /, *, namespace: str = NAMESPACE, **values: str) -> None:
         data = {key.replace("_", "-"): base64.b64encode(value.encode()).decode() for key, value in values.items()}
-        meta = {"name": name, "namespace": namespace}
+        meta = {"name": called, "namespace": namespace}
         await self.client.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
 
     async def get(self, resource: Resource, name: str, namespace: str | None = NAMESPACE) -> Object | None:
@@ -159,7 +175,9 @@ class World:
         found = await self.get(resource, name, namespace)
         return dict((found or {}).get("status") or {})
 
-    async def phase(self, wanted: str, name: str = "imagenet", *, of: Resource = SAMPLESETS, namespace: str = NAMESPACE) -> Object:
+    async def phase(
+        self, wanted: str, name: str = "imagenet", *, of: Resource = SAMPLESETS, namespace: str = NAMESPACE
+    ) -> Object:
         """Wait for a phase; the status that has it."""
 
         async def reached() -> Object | None:
@@ -216,6 +234,7 @@ async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[World]:
         await client.create(NODES, node)
         await client.patch(NODES, f"node-{number}", {"status": node["status"]}, subresource="status")
     found = World(platform, clock)
+    found.watch_phases()
     found.start_controllers()
     yield found
     await found.stop_controllers()

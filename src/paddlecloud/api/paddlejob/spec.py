@@ -81,7 +81,8 @@ class SampleSetRef(Wire):
     wait_for: Annotated[
         str | None,
         doc(
-            "What the job waits for: `Ready` (the default) the data can be read, `Warm` it is cached, `None` nothing.",
+            "What the job waits for: `Ready` (the default) the set is ready, `Warm` all of it is cached too, `None` "
+            "only that the volume exists.",
             enum=["Ready", "Warm", "None"],
         ),
     ] = None

@@ -37,6 +37,7 @@ from paddlecloud.kube.resource import (
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
     PODS,
+    SAMPLESETS,
     SERVICES,
     Key,
     Object,
@@ -45,7 +46,6 @@ from paddlecloud.kube.resource import (
     key_of,
 )
 
-SAMPLESETS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet")
 GANGS = {engine.resource: engine for engine in gang.ENGINES}
 OPTIONAL = (gang.VOLCANO.resource, SAMPLESETS, NODES)
 """Kinds that not every API server has, or not everybody may read: what is expected of one that says nothing."""
@@ -335,7 +335,8 @@ class PaddleJobController:
         sample_set = self._sets.cache.get(ref.key) if self._sets else None
         known = self._nodes.cache
         replicas = _block(job, "worker").get("replicas")
-        labels = data.partition_labels(ref.key.name, sample_set, replicas if isinstance(replicas, int) else 1)
+        count = replicas if isinstance(replicas, int) else 1
+        labels = data.partition_labels(ref.key.name, sample_set, self._claims.cache.get(ref.claim), count)
         return {index: label for index, label in labels.items() if known.by_index("labels", "=".join(label))}
 
     def _ports_in_use(self, uid: str) -> frozenset[int]:

@@ -27,24 +27,31 @@ def missing(settings: JobSettings, observed: Observed) -> str:
         return f"SampleSet {where} not found, nor a PersistentVolumeClaim {wanted.name}"
     if observed.claim is None:
         return f"PersistentVolumeClaim {wanted.name} of SampleSet {where} does not exist yet"
-    if observed.sample_set is not None and wanted.wait_for != "None":
-        phase = (observed.sample_set.get("status") or {}).get("phase") or "None"
-        if phase not in _GOOD_ENOUGH[wanted.wait_for]:
-            return f"SampleSet {where} is {phase}, waiting for {wanted.wait_for}"
+    if observed.sample_set is None or wanted.wait_for == "None":
+        return ""
+    status = observed.sample_set.get("status") or {}
+    if status.get("phase") != "Ready":
+        why = f": {status['message']}" if status.get("message") else ""
+        return f"SampleSet {where} is {status.get('phase') or 'new'}, waiting for Ready{why}"
+    if wanted.wait_for == "Warm" and not _is_warm(status):
+        return f"SampleSet {where} is Ready but not warm: run a SampleJob of type warmup"
     return ""
 
 
-_GOOD_ENOUGH = {
-    "Ready": ("Mount", "Syncing", "SyncFailed", "PartialReady", "Ready"),
-    "Warm": ("Ready",),
-}
-"""Phases of a SampleSet in which its data can be read at all, and in which all of it is cached."""
+def _is_warm(status: Object) -> bool:
+    return any((c["type"], c["status"]) == ("Warm", "True") for c in status.get("conditions") or ())
 
 
-def partition_labels(name: str, sample_set: Object | None, count: int) -> dict[int, tuple[str, str]]:
-    """The node label (key, value) under which each of the first `count` partitions of a sample set is cached."""
+def partition_labels(
+    name: str, sample_set: Object | None, claim: Object | None, count: int
+) -> dict[int, tuple[str, str]]:
+    """The node label (key, value) under which each of the first `count` partitions of a sample set is cached.
+
+    Nodes know a set by the name of its volume: sets of one name in two namespaces have two.
+    """
     driver = ((sample_set or {}).get("status") or {}).get("driver") or "juicefs"
-    return {index: (f"{LABEL}{driver}-{name}", f"{name}-runtime-{index}") for index in range(count)}
+    volume = ((claim or {}).get("spec") or {}).get("volumeName") or name
+    return {index: (f"{LABEL}{driver}-{volume}", f"{name}-runtime-{index}") for index in range(count)}
 
 
 def labels_of(node: Object) -> Iterable[str]:

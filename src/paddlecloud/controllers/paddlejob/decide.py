@@ -294,7 +294,7 @@ def _form(case: Case, warnings: list[str]) -> Plan:
     elif case.port is None:
         waiting = "no free block of ports: wait for another job to end"
         form.look_again(plan, 10.0)
-    elif case.settings.sample_set is not None and (waiting := data.missing(case.settings, case.observed)):
+    elif case.missing and (waiting := data.missing(case.settings, case.observed)):
         new = status.with_condition(new, "DataReady", "False", reason="Waiting", message=waiting, now=case.now)
     elif not form.clear_stale(case, plan):
         if case.settings.sample_set is not None:

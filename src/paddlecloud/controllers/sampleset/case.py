@@ -55,6 +55,7 @@ class Finished:
     type: str
     whole: bool
     """A warm-up of everything, not of some paths."""
+    partitions: int
     phase: str
     completed: float
 

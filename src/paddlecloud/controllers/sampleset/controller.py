@@ -23,6 +23,8 @@ from paddlecloud.controllers.sampleset.observe import (
     finished,
     is_over,
     keys_of,
+    only_metadata,
+    only_reading,
     phase_moved,
     read_secret,
     runtime_of,
@@ -111,12 +113,17 @@ class SampleSetController:
             indexers={"set": by_label(names.SAMPLE_SET)},
         )
         self._volumes = Informer(client, PERSISTENTVOLUMES, clock=self._clock)
-        self._nodes = Informer(client, NODES, clock=self._clock)
+        self._nodes = Informer(client, NODES, clock=self._clock, transform=only_metadata)
         self._sample_jobs = Informer(
             client, SAMPLEJOBS, namespace=namespace, clock=self._clock, indexers={"set": set_of_sample_job}
         )
         self._paddle_jobs = Informer(
-            client, PADDLEJOBS, namespace=namespace, clock=self._clock, indexers={"set": set_of_paddle_job}
+            client,
+            PADDLEJOBS,
+            namespace=namespace,
+            clock=self._clock,
+            transform=only_reading,
+            indexers={"set": set_of_paddle_job},
         )
         self.controller = Controller("sampleset", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
         self._watch()

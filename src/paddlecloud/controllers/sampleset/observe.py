@@ -86,6 +86,7 @@ def finished(job: Object) -> Finished:
         name=job["metadata"]["name"],
         type=str(spec.get("type") or ""),
         whole=not warmup.get("paths") and not warmup.get("file"),
+        partitions=int(status.get("partitions") or 0),
         phase=str(status.get("phase") or ""),
         completed=parse_rfc3339(ended) if ended else 0.0,
     )
@@ -133,3 +134,25 @@ def keys_of(index: Indexer) -> Mapper:
 def phase_moved(old: Object | None, new: Object | None) -> bool:
     before, after = (((obj or {}).get("status") or {}).get("phase") for obj in (old, new))
     return old is None or new is None or before != after
+
+
+def only_metadata(node: Object) -> Object:
+    """Of nodes nothing but labels is needed, and there may be thousands."""
+    meta = node["metadata"]
+    kept = {name: meta[name] for name in ("name", "uid", "resourceVersion", "labels") if name in meta}
+    return {"apiVersion": node["apiVersion"], "kind": node["kind"], "metadata": kept}
+
+
+def only_reading(job: Object) -> Object:
+    """Of PaddleJobs: which set they read and whether they have ended."""
+    meta, spec = job["metadata"], job.get("spec")
+    kept = {name: meta[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in meta}
+    ref = spec.get("sampleSetRef") if isinstance(spec, dict) else None
+    phase = (job.get("status") or {}).get("phase")
+    return {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "metadata": kept,
+        "spec": {"sampleSetRef": ref} if ref else {},
+        "status": {"phase": phase} if phase else {},
+    }

@@ -37,7 +37,7 @@ def secret_values(secret: Object) -> dict[str, str]:
 
 def credentials(values: Mapping[str, str]) -> dict[str, str]:
     """The keys of an object store in a Secret; empty for a public one."""
-    return {key: values[key] for key in ("access-key", "secret-key") if values.get(key)}
+    return {key: values[key] for key in ("access-key", "secret-key", "session-token") if values.get(key)}
 
 
 def cache_dirs(settings: SampleSetSettings) -> tuple[str, ...]:

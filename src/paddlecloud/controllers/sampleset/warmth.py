@@ -6,6 +6,7 @@ A warm-up of everything makes it true. It is over when data was added, caches we
 from __future__ import annotations
 
 from paddlecloud.controllers.sampleset import conditions
+from paddlecloud.controllers.sampleset.case import Finished
 from paddlecloud.controllers.sampleset.draft import Draft
 
 _VERDICTS = {
@@ -20,7 +21,7 @@ def judge(draft: Draft) -> None:
     known = conditions.find(case.old.conditions, "Warm")
     since = conditions.since(case.old.conditions, "Warm") or 0.0
     done = sorted((job for job in case.observed.jobs if job.phase == "Succeeded"), key=lambda job: job.completed)
-    counting = [job for job in done if job.type in _VERDICTS and (job.whole or job.type != "warmup")]
+    counting = [job for job in done if job.type in _VERDICTS and (job.type != "warmup" or _covers_all(draft, job))]
     if counting and counting[-1].completed >= since:
         value, reason, text = _VERDICTS[counting[-1].type]
         draft.condition("Warm", value, reason, text.format(name=counting[-1].name))
@@ -30,3 +31,8 @@ def judge(draft: Draft) -> None:
     moved = old is not None and old.spec_replicas not in (None, case.settings.partitions)
     if moved and conditions.holds(draft.status.conditions, "Warm"):
         draft.condition("Warm", False, "Scaled", "the number of partitions changed: warm up again")
+
+
+def _covers_all(draft: Draft, job: Finished) -> bool:
+    """A warm-up of everything, spread over as many partitions as there are now."""
+    return job.whole and job.partitions == draft.case.settings.partitions
