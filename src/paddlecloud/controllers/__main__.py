@@ -19,6 +19,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from paddlecloud.controllers.paddlejob import PaddleJobController
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
+from paddlecloud.controllers.samplejob import SampleJobController
+from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.controller import Hooks
@@ -39,7 +41,20 @@ async def _kubeflow(client: Client, hooks: Hooks) -> Service:
     return KubeflowPaddleJobController(client, hooks=hooks).run
 
 
-CONTROLLERS: dict[str, Maker] = {"paddlejob": _paddlejob, "kubeflow-paddlejob": _kubeflow}
+async def _sampleset(client: Client, hooks: Hooks) -> Service:
+    return SampleSetController(client, hooks=hooks).run
+
+
+async def _samplejob(client: Client, hooks: Hooks) -> Service:
+    return SampleJobController(client, hooks=hooks).run
+
+
+CONTROLLERS: dict[str, Maker] = {
+    "paddlejob": _paddlejob,
+    "kubeflow-paddlejob": _kubeflow,
+    "sampleset": _sampleset,
+    "samplejob": _samplejob,
+}
 
 
 async def run(name: str, settings: config.Config, *, identity: str, health: tuple[str, int]) -> None:

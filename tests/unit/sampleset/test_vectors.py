@@ -77,6 +77,7 @@ def test_every_cache_directory_is_mounted_and_so_is_the_data() -> None:
         "--cacheDirs=/cache/dev-shm-imagenet",
         "--cacheDirs=/cache/data-imagenet",
         "--cacheDirs=/cache/dev-ssd-imagenet",
+        "--cacheLevels=,0,/cache/dev-shm-imagenet:/cache/data-imagenet:/cache/dev-ssd-imagenet",
         "--dataDir=/mnt/imagenet",
     ]
     assert container["ports"] == [{"name": "runtime", "containerPort": 7716}]

@@ -219,11 +219,11 @@ async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[World]:
     platform = Platform(folder, clock=clock, seed=1)
     await platform.start(objects=crd.generate())
     client = platform.client(user_agent="machine")
-    watches = Watches(client, clock=clock)
+    workloads = Workloads(platform)
+    watches = Watches(workloads.manager)
     parts = (
-        watches,
-        Workloads(platform),
-        Scheduler(client, clock=clock, watches=watches),
+        workloads,
+        Scheduler(client, watches, clock=clock),
         NodeLifecycle(client, watches, clock=clock),
         SimulatedKubelet(client, watches, clock=clock),
     )

@@ -45,6 +45,10 @@ class JobReport(Answer, frozen=True):
         return self.state in ENDED
 
 
+class JobList(Answer, frozen=True):
+    jobs: list[JobReport] = []
+
+
 class Figures(Answer, frozen=True):
     """What one server has: the size of the data, of its part of the cache, and of its disks."""
 

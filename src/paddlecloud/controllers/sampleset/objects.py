@@ -7,7 +7,6 @@ server per partition, each on a node of its own.
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from paddlecloud.controllers.sampleset import names, transfer
@@ -150,6 +149,7 @@ def build_template(case: Case) -> Object:
         "command": [
             *("nuwa", "server", f"--driver={case.driver}"),
             *(f"--cacheDirs={names.cache_dir(path)}" for path in case.cache_dirs),
+            *(f"--cacheLevels={level}" for level in _levels(case)),
             f"--dataDir={names.data_dir(name)}",
         ],
         "env": _environment(case),
@@ -180,22 +180,19 @@ def _environment(case: Case) -> list[Object]:
         field("POD_IP", "status.podIP"),
         field("NODE_NAME", "spec.nodeName"),
         {"name": "PADDLECLOUD_CACHE_TOKEN", "valueFrom": token},
-        {"name": "PADDLECLOUD_CACHE_LEVELS", "value": json.dumps(_levels(case), separators=(",", ":"))},
     ]
 
 
-def _levels(case: Case) -> list[Object]:
-    """The tiers with their quotas, fastest first, as the server sees them."""
+def _levels(case: Case) -> list[str]:
+    """The tiers with their quotas, fastest first, as the server takes them: `MEM,1024,/cache/dev-shm-imagenet`."""
     if not case.settings.levels:
-        limit = case.settings.mount_options.get("cache-size", 0)
-        return [{"medium": "", "paths": [names.cache_dir(p) for p in case.cache_dirs], "sizeMiB": int(limit)}]
+        size = case.settings.mount_options.get("cache-size")
+        folders = ":".join(names.cache_dir(path) for path in case.cache_dirs)
+        return [f",{size},{folders}"] if size else []
     return [
-        {
-            "medium": level.medium,
-            "paths": [names.cache_dir(path.rstrip("/") or "/") for path in level.paths],
-            "sizeMiB": level.size_mib,
-        }
+        f"{level.medium},{level.size_mib},{':'.join(names.cache_dir(path.rstrip('/') or '/') for path in level.paths)}"
         for level in case.settings.levels
+        if level.paths
     ]
 
 

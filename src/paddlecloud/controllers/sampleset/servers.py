@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 
 from paddlecloud.controllers.sampleset import names
-from paddlecloud.controllers.sampleset.answers import Figures, JobReport
+from paddlecloud.controllers.sampleset.answers import Figures, JobList, JobReport
 
 A = TypeVar("A")
 _TIMEOUT = aiohttp.ClientTimeout(total=10.0, sock_connect=3.0)
@@ -73,8 +73,7 @@ class Servers:
         return None if found is None else _read(JobReport, found)
 
     async def jobs(self, server: Server) -> list[JobReport]:
-        found = await self._ask("GET", server, "/v2/jobs")
-        return _read(list[JobReport], found.get("items", found) if isinstance(found, dict) else found)
+        return _read(JobList, await self._ask("GET", server, "/v2/jobs")).jobs
 
     async def submit(self, server: Server, work: Work) -> JobReport:
         return _read(JobReport, await self._ask("PUT", server, f"/v2/jobs/{work.id}", body=work.body))
