@@ -127,6 +127,18 @@ async def test_a_failed_import_says_why_and_goes_on_when_the_source_is_corrected
     }
 
 
+async def test_the_answer_about_one_import_is_not_taken_for_that_about_the_next(here: World) -> None:
+    here.servers.ends["sync"] = failed("no such bucket")
+    await here.create_set()
+    await here.phase("SyncFailed")
+    del here.servers.ends["sync"]
+    here.history.clear()
+    await here.edit(SAMPLESETS, "imagenet", {"source": {"uri": "bos://other.endpoint/imagenet"}})
+    await here.phase("Syncing")
+    await here.pass_time(10)
+    assert here.history["imagenet"] == ["Mount", "Syncing"]
+
+
 async def test_a_failed_import_goes_on_when_the_secret_is_corrected(here: World) -> None:
     here.servers.ends["sync"] = failed("access denied")
     await here.create_secret("keys", access_key="a", secret_key="wrong")

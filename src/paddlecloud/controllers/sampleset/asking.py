@@ -24,6 +24,7 @@ class _Memory:
     asked: float = -1e9
     figures: dict[str, Figures] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
+    sync_id: str | None = None
     sync: JobReport | None = None
     sync_asked: bool = False
 
@@ -45,10 +46,10 @@ class Interview:
         running = [server for server in case.observed.runtimes if server.running and server.ip]
         now = self._clock.monotonic()
         wanted = case.phase not in ("", "Bound") and case.token
-        if wanted and (
-            now - memory.asked >= ANSWERS_LAST or {s.name for s in running} != {*memory.figures, *memory.silent}
-        ):
-            memory.asked = now
+        id = case.old.jobs_name.sync_job_name if case.phase == "Syncing" and case.old.jobs_name else None
+        same = ({s.name for s in running}, id) == ({*memory.figures, *memory.silent}, memory.sync_id)
+        if wanted and not (same and now - memory.asked < ANSWERS_LAST):
+            memory.asked, memory.sync_id = now, id
             await asyncio.gather(
                 self._ask_figures(memory, [Server(s.name, s.ip, case.token) for s in running]),
                 self._ask_import(memory, case),
@@ -74,11 +75,11 @@ class Interview:
 
     async def _ask_import(self, memory: _Memory, case: Case) -> None:
         memory.sync, memory.sync_asked = None, False
-        id = case.old.jobs_name.sync_job_name if case.old.jobs_name else None
-        if case.phase != "Syncing" or not id or case.first is None or not case.first.ip:
+        if not memory.sync_id or case.first is None or not case.first.ip:
             return
+        server = Server(case.first.name, case.first.ip, case.token)
         try:
-            memory.sync = await self._servers.job(Server(case.first.name, case.first.ip, case.token), id)
+            memory.sync = await self._servers.job(server, memory.sync_id)
             memory.sync_asked = True
         except (ServerSilent, ServerRefused):
             pass  # its figures were asked for too, and say why
