@@ -16,6 +16,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
+from paddlecloud.controllers import paddleservice
 from paddlecloud.controllers.paddlejob import PaddleJobController
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
@@ -49,11 +50,17 @@ async def _samplejob(client: Client, hooks: Hooks) -> Service:
     return SampleJobController(client, hooks=hooks).run
 
 
+async def _paddleservice(client: Client, hooks: Hooks) -> Service:
+    served = await paddleservice.served_kinds(client)
+    return paddleservice.PaddleServiceController(client, served=served, hooks=hooks).run
+
+
 CONTROLLERS: dict[str, Maker] = {
     "paddlejob": _paddlejob,
     "kubeflow-paddlejob": _kubeflow,
     "sampleset": _sampleset,
     "samplejob": _samplejob,
+    "paddleservice": _paddleservice,
 }
 
 
@@ -62,9 +69,7 @@ async def run(name: str, settings: config.Config, *, identity: str, health: tupl
     agent = f"{name}-controller"
     fence = Fence()
     transport = HttpTransport(settings, user_agent=agent)
-    elector = Elector(
-        Client(transport), name=agent, namespace=settings.namespace, identity=identity, fence=fence
-    )  # fmt: skip
+    elector = Elector(Client(transport), name=agent, namespace=settings.namespace, identity=identity, fence=fence)
     client = Client(FencedTransport(transport, fence))
     manager = Manager(client, elector=elector, health=health)
     try:

@@ -1,0 +1,138 @@
+"""Controllers as processes of their own, as a Deployment runs them: they work, tell their health, and hand over."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from paddlecloud.api import crd
+from paddlecloud.cli import machine
+from paddlecloud.controllers.__main__ import CONTROLLERS
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.resource import LEASES, PADDLEJOBS, PODS, Object
+from paddlecloud.local.platform import Platform
+
+T = TypeVar("T")
+
+MODULE = [sys.executable, "-m", "paddlecloud.controllers"]
+
+
+@pytest.fixture
+async def bare(tmp_path: Path) -> AsyncIterator[Platform]:
+    """An API server with our kinds and nothing that works on them."""
+    running = Platform(tmp_path / "data")
+    await running.start(objects=crd.generate())
+    pki = running.data / "pki"
+    authority = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
+    token = (pki / "admin.token").read_text().strip()
+    kubeconfig = machine.kubeconfig(url=f"https://127.0.0.1:{running.port}", ca=authority, token=token)
+    (running.data / "kubeconfig").write_text(json.dumps(kubeconfig))
+    yield running
+    await running.stop()
+
+
+@contextmanager
+def controller(name: str, platform: Platform, *, pod: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The process, and the port of its health."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*MODULE, name, "--kubeconfig", str(platform.data / "kubeconfig"), "--health-port", str(port)]
+    env = {**os.environ, "POD_NAME": pod}
+    log = platform.data / f"{pod}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=env, stderr=output)
+    try:
+        yield process, port
+    finally:
+        process.kill()
+        process.wait()
+    assert "Traceback" not in log.read_text(), log.read_text()
+
+
+def ask(port: int, path: str) -> str:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return str(answer.read().decode())
+    except (urllib.error.URLError, ConnectionError):
+        return ""
+
+
+async def leader(platform: Platform, name: str) -> str:
+    try:
+        lease = await platform.client().get(LEASES, f"{name}-controller", "default")
+    except NotFound:
+        return ""
+    return str(lease["spec"].get("holderIdentity") or "")
+
+
+async def eventually(look: Callable[[], Awaitable[T]], *, unlike: T) -> T:
+    """What `look` gives once it is something else than `unlike`."""
+    for _ in range(600):
+        if (seen := await look()) != unlike:
+            return seen
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"still {unlike!r}")
+
+
+def job() -> Object:
+    main = {"name": "main", "image": "busybox", "command": ["sleep", "60"]}
+    worker = {"replicas": 2, "template": {"spec": {"containers": [main]}}}
+    metadata = {"name": "two", "namespace": "default"}
+    return {"apiVersion": PADDLEJOBS.api_version, "kind": "PaddleJob", "metadata": metadata, "spec": {"worker": worker}}
+
+
+async def test_the_leader_works_and_hands_over_when_it_is_told_to_end(bare: Platform) -> None:
+    client = bare.client()
+
+    async def leads() -> str:
+        return (await leader(bare, "paddlejob")).partition("-")[0]
+
+    async def members() -> int:
+        return len((await client.list(PODS, "default")).items)
+
+    with controller("paddlejob", bare, pod="first") as (first, port):
+        assert await eventually(leads, unlike="") == "first"
+        await client.create(PADDLEJOBS, job())
+        await eventually(members, unlike=0)
+        assert await asyncio.to_thread(ask, port, "/readyz") == "ok\n"
+        assert "\npaddlecloud_leader 1\n" in await asyncio.to_thread(ask, port, "/metrics")
+        with controller("paddlejob", bare, pod="second") as (_, other):
+            await eventually(lambda: asyncio.to_thread(ask, other, "/readyz"), unlike="")
+            assert "\npaddlecloud_leader 0\n" in await asyncio.to_thread(ask, other, "/metrics")
+            first.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(first.wait, 30) == 0
+            assert await eventually(leads, unlike="first") in ("", "second")
+            assert await eventually(leads, unlike="") == "second"
+            assert await members() == 2
+
+
+@pytest.mark.parametrize("name", sorted(CONTROLLERS))
+async def test_every_controller_starts_and_is_ready(bare: Platform, name: str) -> None:
+    with controller(name, bare, pod="only") as (process, port):
+        await eventually(lambda: asyncio.to_thread(ask, port, "/readyz"), unlike="")
+        await eventually(lambda: leader(bare, name), unlike="")
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(process.wait, 30) == 0
+
+
+def test_without_a_cluster_it_says_what_is_missing(tmp_path: Path) -> None:
+    missing = [*MODULE, "paddlejob", "--kubeconfig", str(tmp_path / "none")]
+    refused = subprocess.run(missing, capture_output=True, text=True, timeout=30)
+    assert refused.returncode == 1
+    assert "does not exist" in refused.stderr
+    assert "Traceback" not in refused.stderr
