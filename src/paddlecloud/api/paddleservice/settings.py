@@ -22,6 +22,8 @@ from paddlecloud.api.paddleservice.spec import (
 )
 
 DEFAULT_RESOURCES = {"cpu": "0.2", "memory": "512Mi"}
+MODEL_LIMITS = {"cpu": "2", "memory": "2Gi"}
+"""For a model without an image of its own: loading Paddle takes more than the original's limits allow."""
 DEFAULT_RUNTIME = "paddleserving"
 DEFAULT_MODEL_PORT = 8080
 
@@ -104,7 +106,7 @@ def normalise(service: PaddleService) -> Normalised:
         canary_percent=percent if spec.canary else 0,
         scaling=_scaling(spec.service or ServiceSpec(), spec.replicas, warnings),
         container_name=spec.runtime_version or DEFAULT_RUNTIME,
-        resources=_resources(spec.resources or {}),
+        resources=_resources(spec.resources or {}, model=bool(default and default.model)),
         working_dir=spec.working_dir or "",
         container_concurrency=spec.container_concurrency or 0,
         timeout_seconds=spec.timeout_seconds or 300,
@@ -165,7 +167,7 @@ def _scaling(service: ServiceSpec, replicas: int | None, warnings: list[str]) ->
     )
 
 
-def _resources(written: dict[str, Any]) -> dict[str, Any]:
+def _resources(written: dict[str, Any], *, model: bool) -> dict[str, Any]:
     """Requests and limits with the defaults for what is missing.
 
     A limit is never set below its request: filling in `limits.cpu: 0.2` beside `requests.cpu: 2` made pods that no
@@ -173,8 +175,9 @@ def _resources(written: dict[str, Any]) -> dict[str, Any]:
     """
     requests, limits = _quantities(written, "requests"), _quantities(written, "limits")
     for name, value in DEFAULT_RESOURCES.items():
+        asked = name in requests
         requests.setdefault(name, limits.get(name, value))
-        limits.setdefault(name, requests[name])
+        limits.setdefault(name, MODEL_LIMITS[name] if model and not asked else requests[name])
     return {**written, "requests": requests, "limits": limits}
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import PurePosixPath
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -27,6 +29,8 @@ from paddlecloud.kube.resource import Object
 
 SERVING_IMAGE = f"paddlecloud/serving:{__version__}"
 AUTOSCALING = "autoscaling.knative.dev"
+MODEL_VOLUME = "model"
+MODEL_MOUNT = "/mnt/model"
 
 
 class Wanted(NamedTuple):
@@ -93,12 +97,41 @@ def _spec(settings: ServiceSettings, own: EndpointSettings) -> Object:
         "nodeSelector": written.node_selector,
         "tolerations": written.tolerations,
     }
-    return {
+    spec: Object = {
         "containerConcurrency": settings.container_concurrency,
         "timeoutSeconds": settings.timeout_seconds,
         "containers": [_container(settings, own)],
         **{name: msgspec.to_builtins(value) for name, value in passed_on.items() if value},
     }
+    if folder := _node_folder(settings, own):
+        volume = {"name": MODEL_VOLUME, "hostPath": {"path": folder, "type": "Directory"}}
+        mount = {"name": MODEL_VOLUME, "mountPath": MODEL_MOUNT, "readOnly": True}
+        spec["volumes"] = [*spec.get("volumes", ()), volume]
+        spec["containers"][0]["volumeMounts"] = [*spec["containers"][0].get("volumeMounts", ()), mount]
+    return spec
+
+
+def _node_folder(settings: ServiceSettings, own: EndpointSettings) -> str:
+    """The folder of a `file://` model that lies on the node; empty when it lies in a volume of the service's own."""
+    place = urlsplit(own.model)
+    if place.scheme != "file":
+        return ""
+    folder = PurePosixPath(unquote(place.path))
+    mounts = (PurePosixPath(str(mount.get("mountPath"))) for mount in settings.spec.volume_mounts or ())
+    return "" if any(folder.is_relative_to(mount) for mount in mounts) else str(folder)
+
+
+def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[str]:
+    """The port that is routed to speaks the service's protocol; the other one is for whoever dials the pod."""
+    model = MODEL_MOUNT if _node_folder(settings, own) else own.model
+    ports = {"--port": own.port} if settings.protocol != "grpc" else {"--grpc-port": own.port, "--port": own.port + 1}
+    return [
+        "--model",
+        model,
+        "--name",
+        settings.name,
+        *(word for name, port in ports.items() for word in (name, str(port))),
+    ]
 
 
 def _container(settings: ServiceSettings, own: EndpointSettings) -> Object:
@@ -114,7 +147,7 @@ def _container(settings: ServiceSettings, own: EndpointSettings) -> Object:
     if own.command:
         container |= {"command": list(own.command[:2]), "args": list(own.command[2:])}
     elif own.model:
-        container["args"] = ["--model", own.model, "--port", str(own.port)]
+        container["args"] = _model_arguments(settings, own)
     passed_on = {
         "workingDir": settings.working_dir,
         "volumeMounts": written.volume_mounts,

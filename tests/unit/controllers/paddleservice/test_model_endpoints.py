@@ -1,0 +1,67 @@
+"""`model:` in a PaddleService: what the inference server is told, and where the model lies for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlecloud.api import paddleservice
+from paddlecloud.controllers.paddleservice.template import wanted
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    service = {
+        "apiVersion": "serving.paddlepaddle.org/v1",
+        "kind": "PaddleService",
+        "metadata": {"name": "digits", "namespace": "default"},
+        "spec": spec,
+    }
+    settings, _ = paddleservice.normalise(paddleservice.decode(service))
+    return wanted(settings)["default"].spec
+
+
+def arguments(**spec: Any) -> list[str]:
+    found: list[str] = pod(**spec)["containers"][0]["args"]
+    return found
+
+
+@pytest.mark.parametrize("model", ["digits:v3", "https://example.com/digits.tar.gz"])
+def test_a_model_elsewhere_is_named_to_the_server(model: str) -> None:
+    assert arguments(model=model) == ["--model", model, "--name", "digits", "--port", "8080"]
+    assert "volumes" not in pod(model=model)
+
+
+def test_a_folder_of_the_node_is_mounted() -> None:
+    spec = pod(model="file:///models/my%20digits", volumes=[{"name": "other", "emptyDir": {}}])
+    assert arguments(model="file:///models/digits")[:2] == ["--model", "/mnt/model"]
+    assert spec["volumes"] == [
+        {"name": "other", "emptyDir": {}},
+        {"name": "model", "hostPath": {"path": "/models/my digits", "type": "Directory"}},
+    ]
+    assert spec["containers"][0]["volumeMounts"] == [{"name": "model", "mountPath": "/mnt/model", "readOnly": True}]
+
+
+def test_a_folder_in_a_volume_of_the_services_own_is_taken_from_there() -> None:
+    mounts = [{"name": "claim", "mountPath": "/models"}]
+    volumes = [{"name": "claim", "persistentVolumeClaim": {"claimName": "models"}}]
+    spec = pod(model="file:///models/digits", volumes=volumes, volumeMounts=mounts)
+    assert spec["containers"][0]["args"][:2] == ["--model", "file:///models/digits"]
+    assert spec["volumes"] == volumes
+
+
+def test_grpc_gets_the_port_that_is_routed_to() -> None:
+    assert arguments(model="digits", protocol="grpc")[-4:] == ["--grpc-port", "8080", "--port", "8081"]
+
+
+@pytest.mark.parametrize(
+    ("resources", "requests", "limits"),
+    [
+        ({}, {"cpu": "0.2", "memory": "512Mi"}, {"cpu": "2", "memory": "2Gi"}),
+        ({"requests": {"memory": "4Gi"}}, {"cpu": "0.2", "memory": "4Gi"}, {"cpu": "2", "memory": "4Gi"}),
+        ({"limits": {"memory": "1Gi"}}, {"cpu": "0.2", "memory": "1Gi"}, {"cpu": "2", "memory": "1Gi"}),
+    ],
+)
+def test_there_is_room_for_loading_paddle(resources: Any, requests: Any, limits: Any) -> None:
+    found = pod(model="digits", resources=resources)["containers"][0]["resources"]
+    assert (found["requests"], found["limits"]) == (requests, limits)
