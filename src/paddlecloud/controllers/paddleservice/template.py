@@ -124,14 +124,10 @@ def _node_folder(settings: ServiceSettings, own: EndpointSettings) -> str:
 def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[str]:
     """The port that is routed to speaks the service's protocol; the other one is for whoever dials the pod."""
     model = MODEL_MOUNT if _node_folder(settings, own) else own.model
-    ports = {"--port": own.port} if settings.protocol != "grpc" else {"--grpc-port": own.port, "--port": own.port + 1}
-    return [
-        "--model",
-        model,
-        "--name",
-        settings.name,
-        *(word for name, port in ports.items() for word in (name, str(port))),
-    ]
+    ports = ["--port", str(own.port)]
+    if settings.protocol == "grpc":
+        ports = ["--grpc-port", str(own.port), "--port", str(own.port + 1)]
+    return ["--model", model, "--name", settings.name, *ports]
 
 
 def _container(settings: ServiceSettings, own: EndpointSettings) -> Object:
