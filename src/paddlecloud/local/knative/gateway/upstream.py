@@ -59,7 +59,7 @@ class Upstream(asyncio.BufferedProtocol):
             exchange.fail(error.status, f"{error}")
 
     def _read_heads(self, exchange: Exchange, data: bytes) -> None:
-        while not self._head_read:
+        while True:
             end = data.find(b"\r\n\r\n")
             if end < 0:
                 if len(data) > MAX_HEAD:
@@ -72,6 +72,7 @@ class Upstream(asyncio.BufferedProtocol):
                 self._head_read = True
                 self._buffer = b""
                 exchange.answer(head, data)
+                return  # by now this connection may have begun another exchange
             # other interim answers are for this connection alone
 
     def eof_received(self) -> bool:

@@ -1,0 +1,466 @@
+"""The gateway with real sockets: routing, queues, limits, repeats, streams, and everything that breaks on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.local.knative.gateway import slots
+from paddlecloud.local.knative.gateway.client import HEAD_TIMEOUT
+from unit.knative.gateway_world import Gateway, Pod, gateway
+
+R = ("ns/r", 100)
+
+
+@pytest.fixture
+async def gate() -> AsyncIterator[Gateway]:
+    async with gateway() as made:
+        made.route(R)
+        yield made
+
+
+@pytest.fixture
+async def pod(gate: Gateway) -> AsyncIterator[Pod]:
+    async with Pod() as made:
+        gate.pods(made.entry())
+        yield made
+
+
+async def until(check: Callable[[], bool]) -> None:
+    async def poll() -> None:
+        while not check():
+            await asyncio.sleep(0.001)
+
+    await asyncio.wait_for(poll(), 10)
+
+
+# Plain requests
+
+
+async def test_many_requests_on_one_connection_use_one_connection_to_the_pod(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    for _ in range(5):
+        client.get()
+        assert await client.answer() == (200, b"one")
+    assert pod.connections == 1
+
+
+async def test_a_pod_is_told_who_asked_and_nothing_of_the_connection(gate: Gateway, pod: Pod) -> None:
+    await gate.ask("GET /p?q=1 HTTP/1.1\r\nHost: a.b\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\r\n")
+    head = pod.heads[0].decode()
+    assert head.startswith("GET /p?q=1 HTTP/1.1\r\nHost: a.b\r\n")
+    assert "X-Forwarded-For: 127.0.0.1\r\n" in head
+    assert "Hop" not in head
+    assert "Keep-Alive" not in head
+
+
+@pytest.mark.parametrize(
+    ("framing", "sent"),
+    [("Content-Length: 5", "hello"), ("Transfer-Encoding: chunked", "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: 1\r\n\r\n")],
+)
+async def test_a_body_arrives_whole_however_it_is_framed(gate: Gateway, pod: Pod, framing: str, sent: str) -> None:
+    client = await gate.connect()
+    for _ in range(2):
+        client.send(f"POST / HTTP/1.1\r\nHost: a.b\r\n{framing}\r\n\r\n{sent}".encode())
+        assert await client.answer() == (200, b"one")
+    assert pod.bodies == [b"hello", b"hello"]
+
+
+async def test_a_body_that_comes_byte_by_byte(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    for byte in b"POST / HTTP/1.1\r\nHost: a.b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n":
+        client.send(bytes([byte]))
+        await client.writer.drain()
+        await asyncio.sleep(0)
+    assert await client.answer() == (200, b"one")
+    assert pod.bodies == [b"hello"]
+
+
+async def test_requests_sent_ahead_are_answered_in_order(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    for path in ("/1", "/2", "/3"):
+        client.get(path)
+    for _ in range(3):
+        assert await client.answer() == (200, b"one")
+    assert [head.split()[1] for head in pod.heads] == [b"/1", b"/2", b"/3"]
+
+
+async def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    client.send(b"POST / HTTP/1.1\r\nHost: a.b\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+    assert await client.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    client.send(b"hi")
+    assert await client.answer() == (200, b"one")
+    assert b"Expect" not in pod.heads[0]
+
+
+async def test_hosts_nobody_has_are_told_so_and_the_connection_stays(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    client.get(host="other.host")
+    status, text = await client.answer()
+    assert (status, b"other.host" in text) == (404, True)
+    client.get()
+    assert await client.answer() == (200, b"one")
+
+
+async def test_a_tricky_request_is_refused_and_ends_the_connection(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    client.send(
+        b"POST / HTTP/1.1\r\nHost: a.b\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a.b\r\n\r\n"
+    )
+    assert (await client.answer())[0] == 400
+    assert await client.ended()
+    assert pod.heads == []
+
+
+async def test_by_path_where_the_host_is_this_machine(gate: Gateway, pod: Pod) -> None:
+    gate.table.apply({"path:ns/svc": [["ns/r", 100]]})
+    for path, seen in (("/ns/svc", b"/"), ("/ns/svc?x=1", b"/?x=1"), ("/ns/svc/a/b?c", b"/a/b?c")):
+        assert await gate.ask(f"GET {path} HTTP/1.1\r\nHost: localhost:1\r\n\r\n") == (200, b"one")
+        assert pod.heads[-1].split()[1] == seen
+    assert (await gate.ask("GET /ns/other HTTP/1.1\r\nHost: localhost\r\n\r\n"))[0] == 404
+    assert (await gate.ask("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"))[0] == 200
+
+
+# Answers
+
+
+def wrote(data: bytes, *, keep: bool = False) -> Callable[[Pod, asyncio.StreamWriter], Awaitable[bool]]:
+    async def answer(pod: Pod, writer: asyncio.StreamWriter) -> bool:
+        writer.write(data)
+        await writer.drain()
+        return keep
+
+    return answer
+
+
+async def test_a_stream_is_passed_on_as_it_comes(gate: Gateway, pod: Pod) -> None:
+    second = asyncio.Event()
+
+    async def answer(pod: Pod, writer: asyncio.StreamWriter) -> bool:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        await second.wait()
+        writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
+        return True
+
+    pod.answer = answer
+    client = await gate.connect()
+    client.get()
+    await client.reader.readuntil(b"\r\n\r\n")
+    assert await asyncio.wait_for(client.reader.readexactly(10), 10) == b"5\r\nfirst\r\n"
+    second.set()
+    assert await client.reader.readexactly(16) == b"6\r\nsecond\r\n0\r\n\r\n"[:16]
+
+
+async def test_an_answer_that_ends_with_its_connection_gets_an_end_of_its_own(gate: Gateway, pod: Pod) -> None:
+    pod.answer = wrote(b"HTTP/1.0 200 OK\r\n\r\nuntil the end")
+    client = await gate.connect()
+    client.get()
+    assert await client.answer() == (200, b"until the end")
+    assert b"chunked" in client.head
+
+
+async def test_an_old_client_gets_no_chunks(gate: Gateway, pod: Pod) -> None:
+    pod.answer = wrote(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+    client = await gate.connect()
+    client.send(b"GET / HTTP/1.0\r\nHost: a.b\r\n\r\n")
+    assert await client.answer() == (200, b"hello")
+    assert b"chunked" not in client.head
+
+
+@pytest.mark.parametrize("method", ["HEAD", "GET"])
+async def test_answers_without_a_body(gate: Gateway, pod: Pod, method: str) -> None:
+    first = b"HTTP/1.1 204 No Content\r\n\r\n" if method == "GET" else b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
+    pod.answer = wrote(first, keep=True)
+    client = await gate.connect()
+    for _ in range(2):
+        client.send(f"{method} / HTTP/1.1\r\nHost: a.b\r\n\r\n".encode())
+        head = await asyncio.wait_for(client.reader.readuntil(b"\r\n\r\n"), 10)
+        assert head.split(b"\r\n")[0] == first.split(b"\r\n")[0]
+    assert pod.connections == 1
+
+
+async def test_a_websocket_is_a_tunnel_both_ways(gate: Gateway, pod: Pod) -> None:
+    async def answer(pod: Pod, writer: asyncio.StreamWriter) -> bool:
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nwelcome")
+        return True  # the next "head" is whatever the client sends
+
+    pod.answer = answer
+    client = await gate.connect()
+    client.send(b"GET /ws HTTP/1.1\r\nHost: a.b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+    head = await client.reader.readuntil(b"\r\n\r\n")
+    assert b"101" in head
+    assert b"Upgrade: websocket" in head
+    assert await client.reader.readexactly(7) == b"welcome"
+    client.send(b"\x81\x00 frames \r\n\r\n")
+    await until(lambda: len(pod.heads) == 2)
+    assert pod.heads[1] == b"\x81\x00 frames \r\n\r\n"
+
+
+# Shares and pods
+
+
+async def test_shares_are_kept_to_within_one_in_a_hundred(gate: Gateway) -> None:
+    async with Pod("old") as old, Pod("new") as new:
+        gate.route(("ns/old", 90), ("ns/new", 10))
+        gate.pods(old.entry(), revision="ns/old")
+        gate.pods(new.entry(), revision="ns/new")
+        client, told = await gate.connect(), Counter[bytes]()
+        for _ in range(200):
+            client.get()
+            told[(await client.answer())[1]] += 1
+        assert 18 <= told[b"new"] <= 22
+
+
+async def test_the_less_busy_pod_gets_the_request(gate: Gateway) -> None:
+    async with Pod("slow") as slow, Pod("quick") as quick:
+        slow.gate = asyncio.Event()
+        gate.pods(slow.entry("1"), quick.entry("2"))
+        busy = [asyncio.ensure_future(gate.ask()) for _ in range(8)]
+        await until(lambda: slow.inside > 0)
+        for _ in range(10):
+            assert await gate.ask() == (200, b"quick")
+        slow.gate.set()
+        assert {status for status, _ in await asyncio.gather(*busy)} == {200}
+
+
+async def test_a_request_waits_for_the_first_pod_which_is_asked_for_once(gate: Gateway) -> None:
+    waiting = [asyncio.ensure_future(gate.ask()) for _ in range(20)]
+    await until(lambda: len(gate.table.revisions["ns/r"].waiting) == 20 if "ns/r" in gate.table.revisions else False)
+    assert set(gate.woken) == {"ns/r"}
+    async with Pod() as pod:
+        gate.pods(pod.entry())
+        assert await asyncio.gather(*waiting) == [(200, b"one")] * 20
+
+
+async def test_a_client_that_gives_up_waiting_is_forgotten(gate: Gateway) -> None:
+    client = await gate.connect()
+    client.get()
+    await until(lambda: bool(gate.table.revisions.get("ns/r") and gate.table.revisions["ns/r"].waiting))
+    client.close()
+    revision = gate.table.revisions["ns/r"]
+    await until(lambda: revision.stats.inside == 0)
+    async with Pod() as pod:
+        gate.pods(pod.entry())
+        assert await gate.ask() == (200, b"one")
+        assert len(pod.heads) == 1
+
+
+async def test_a_limit_of_concurrent_requests_holds_across_gateways(tmp_path: Path) -> None:
+    path = tmp_path / "slots"
+    slots.create(path, 2)
+    async with gateway() as one, gateway() as other, Pod() as pod:
+        pod.gate = asyncio.Event()
+        for each in (one, other):
+            each.route(R)
+            each.pods(pod.entry(slots=str(path)), limit=2)
+        asked = [asyncio.ensure_future(each.ask()) for each in (one, other) for _ in range(6)]
+        await until(lambda: pod.inside == 2)
+        pod.gate.set()
+        assert await asyncio.gather(*asked) == [(200, b"one")] * 12
+        assert pod.most == 2
+    slots.remove(path)
+
+
+async def test_a_pod_that_was_taken_out_gets_no_new_request_and_ends_its_last(gate: Gateway) -> None:
+    async with Pod("old") as old, Pod("new") as new:
+        gate.pods(old.entry("1"))
+        old.gate = asyncio.Event()
+        last = asyncio.ensure_future(gate.ask())
+        await until(lambda: old.inside == 1)
+        gate.pods(new.entry("2"))
+        assert await gate.ask() == (200, b"new")
+        old.gate.set()
+        assert await last == (200, b"old")
+
+
+# What breaks
+
+
+async def test_a_refused_connection_is_tried_at_another_pod(gate: Gateway) -> None:
+    async with Pod() as pod:
+        gate.pods(["127.0.0.1", 1, "dead", None], pod.entry())
+        for _ in range(10):
+            assert await gate.ask() == (200, b"one")
+
+
+async def test_pods_that_all_refuse_are_a_bad_gateway(gate: Gateway) -> None:
+    gate.pods(["127.0.0.1", 1, "dead", None])
+    asked = asyncio.ensure_future(gate.ask())
+    await until(lambda: bool(gate.table.revisions["ns/r"].stats.inside))
+    await asyncio.sleep(0.1)
+    gate.time.ahead += 10
+    status, text = await asked
+    assert (status, b"connection" in text) == (502, True)
+
+
+@pytest.mark.parametrize(("method", "status"), [("GET", 200), ("POST", 502)])
+async def test_a_kept_connection_that_broke_is_a_reason_to_repeat_what_may_be_repeated(
+    gate: Gateway, pod: Pod, method: str, status: int
+) -> None:
+    assert await gate.ask() == (200, b"one")
+
+    async def hang_up(pod: Pod, writer: asyncio.StreamWriter) -> bool:
+        pod.answer = None
+        return False
+
+    pod.answer = hang_up
+    assert (await gate.ask(f"{method} / HTTP/1.1\r\nHost: a.b\r\nContent-Length: 0\r\n\r\n"))[0] == status
+
+
+async def test_a_pod_that_dies_in_mid_answer_breaks_the_clients_connection(gate: Gateway, pod: Pod) -> None:
+    pod.answer = wrote(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+    client = await gate.connect()
+    client.get()
+    await client.reader.readuntil(b"half")
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await client.reader.readexactly(96)
+
+
+async def test_a_pod_that_speaks_something_else_is_a_bad_gateway(gate: Gateway, pod: Pod) -> None:
+    pod.answer = wrote(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
+    assert (await gate.ask())[0] == 502
+
+
+async def test_a_slow_pod_is_given_up_after_the_services_timeout(gate: Gateway, pod: Pod) -> None:
+    pod.gate = asyncio.Event()
+    gate.pods(pod.entry(), timeout=7)
+    asked = asyncio.ensure_future(gate.ask())
+    await until(lambda: pod.inside == 1)
+    gate.table.sweep()
+    gate.time.ahead = 7.5
+    gate.table.sweep()
+    assert (await asked)[0] == 504
+
+
+async def test_a_slow_head_is_given_up(gate: Gateway) -> None:
+    client = await gate.connect()
+    client.send(b"GET / HTTP/1.1\r\nHost:")
+    await until(lambda: any(c.deadline < float("inf") for c in gate.table.clients))
+    await asyncio.sleep(0.01)
+    gate.time.ahead = HEAD_TIMEOUT + 1
+    gate.table.sweep()
+    assert (await client.answer())[0] == 408
+
+
+async def test_a_slow_client_holds_up_the_pod_and_not_the_gateways_memory(gate: Gateway, pod: Pod) -> None:
+    size, sent = 64 << 20, 0
+
+    async def answer(pod: Pod, writer: asyncio.StreamWriter) -> bool:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+        while sent < size:
+            writer.write(b"x" * (1 << 20))
+            sent += 1 << 20
+            await writer.drain()
+        return True
+
+    pod.answer = answer
+    client = await gate.connect()
+    client.get()
+    await client.reader.readuntil(b"\r\n\r\n")
+    seen = -1
+    while sent != seen:
+        seen = sent
+        await asyncio.sleep(0.05)
+    assert sent < size // 2, "the pod waits for the client"
+    left = size
+    while left:
+        left -= len(await client.reader.read(1 << 20))
+    assert sent == size
+
+
+async def test_a_huge_body_is_streamed_to_a_pod_that_takes_its_time(gate: Gateway) -> None:
+    size, taken, go = 64 << 20, 0, asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal taken
+        await reader.readuntil(b"\r\n\r\n")
+        await go.wait()
+        while taken < size:
+            taken += len(await reader.read(1 << 20))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    gate.pods(["127.0.0.1", server.sockets[0].getsockname()[1], "u", None])
+    client = await gate.connect()
+    client.send(b"POST / HTTP/1.1\r\nHost: a.b\r\nContent-Length: %d\r\n\r\n" % size)
+    sent = 0
+
+    async def send() -> None:
+        nonlocal sent
+        while sent < size:
+            client.send(b"x" * (1 << 20))
+            await client.writer.drain()
+            sent += 1 << 20
+
+    sending = asyncio.ensure_future(send())
+    seen = -1
+    while sent != seen:
+        seen = sent
+        await asyncio.sleep(0.05)
+    assert sent < size // 2, "the client waits for the pod"
+    go.set()
+    await asyncio.wait_for(sending, 30)
+    assert await client.answer() == (200, b"ok")
+    server.close()
+
+
+async def test_an_early_answer_ends_the_connection_after_it(gate: Gateway, pod: Pod) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    gate.pods(["127.0.0.1", server.sockets[0].getsockname()[1], "u", None])
+    client = await gate.connect()
+    client.send(b"POST / HTTP/1.1\r\nHost: a.b\r\nContent-Length: 1000\r\n\r\nsome")
+    assert (await client.answer())[0] == 413
+    assert b"Connection: close" in client.head
+    server.close()
+
+
+async def test_a_gateway_that_leaves_answers_what_it_has_begun(gate: Gateway, pod: Pod) -> None:
+    pod.gate = asyncio.Event()
+    idle = await gate.connect()
+    idle.get(host="nobody")
+    await idle.answer()
+    client = await gate.connect()
+    client.get()
+    await until(lambda: pod.inside == 1)
+    draining = asyncio.ensure_future(gate.table.drain(10))
+    assert await idle.ended()
+    pod.gate.set()
+    assert await client.answer() == (200, b"one")
+    assert b"Connection: close" in client.head
+    await asyncio.wait_for(draining, 10)
+
+
+async def test_what_was_carried_is_reported(gate: Gateway, pod: Pod) -> None:
+    pod.gate = asyncio.Event()
+    asked = [asyncio.ensure_future(gate.ask()) for _ in range(3)]
+    await until(lambda: pod.inside == 3)
+    gate.time.ahead += 10
+    report = gate.table.report()["ns/r"]
+    assert report["inside"] == 3
+    assert 2.5 < report["concurrency"] <= 3
+    pod.gate.set()
+    await asyncio.gather(*asked)
+    report = gate.table.report()["ns/r"]
+    assert report["codes"] == {"200": 3}
+    assert gate.table.report() == {}, "nothing happened since"
+
+
+async def test_thousands_of_connections_are_no_trouble(gate: Gateway, pod: Pod) -> None:
+    clients = [await gate.connect() for _ in range(400)]
+    for client in clients:
+        client.get()
+    assert {await client.answer() for client in clients} == {(200, b"one")}
+    for client in clients:
+        client.close()
