@@ -16,7 +16,7 @@ class Command(NamedTuple):
     module: str
     section: str
     takes: str = ""
-    """What completion offers as arguments: kinds, objects, jobs, files, or nothing."""
+    """What completion offers as arguments: kinds, objects, jobs, services, files, or nothing."""
 
 
 MACHINE, DECLARE, LOOK, ACT, TOOLS = "Machine", "Declare", "Look", "Act", "Tools"
@@ -53,6 +53,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("suspend", "stop the pods of a job and keep the job", _PKG + "act", ACT, "jobs"),
     Command("resume", "start a suspended job", _PKG + "act", ACT, "jobs"),
     Command("retry", "run a finished or failed job again", _PKG + "retry", ACT, "jobs"),
+    Command("promote", "make the canary of a PaddleService its default", _PKG + "promote", ACT, "services"),
+    Command("rollback", "withdraw a canary, or go back to the default before", _PKG + "promote", ACT, "services"),
     Command("exec", "run a program in a container", _PKG + "exec", ACT, "jobs"),
     Command("cp", "copy files to or from a container", _PKG + "copy", ACT, "files"),
     Command("port-forward", "reach a port of a pod from here", _PKG + "port_forward", ACT, "jobs"),

@@ -94,13 +94,17 @@ def _values(session: Session, what: str) -> Iterable[str]:
     return ()
 
 
+_SHORT = {"jobs": "pdj", "services": "pds"}
+"""Kinds whose names alone are arguments."""
+
+
 def _arguments(session: Session, command: commands.Command, given: list[str], current: str) -> Iterable[str]:
     if command.name == "completion":
         from paddlecloud.cli.completion import SCRIPTS
 
         return () if given else SCRIPTS
-    if command.takes == "jobs":
-        return _names(session, "pdj")
+    if command.takes in _SHORT:
+        return _names(session, _SHORT[command.takes])
     if command.takes != "objects":
         return ()
     kind, slash, _ = current.partition("/")

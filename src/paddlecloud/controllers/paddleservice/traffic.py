@@ -108,10 +108,9 @@ def _rolled(case: Situation, rollout: RolloutSettings, old: str) -> tuple[int, S
     if reached and trouble:
         return 0, Step(0, 0, None, f"went back: {trouble}"), case.default
     done = sum(step <= reached for step in rollout.steps)
-    waits = reached > 0 and (rollout.paused or case.due is None or case.now < case.due)
-    if rollout.paused and (reached or not done):
+    if rollout.paused:
         return reached, Step(reached, done, None, "paused"), ""
-    if waits and case.due is not None:
+    if reached and case.due is not None and case.now < case.due:
         return reached, Step(reached, done, case.due), ""
     following = next((step for step in rollout.steps if step > reached), 100)
     if following >= 100:

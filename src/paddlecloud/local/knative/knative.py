@@ -13,6 +13,7 @@ from paddlecloud.local.knative.names import CONFIGURATIONS, REVISION, REVISIONS,
 from paddlecloud.local.knative.routing import Entries, revision_entry, route_entries, routed, takes_requests
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.supervisor import Gateways, Report
+from paddlecloud.local.knative.validation import judge
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.endpoints import SLICES
 from paddlecloud.local.workloads.loop import OWNER, Loop
@@ -50,6 +51,7 @@ class Knative:
             manager.client, clock=self._clock, scenes=self._scenes, defaults=lambda: self._defaults
         )
         manager.add_service("autoscaler", self.autoscaler.run)
+        platform.admission.policies.append(judge)
 
     async def run(self) -> None:
         await self.manager.run()

@@ -1,0 +1,133 @@
+"""`pdc promote` and `pdc rollback`: the canary becomes the default; or back to what served before.
+
+Both are one patch of the spec, so they work on any cluster and the controller moves the traffic as for any change: the
+new revision first becomes ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from paddlecloud.cli import output, targets
+from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting
+from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.placing import Place
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.resource import Object, Resource
+
+REVISIONS = Resource("serving.knative.dev", "v1", "revisions", "Revision")
+GROUPS = ("serving.paddlepaddle.org", "elasticserving.paddlepaddle.org")
+SERVICE, ENDPOINT, SOURCE = (f"serving.paddlepaddle.org/{name}" for name in ("service", "endpoint", "source"))
+
+
+def add_commands(parsers: Parsers) -> None:
+    for name, function in (("promote", run_promote), ("rollback", run_rollback)):
+        parser = parsers.add_parser(name)
+        parser.add_argument("word", metavar="SERVICE", help="name of a PaddleService, or KIND/NAME")
+        parser.set_defaults(run=function)
+
+
+def run_promote(session: Session, args: argparse.Namespace) -> int:
+    where, service = _find(session, args)
+    canary = (service.get("spec") or {}).get("canary")
+    if not canary:
+        raise CliError(
+            f"{where.display} has no canary to promote",
+            why="spec.canary is not set",
+            next=f"pdc describe {where.display}",
+            exit_code=CONFLICT,
+        )
+    state = _condition(service, "CanaryEndpointReady")
+    if state.get("status") != "True":
+        raise CliError(
+            f"the canary of {where.display} is not ready",
+            why=state.get("message") or "it has not answered yet",
+            next=f"pdc wait --for=condition=CanaryEndpointReady {where.display}",
+            exit_code=CONFLICT,
+        )
+    change = {"default": canary, "canary": None, "canaryTrafficPercent": None, "model": None}
+    return _patch(session, args, where, service, change, "promoted")
+
+
+def run_rollback(session: Session, args: argparse.Namespace) -> int:
+    where, service = _find(session, args)
+    if (service.get("spec") or {}).get("canary"):
+        return _patch(session, args, where, service, {"canary": None, "canaryTrafficPercent": None}, "canary withdrawn")
+    before = _previous(session, where, service)
+    if before is None:
+        raise CliError(
+            f"{where.display} has no earlier revision to go back to",
+            why="this is the first, or the earlier ones are gone",
+            next=f"pdc get revisions -l {SERVICE}={where.name}",
+            exit_code=CONFLICT,
+        )
+    change = {"default": before, "model": None}
+    return _patch(session, args, where, service, change, "rolled back")
+
+
+def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
+    """A plain name is looked for in the group of today, then in the earlier one."""
+    words = [args.word] if "/" in args.word else [f"paddleservices.{group}/{args.word}" for group in GROUPS]
+    with attempting(f"{args.command} {args.word}"):
+        for word in words:
+            entry, name = targets.one(session.api, [word], usage=f"pdc {args.command} SERVICE")
+            where = Place(entry.resource, name, session.namespace)
+            if where.resource.kind != "PaddleService":
+                raise UsageError(f"{where.display} has no canary", why="only a PaddleService has", next="pdc get pds")
+            try:
+                return where, session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
+            except NotFound:
+                if word == words[-1]:
+                    raise
+    raise AssertionError("a word is found or raises")
+
+
+def _previous(session: Session, where: Place, service: Object) -> Object | None:
+    """The endpoint of the default revision before the present one, from the revision that was made of it."""
+    selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
+    with attempting(f"read the revisions of {where.display}"):
+        call = session.api.client.list(REVISIONS, namespace=where.namespace, label_selector=selector)
+        try:
+            found = session.api.do(call).items
+        except NotFound:
+            return None  # no Knative here, and so no revisions
+    current = ((service.get("status") or {}).get("default") or {}).get("name")
+    for revision in sorted(found, key=_age, reverse=True):
+        source = (revision["metadata"].get("annotations") or {}).get(SOURCE)
+        if revision["metadata"]["name"] != current and source:
+            return dict(json.loads(source))
+    return None
+
+
+def _age(revision: Object) -> tuple[str, int]:
+    """Of two revisions of one second, the one of the later generation is the newer."""
+    meta = revision["metadata"]
+    generation = (meta.get("labels") or {}).get("serving.knative.dev/configurationGeneration", "0")
+    return str(meta.get("creationTimestamp")), int(generation)
+
+
+def _condition(service: Object, kind: str) -> Object:
+    conditions = (service.get("status") or {}).get("conditions") or ()
+    return next((c for c in conditions if c.get("type") == kind), {})
+
+
+def _patch(session: Session, args: argparse.Namespace, where: Place, service: Object, change: Object, done: str) -> int:
+    """With the version that was read: what somebody changed meanwhile is not written over."""
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    present = service.get("spec") or {}
+    replaced = dict(change)
+    if isinstance(present.get("default"), dict) and isinstance(change.get("default"), dict):
+        gone = dict.fromkeys(name for name in present["default"] if name not in change["default"])
+        replaced["default"] = {**gone, **change["default"]}
+    patch = {"metadata": {"resourceVersion": service["metadata"]["resourceVersion"]}, "spec": replaced}
+    with attempting(f"{args.command} {where.display}"):
+        call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace)
+        answer = session.api.do(call)
+    if fmt.name:
+        output.print_objects(session, [output.without_managed_fields(answer)], fmt, single=True)
+    else:
+        session.print(f"{where.display} {done}")
+        session.note(f"next: pdc wait --for=condition=Ready {where.display}")
+    return 0

@@ -1,0 +1,148 @@
+"""What Knative's webhook refuses, refused here with its words: an admission policy for the four kinds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from paddlecloud.kube.errors import BadRequest
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.admission import WriteOptions
+from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.knative.names import AUTOSCALING, GROUP
+from paddlecloud.local.knative.settings import seconds
+
+WEBHOOK = 'admission webhook "validation.webhook.serving.knative.dev" denied the request: validation failed: '
+CLASSES = ("kpa.autoscaling.knative.dev", "hpa.autoscaling.knative.dev")
+MOST_CONCURRENCY = 1000
+LONGEST_TIMEOUT = 600
+
+_NUMBERS = {
+    "target": (0.01, float("inf")),
+    "target-utilization-percentage": (1, 100),
+    "targetUtilizationPercentage": (1, 100),
+    "panic-window-percentage": (1, 100),
+    "panicWindowPercentage": (1, 100),
+    "panic-threshold-percentage": (110, 1000),
+    "panicThresholdPercentage": (110, 1000),
+    **dict.fromkeys(("min-scale", "minScale", "max-scale", "maxScale"), (0, 2**31 - 1)),
+    **dict.fromkeys(("initial-scale", "initialScale"), (1, 2**31 - 1)),
+    **dict.fromkeys(("activation-scale", "activationScale"), (1, 2**31 - 1)),
+}
+_SPANS = {"window": (6, 3600), "scale-down-delay": (0, 3600), "scale-to-zero-pod-retention-period": (0, 3600)}
+
+
+def judge(info: KindInfo, new: Object, old: Object | None, options: WriteOptions) -> None:
+    """An admission policy."""
+    if info.resource.group != GROUP:
+        return
+    problems = list(_CHECKS[info.kind](new, old)) if info.kind in _CHECKS else []
+    if problems:
+        raise BadRequest(WEBHOOK + "\n".join(problems))
+
+
+def _service(new: Object, old: Object | None) -> Iterator[str]:
+    yield from _configuration(new, old)
+    yield from _traffic((new.get("spec") or {}).get("traffic"))
+
+
+def _configuration(new: Object, old: Object | None) -> Iterator[str]:
+    template = (new.get("spec") or {}).get("template") or {}
+    meta, name = template.get("metadata") or {}, new["metadata"].get("name", "")
+    own = meta.get("name", "")
+    if own and not str(own).startswith(f"{name}-"):
+        yield f'invalid value: "{own}" must have prefix "{name}-": spec.template.metadata.name'
+    yield from _annotations(meta.get("annotations") or {}, "spec.template.metadata.annotations")
+    yield from _pod(template.get("spec") or {}, "spec.template.spec")
+    before = ((old or {}).get("spec") or {}).get("template")
+    if before is not None and own and (before.get("metadata") or {}).get("name") == own and before != template:
+        yield "Saw the following changes without a name change: spec.template.metadata.name"
+
+
+def _route(new: Object, old: Object | None) -> Iterator[str]:
+    yield from _traffic((new.get("spec") or {}).get("traffic"))
+
+
+def _revision(new: Object, old: Object | None) -> Iterator[str]:
+    yield from _pod(new.get("spec") or {}, "spec")
+    if old is not None and old.get("spec") != new.get("spec"):
+        yield "Immutable fields changed: spec"
+
+
+_CHECKS = {"Service": _service, "Configuration": _configuration, "Revision": _revision, "Route": _route}
+
+
+def _pod(spec: Object, path: str) -> Iterator[str]:
+    containers = spec.get("containers") or []
+    if not containers:
+        yield f"missing field(s): {path}.containers"
+    for index, container in enumerate(containers):
+        if not isinstance(container, Mapping) or not container.get("image"):
+            yield f"missing field(s): {path}.containers[{index}].image"
+    ports = [container for container in containers if isinstance(container, Mapping) and container.get("ports")]
+    if len(ports) > 1 or any(len(container["ports"]) > 1 for container in ports):
+        yield f"more than one container port is set: {path}.containers[*].ports"
+    limit = spec.get("containerConcurrency") or 0
+    if not 0 <= limit <= MOST_CONCURRENCY:
+        yield f"expected 0 <= {limit} <= {MOST_CONCURRENCY}: {path}.containerConcurrency"
+    timeout = spec.get("timeoutSeconds") or 0
+    if not 0 <= timeout <= LONGEST_TIMEOUT:
+        yield f"expected 0 <= {timeout} <= {LONGEST_TIMEOUT}: {path}.timeoutSeconds"
+
+
+def _annotations(annotations: Mapping[str, str], path: str) -> Iterator[str]:
+    prefix = f"{AUTOSCALING}/"
+    found = {name.removeprefix(prefix): value for name, value in annotations.items() if name.startswith(prefix)}
+    if (kind := found.get("class", CLASSES[0])) not in CLASSES:
+        yield f"invalid value: {kind}: {path}[{prefix}class]"
+    metric = found.get("metric", "concurrency")
+    if kind == CLASSES[0] and metric not in ("concurrency", "rps"):
+        yield f"invalid value: {metric}: {path}[{prefix}metric]"
+    for name, value in found.items():
+        if name in _NUMBERS and not _within(value, *_NUMBERS[name]):
+            low, high = _NUMBERS[name]
+            yield f"expected {low:g} <= {value} <= {high:g}: {path}[{prefix}{name}]"
+        if name in _SPANS and not _lasts(value, *_SPANS[name]):
+            low, high = _SPANS[name]
+            yield f"expected {low}s <= {value} <= {high}s: {path}[{prefix}{name}]"
+    least, most = (_int(found.get(f"{end}-scale", found.get(f"{end}Scale", "0"))) for end in ("min", "max"))
+    if most and least > most:
+        yield f"max-scale={most} is less than min-scale={least}: {path}"
+
+
+def _traffic(traffic: list[Object] | None) -> Iterator[str]:
+    if not traffic:
+        return
+    total, tags = 0, set()
+    for index, target in enumerate(traffic):
+        percent = int(target.get("percent") or 0)
+        total += percent
+        if not 0 <= percent <= 100:
+            yield f"expected 0 <= {percent} <= 100: spec.traffic[{index}].percent"
+        if target.get("revisionName") and target.get("latestRevision"):
+            name = target["revisionName"]
+            yield f"may not set revisionName {name!r} when latestRevision is true: spec.traffic[{index}].latestRevision"
+        if (tag := target.get("tag")) is not None:
+            if tag in tags:
+                yield f"Multiple definitions for {tag}: spec.traffic[{index}].tag"
+            tags.add(tag)
+    if total != 100:
+        yield f"Traffic targets sum to {total}, want 100: spec.traffic"
+
+
+def _within(text: str, low: float, high: float) -> bool:
+    try:
+        return low <= float(text) <= high
+    except ValueError:
+        return False
+
+
+def _lasts(text: str, low: float, high: float) -> bool:
+    try:
+        span = seconds(text)
+    except ValueError:
+        return False
+    return low <= span <= high and span == int(span)
+
+
+def _int(text: str) -> int:
+    return int(text) if text.isdecimal() else 0

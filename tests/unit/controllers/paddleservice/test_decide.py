@@ -1,0 +1,390 @@
+"""A PaddleService's life on Knative, judged step by step: revisions, traffic, canary, roll-outs, bad input, status."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from paddlecloud.controllers.paddleservice import deployment
+from paddlecloud.controllers.paddleservice.decide import decide
+from paddlecloud.controllers.paddleservice.names import SOURCE
+from paddlecloud.controllers.paddleservice.observe import Measure, Observed
+from unit.controllers.paddleservice.world import World, endpoint
+
+
+def test_a_service_becomes_one_knative_service_with_the_names_of_old() -> None:
+    world = World()
+    world.settle()
+    assert world.kservice is not None
+    template = world.kservice["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    assert container["name"] == "paddleserving"
+    assert container["image"] == "image:one"
+    assert (container["command"], container["args"]) == (["/bin/bash", "-c"], ["serve"])
+    assert container["ports"] == [{"containerPort": 9292, "name": "http1"}]
+    assert template["metadata"]["labels"]["PaddleService"] == "m"
+    assert template["metadata"]["annotations"]["autoscaling.knative.dev/target"] == "100"
+    assert world.kservice["metadata"]["labels"] == {"team": "a"}
+    assert world.kservice["metadata"]["ownerReferences"][0]["uid"] == "u"
+    assert set(world.services) == {"m-default", "m-default-private"}
+    assert world.services["m-default"]["spec"]["ports"][0] == {
+        "name": "http", "port": 80, "targetPort": 9292, "protocol": "TCP",
+    }  # fmt: skip
+
+
+def test_the_status_is_true_from_the_first_moment() -> None:
+    world = World()
+    world.step()
+    assert world.condition("Ready")["status"] == "Unknown"
+    world.settle()
+    (name,) = world.names("default")
+    status = world.status
+    assert status["url"] == "http://m.ns.example.com"
+    assert status["address"] == {"url": "http://m.ns.svc.cluster.local"}
+    assert status["default"] == {"name": name, "percent": 100, "replicas": 1}
+    assert (status["replicas"], status["traffic"], status["engine"]) == (1, "100", "Knative")
+    assert status["observedGeneration"] == 1
+    assert [(c["type"], c["status"]) for c in status["conditions"]] == [
+        ("DefaultEndpointReady", "True"),
+        ("RoutesReady", "True"),
+        ("Ready", "True"),
+    ]
+    assert world.events[-1] == "Ready: answers at http://m.ns.example.com"
+
+
+def test_the_same_content_has_the_same_name_and_another_another() -> None:
+    one, same, other = World(), World(), World(containerConcurrency=3)
+    for world in (one, same, other):
+        world.settle()
+    assert one.names("default") == same.names("default")
+    assert one.names("default") != other.names("default")
+
+
+def test_a_change_waits_for_the_new_revision_before_anything_moves() -> None:
+    world = World()
+    world.settle()
+    (old,) = world.names("default")
+    world.change(default=endpoint("two"))
+    world.settle(start=False)
+    assert world.shares == {old: 100}
+    new = world.names("default")[1]
+    assert world.condition("DefaultEndpointReady")["reason"] == "Starting"
+    assert world.services["m-default"]["spec"]["selector"] == {"serving.knative.dev/revision": old}
+    world.ready(new)
+    world.settle()
+    assert world.shares == {new: 100}
+    assert world.services["m-default"]["spec"]["selector"] == {"serving.knative.dev/revision": new}
+    assert old in world.revisions, "it sleeps, to be gone back to"
+
+
+def test_a_revision_that_never_becomes_ready_leaves_traffic_where_it_was_and_says_why() -> None:
+    world = World()
+    world.settle()
+    (old,) = world.names("default")
+    world.change(default=endpoint("bad"))
+    world.settle(start=False)
+    world.ready(world.names("default")[1], "False", reason="ErrImagePull", message="there is no such image")
+    world.settle(start=False)
+    assert world.shares == {old: 100}
+    ready = world.condition("Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "ErrImagePull")
+    assert "there is no such image" in ready["message"]
+    assert any("there is no such image" in event for event in world.events)
+    world.change(default=endpoint("one"))
+    world.settle()
+    assert world.condition("Ready")["status"] == "True"
+    assert list(world.revisions) == [old], "the one that failed is not kept"
+
+
+def test_only_the_last_defaults_are_kept_to_go_back_to() -> None:
+    world = World()
+    for tag in ("one", "two", "three", "four", "five"):
+        world.change(default=endpoint(tag))
+        world.settle()
+    sources = [json.loads(r["metadata"]["annotations"][SOURCE])["tag"] for r in world.revisions.values()]
+    assert sources == ["three", "four", "five"]
+
+
+# Canary
+
+
+def test_a_canary_gets_its_share_once_it_is_ready() -> None:
+    world = World(canary=endpoint("new"), canaryTrafficPercent=30)
+    world.settle(start=False)
+    (default,) = world.names("default")
+    world.ready(default)
+    world.settle(start=False)
+    (canary,) = world.names("canary")
+    assert world.shares == {default: 100}
+    assert world.condition("Ready")["status"] == "True", "the canary is informative"
+    world.ready(canary)
+    world.settle()
+    assert world.shares == {default: 70, canary: 30}
+    assert world.status["traffic"] == "70/30"
+    assert set(world.services) == {"m-default", "m-default-private", "m-canary-private"}
+
+
+def test_a_canary_without_a_share_gets_half_and_goes_when_it_is_removed() -> None:
+    world = World(canary=endpoint("new"))
+    world.settle()
+    (default,), (canary,) = world.names("default"), world.names("canary")
+    assert world.shares == {default: 50, canary: 50}
+    world.change(canary=None)
+    world.settle()
+    assert world.shares == {default: 100}
+    assert list(world.revisions) == [default]
+    assert world.kservice is not None
+    assert world.kservice["spec"]["template"]["metadata"]["name"] == default
+    assert set(world.services) == {"m-default", "m-default-private"}
+
+
+def test_a_promoted_canary_becomes_the_default_without_a_moment_alone() -> None:
+    world = World(canary=endpoint("new"))
+    world.settle()
+    world.change(default=endpoint("new"), canary=None)
+    world.settle()
+    (serving,) = world.shares
+    assert json.loads(world.revisions[serving]["metadata"]["annotations"][SOURCE])["tag"] == "new"
+    assert all(sum(shares.values()) == 100 for shares in world.history)
+
+
+@pytest.mark.parametrize("state", ["False", "Unknown"])
+def test_a_canary_that_is_not_ready_takes_nothing_and_is_told(state: str) -> None:
+    world = World(canary=endpoint("new"))
+    world.settle(start=False)
+    world.ready(world.names("default")[0])
+    world.settle(start=False)
+    world.ready(world.names("canary")[0], state, message="no luck")
+    world.settle(start=False)
+    assert world.shares == {world.names("default")[0]: 100}
+    assert world.condition("CanaryEndpointReady")["status"] == state
+    assert world.condition("Ready")["status"] == "True"
+
+
+# Roll-outs
+
+STEPS = {"steps": [10, 50], "pauseSeconds": 60, "maxErrorPercent": 5, "maxLatencyMilliseconds": 200}
+
+
+def rolling(**rollout: Any) -> tuple[World, str, str]:
+    world = World(rollout={**STEPS, **rollout})
+    world.settle()
+    world.change(default=endpoint("two"))
+    world.settle()
+    old, new = world.names("default")
+    return world, old, new
+
+
+def test_a_roll_out_goes_step_by_step_with_pauses() -> None:
+    world, old, new = rolling()
+    assert world.shares == {new: 10, old: 90}
+    assert world.status["rollout"]["step"] == 1
+    world.advance(59)
+    assert world.shares == {new: 10, old: 90}
+    world.advance(2)
+    assert world.shares == {new: 50, old: 50}
+    world.advance(61)
+    assert world.shares == {new: 100}
+    assert "rollout" not in world.status
+
+
+def test_a_paused_roll_out_stays_at_its_step() -> None:
+    world, old, new = rolling()
+    world.change(rollout={**STEPS, "paused": True})
+    world.settle()
+    world.advance(1000)
+    assert world.shares == {new: 10, old: 90}
+    assert world.status["rollout"]["message"] == "paused"
+    world.change(rollout=STEPS)
+    world.settle()
+    assert world.shares == {new: 50, old: 50}
+
+
+@pytest.mark.parametrize(
+    ("measure", "word"), [(Measure(100, 6.0, 10.0), "errors"), (Measure(100, 0.0, 300.0), "percentile")]
+)
+def test_a_roll_out_that_makes_things_worse_goes_back_and_stays_back(measure: Measure, word: str) -> None:
+    world, old, new = rolling()
+    world.measures[new] = measure
+    world.settle()
+    assert world.shares == {old: 100}
+    assert word in world.events[-1]
+    world.measures.clear()
+    world.advance(10_000)
+    assert world.shares == {old: 100}, "until the spec changes"
+    world.change(default=endpoint("three"))
+    world.settle()
+    assert world.shares[world.names("default")[-1]] == 10
+
+
+def test_a_few_errors_among_few_requests_prove_nothing() -> None:
+    world, old, new = rolling()
+    world.measures[new] = Measure(5, 100.0, 999.0)
+    world.settle()
+    assert world.shares == {new: 10, old: 90}
+
+
+def test_the_first_revision_of_a_service_needs_no_steps() -> None:
+    world = World(rollout=STEPS)
+    world.settle()
+    assert list(world.shares.values()) == [100]
+
+
+def test_a_roll_out_beside_a_canary_shares_what_the_canary_leaves() -> None:
+    world = World(rollout=STEPS, canary=endpoint("new"), canaryTrafficPercent=20)
+    world.settle()
+    world.change(default=endpoint("two"))
+    world.settle()
+    old, new = world.names("default")
+    (canary,) = world.names("canary")
+    assert world.shares == {new: 8, old: 72, canary: 20}
+
+
+# Settings
+
+
+def test_replicas_pin_the_number_of_pods() -> None:
+    world = World(replicas=3, service={"minScale": 0, "maxScale": 9})
+    world.settle()
+    assert world.kservice is not None
+    annotations = world.kservice["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["autoscaling.knative.dev/min-scale"] == annotations["autoscaling.knative.dev/max-scale"] == "3"
+
+
+def test_a_model_needs_no_image() -> None:
+    world = World(default=None, model="digits:3")
+    world.service["spec"].pop("default")
+    world.settle()
+    (found,) = world.revisions.values()
+    (container,) = found["spec"]["containers"]
+    assert container["image"].startswith("paddlecloud/serving:")
+    assert container["args"] == ["--model", "digits:3", "--port", "8080"]
+    assert "command" not in container
+
+
+def test_what_is_written_for_the_pod_is_passed_on() -> None:
+    extra: dict[str, Any] = {
+        "env": [{"name": "A", "value": "b"}],
+        "envFrom": [{"configMapRef": {"name": "c"}}],
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+        "serviceAccountName": "robot",
+        "imagePullSecrets": [{"name": "s"}],
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "gpu"}],
+        "workingDir": "/w",
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": 9292}},
+        "livenessProbe": {"httpGet": {"path": "/live", "port": 9292}},
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+        "containerConcurrency": 4,
+        "timeoutSeconds": 30,
+    }
+    world = World(**extra)
+    world.settle()
+    (found,) = world.revisions.values()
+    spec = found["spec"]
+    (container,) = spec["containers"]
+    for name in ("volumes", "serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations",
+                 "containerConcurrency", "timeoutSeconds"):  # fmt: skip
+        assert spec[name] == extra[name]
+    for name in ("env", "envFrom", "volumeMounts", "workingDir", "readinessProbe", "livenessProbe"):
+        assert container[name] == extra[name]
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 1
+
+
+# Bad input
+
+BAD: dict[str, dict[str, Any]] = {
+    "spec.default": {"default": None},
+    "spec.canaryTrafficPercent": {"canary": endpoint("c"), "canaryTrafficPercent": 101},
+    "spec.service.metric": {"service": {"metric": "weather"}},
+    "spec.service.window": {"service": {"window": "5s"}},
+    "spec.default.containerImage": {"default": {"tag": "x", "port": 1}},
+    "spec.rollout.steps[1]": {"rollout": {"steps": [50, 20]}},
+}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_a_spec_that_cannot_be_carried_out_is_told_and_what_serves_goes_on(field: str) -> None:
+    world = World()
+    world.settle()
+    before = (dict(world.shares), list(world.revisions))
+    world.change(**BAD[field])
+    if BAD[field].get("default", "") is None:
+        world.service["spec"].pop("default", None)
+    world.settle()
+    assert (dict(world.shares), list(world.revisions)) == before
+    ready = world.condition("Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "InvalidSpec")
+    assert field in ready["message"]
+    assert field in world.events[-1]
+    assert world.condition("RoutesReady")["status"] == "True", "clients are still answered"
+    assert world.status["url"] == "http://m.ns.example.com"
+    assert len([event for event in world.events if field in event]) == 1, "said once"
+
+
+def test_a_name_in_both_groups_belongs_to_the_first() -> None:
+    world = World()
+    plan = decide(world.service, Observed(rival="elasticserving.paddlepaddle.org/v1"), world.now)
+    assert plan.create == []
+    assert plan.status is not None
+    conditions = {c["type"]: c for c in plan.status["conditions"]}
+    assert conditions["Conflict"]["status"] == "True"
+    assert conditions["Ready"]["status"] == "False"
+    assert "elasticserving" in conditions["Ready"]["message"]
+
+
+# Without Knative
+
+
+def without_knative(world: World, **observed: Any) -> Any:
+    plan = decide(world.service, Observed(engine="Deployment", **observed), world.now)
+    return plan, {(o["kind"], o["metadata"]["name"]): o for o in plan.create}
+
+
+def test_without_knative_there_are_deployments_an_autoscaler_and_services() -> None:
+    world = World(canary=endpoint("new"), canaryTrafficPercent=25, service={"minScale": 3, "maxScale": 6})
+    plan, made = without_knative(world)
+    assert set(made) == {
+        ("Deployment", "m-default"),
+        ("Deployment", "m-canary"),
+        ("HorizontalPodAutoscaler", "m-default"),
+        ("Service", "m"),
+        ("Service", "m-default"),
+        ("Service", "m-default-private"),
+        ("Service", "m-canary-private"),
+    }
+    default, canary = made["Deployment", "m-default"], made["Deployment", "m-canary"]
+    assert (default["spec"]["replicas"], canary["spec"]["replicas"]) == (3, 1)
+    assert default["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    assert "containerConcurrency" not in default["spec"]["template"]["spec"]
+    autoscaler = made["HorizontalPodAutoscaler", "m-default"]["spec"]
+    assert (autoscaler["minReplicas"], autoscaler["maxReplicas"]) == (3, 6)
+    assert autoscaler["metrics"][0]["resource"]["target"] == {"type": "Utilization", "averageUtilization": 70}
+    assert plan.status["engine"] == "Deployment"
+    assert plan.status["url"] == "http://m.ns.svc.cluster.local"
+
+
+def test_without_knative_a_change_is_a_rollout_of_kubernetes() -> None:
+    world = World()
+    _, made = without_knative(world)
+    present = made["Deployment", "m-default"]
+    present["metadata"] |= {"uid": "d", "generation": 1}
+    present["status"] = {"observedGeneration": 1, "updatedReplicas": 1, "availableReplicas": 1, "readyReplicas": 1}
+    seen = {
+        "deployments": {"m-default": present},
+        "revisions": {deployment.revision_of(present): deployment.view(present)},
+        "services": {name: made["Service", name] for name in ("m", "m-default", "m-default-private")},
+        "autoscalers": {"m-default": made["HorizontalPodAutoscaler", "m-default"]},
+    }
+    plan, _ = without_knative(world, **seen)
+    assert (plan.create, plan.patch) == ([], [])
+    ready = {c["type"]: c["status"] for c in plan.status["conditions"]}
+    assert ready["Ready"] == "True"
+    world.change(default=endpoint("two"))
+    plan, _ = without_knative(world, **seen)
+    (patch,) = plan.patch
+    assert patch.patch[0]["path"] == "/spec/template"
+    assert patch.patch[0]["value"]["spec"]["containers"][0]["image"] == "image:two"
