@@ -43,6 +43,21 @@ signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown
 server.serve_forever()
 """
 PORT = 9292
+QUICK = {"window": "6s", "target": "1"}
+"""Autoscaling that a test can wait for."""
+AUTOSCALER = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "items": [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "knative-serving"}},
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "config-autoscaler", "namespace": "knative-serving"},
+            "data": {"scale-to-zero-grace-period": "1s"},
+        },
+    ],
+}
 
 
 def kservice(name: str, word: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -101,10 +116,10 @@ def ask(url: str, path: str = "/", *, host: str = "", timeout: float = 30, **opt
 class Load:
     """Requests one after the other from several clients, with everything they were told."""
 
-    def __init__(self, url: str, *, clients: int = 4, pause: float = 0.01, body: bytes | None = None) -> None:
+    def __init__(self, url: str, *, clients: int = 4, pause: float = 0.01, path: str = "/") -> None:
         self.answers: Counter[str] = Counter()
         self.errors: list[str] = []
-        self._url, self._pause, self._body = url, pause, body
+        self._url, self._pause, self._path = url, pause, path
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run) for _ in range(clients)]
 
@@ -114,8 +129,7 @@ class Load:
         while not self._stop.is_set():
             try:
                 connection = connection or http.client.HTTPConnection("127.0.0.1", parts.port, timeout=30)
-                method = "POST" if self._body is not None else "GET"
-                connection.request(method, "/", body=self._body, headers={"Host": parts.netloc})
+                connection.request("POST", self._path, body=b"x" * 100, headers={"Host": parts.netloc})
                 answer = connection.getresponse()
                 text = answer.read().decode()
                 if answer.status == 200:

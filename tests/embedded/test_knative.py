@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+from pathlib import Path
 
-from embedded.serving_world import apply, ask, kservice, read, url_of
-from harness import Kubectl
+from embedded.serving_world import AUTOSCALER, QUICK, Load, apply, ask, kservice, read, url_of
+from harness import Completed, Kubectl, pdc, until
 
 
 def test_a_service_answers_under_every_name_it_has(kubectl: Kubectl, namespace: str) -> None:
@@ -34,3 +38,119 @@ def test_the_four_kinds_are_told_as_knative_tells_them(kubectl: Kubectl, namespa
     kubectl("delete", "ksvc", "hello", "--wait", "--cascade=foreground")
     assert read(kubectl, "rev,rt,cfg,deploy")["items"] == []
     assert ask(url)[0] == 404
+
+
+def test_traffic_is_split_by_weight_and_tags_have_hosts_of_their_own(kubectl: Kubectl, namespace: str) -> None:
+    apply(kubectl, kservice("s", "one"))
+    url_of(kubectl, "ksvc", "s")
+    traffic = [
+        {"revisionName": "s-00001", "percent": 75, "tag": "old"},
+        {"latestRevision": True, "percent": 25, "tag": "new"},
+    ]
+    apply(kubectl, kservice("s", "two", traffic=traffic))
+    url = url_of(kubectl, "ksvc", "s")
+    until(lambda: len(read(kubectl, "ksvc", "s")["status"]["traffic"]) == 2, timeout=20)
+    with Load(url, clients=2, pause=0) as load:
+        told = load.more(400)
+    assert load.errors == []
+    assert 0.20 <= told["two"] / sum(told.values()) <= 0.30
+    assert ask(url, host=f"old-s.{namespace}.example.com")[1].startswith("one")
+    assert ask(url, host=f"new-s.{namespace}.example.com")[1].startswith("two")
+
+
+def test_a_service_sleeps_wakes_grows_and_sleeps_again(kubectl: Kubectl, namespace: str) -> None:
+    marks = {f"autoscaling.knative.dev/{name}": value for name, value in QUICK.items()}
+    kubectl("apply", "-n", "knative-serving", "-f", "-", input=json.dumps(AUTOSCALER))
+    apply(kubectl, kservice("s", "one", annotations=marks, containerConcurrency=1))
+    url = url_of(kubectl, "ksvc", "s")
+
+    def pods() -> int:
+        return int(read(kubectl, "rev", "s-00001")["status"]["actualReplicas"])
+
+    until(lambda: pods() == 0, timeout=40)
+    assert ask(url) == (200, "one s-00001"), "the request that wakes it is answered"
+    assert pods() == 1
+    with Load(url, clients=6, pause=0, path="/slow/0.2") as load:
+        until(lambda: pods() >= 3, timeout=40)
+    assert load.errors == []
+    until(lambda: pods() == 0, timeout=60)
+
+
+def test_a_gateway_that_is_killed_comes_back_and_the_others_go_on(
+    kubectl: Kubectl, namespace: str, platform_data: Path
+) -> None:
+    apply(kubectl, kservice("s", "one"))
+    url = url_of(kubectl, "ksvc", "s")
+
+    def pids() -> set[int]:
+        return {int(word) for word in (platform_data / "gateway" / "pids").read_text().split()}
+
+    before = pids()
+    assert len(before) >= 2
+    with Load(url, clients=8) as load:
+        load.more(50)
+        victim = min(before)
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: len(pids()) == len(before) and victim not in pids(), timeout=20)
+        load.more(200)
+    assert len(load.errors) <= 8, "only what was under way in that process"
+    settled = len(load.errors)
+    with Load(url, clients=8) as later:
+        later.more(100)
+    assert (settled, later.errors) == (len(load.errors), [])
+
+
+def lives(pid: str) -> bool:
+    """A dead process whose new parent has not looked yet does not count."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_requests_go_on_while_the_control_plane_is_dead(tmp_path: Path, kubectl_binary: str) -> None:
+    data = tmp_path / "own"
+    pdc("up", "--data", str(data))
+    try:
+        environment = {**os.environ, "KUBECONFIG": str(data / "kubeconfig")}
+
+        def kubectl(*args: str, input: str | None = None, timeout: float = 60) -> Completed:
+            return subprocess.run(
+                [kubectl_binary, *args],
+                env=environment,
+                input=input,
+                timeout=timeout,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+
+        apply(kubectl, kservice("s", "one"))
+        url = url_of(kubectl, "ksvc", "s")
+        gateways = (data / "gateway" / "pids").read_text()
+        with Load(url) as load:
+            load.more(20)
+            os.kill(json.loads(pdc("status", "--data", str(data), "-o", "json").stdout)["pid"], signal.SIGKILL)
+            load.more(100)
+            pdc("up", "--data", str(data))
+            load.more(50)
+            until(lambda: read(kubectl, "ksvc", "s")["status"]["url"] == url, timeout=20)
+        assert load.errors == []
+        assert (data / "gateway" / "pids").read_text() == gateways, "they were found again, not started anew"
+    finally:
+        pdc("down", "--data", str(data))
+    assert [pid for pid in gateways.split() if lives(pid)] == []
+
+
+def test_a_revision_that_cannot_start_fails_within_a_second_with_the_reason(kubectl: Kubectl, namespace: str) -> None:
+    broken = kservice("s", "one")
+    broken["spec"]["template"]["spec"]["containers"][0] = {"image": "nobody/has-this:1"}
+    apply(kubectl, broken)
+    kubectl("wait", "--for=condition=Ready=False", "ksvc/s", "--timeout=15s")
+    condition = next(c for c in read(kubectl, "ksvc", "s")["status"]["conditions"] if c["type"] == "Ready")
+    assert "nobody/has-this:1" in condition["message"]
+
+
+def test_what_knatives_webhook_refuses_is_refused_in_its_words(kubectl: Kubectl, namespace: str) -> None:
+    bad = kservice("s", "one", containerConcurrency=1001)
+    refused = kubectl("apply", "-f", "-", input=json.dumps(bad), check=False)
+    assert refused.returncode != 0
+    assert "expected 0 <= 1001 <= 1000: spec.template.spec.containerConcurrency" in refused.stderr
