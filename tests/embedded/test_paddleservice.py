@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import time
+from typing import Any
+
 import pytest
 
-from embedded.serving_world import apply, ask, paddleservice, read, url_of
-from harness import Kubectl
+from embedded.serving_world import Load, apply, ask, endpoint, paddleservice, read, url_of
+from harness import Kubectl, Target, pdc, until
+
+KIND = "paddleservice.serving.paddlepaddle.org"
+
+
+def status(kubectl: Kubectl, name: str = "m") -> dict[str, Any]:
+    found: dict[str, Any] = read(kubectl, KIND, name).get("status") or {}
+    return found
+
+
+def condition(kubectl: Kubectl, kind: str = "Ready", name: str = "m") -> dict[str, Any]:
+    return next((c for c in status(kubectl, name).get("conditions") or () if c["type"] == kind), {})
 
 
 @pytest.mark.parametrize("group", ["serving.paddlepaddle.org", "elasticserving.paddlepaddle.org"])
@@ -13,13 +28,126 @@ def test_a_service_of_either_group_gets_a_url_that_answers(kubectl: Kubectl, nam
     apply(kubectl, paddleservice("m", "one", group=group))
     kind = f"paddleservice.{group}"
     url = url_of(kubectl, kind, "m")
-    status = read(kubectl, kind, "m")["status"]
-    revision = status["default"]["name"]
+    found = read(kubectl, kind, "m")["status"]
+    revision = found["default"]["name"]
     assert ask(url) == (200, f"one {revision}")
     assert ask(url, host=f"m.{namespace}.example.com") == (200, f"one {revision}")
-    assert status["traffic"] == "100"
-    assert {c["type"]: c["status"] for c in status["conditions"]} == {
+    assert found["traffic"] == "100"
+    assert {c["type"]: c["status"] for c in found["conditions"]} == {
         "DefaultEndpointReady": "True",
         "RoutesReady": "True",
         "Ready": "True",
     }
+    table = kubectl("get", kind).stdout.splitlines()
+    assert table[0].split() == ["NAME", "URL", "DEFAULT", "CANARY", "TRAFFIC", "READY", "REPLICAS", "AGE"]
+    assert table[1].split()[:5] == ["m", url, revision, "100", "True"]
+
+
+def test_half_of_a_thousand_requests_reach_the_canary(kubectl: Kubectl, namespace: str) -> None:
+    apply(kubectl, paddleservice("m", "one", "two"))
+    url = url_of(kubectl, KIND, "m")
+    until(lambda: status(kubectl).get("traffic") == "50/50", timeout=20)
+    until(lambda: ask(url)[1].startswith("two") or ask(url)[1].startswith("two"), timeout=10)
+    with Load(url, clients=4, pause=0) as load:
+        told = load.more(1000, timeout=60)
+    assert load.errors == []
+    assert 0.45 <= told["two"] / sum(told.values()) <= 0.55
+    names = {item["metadata"]["name"] for item in read(kubectl, "service")["items"]}
+    assert {"m", "m-default", "m-default-private", "m-canary-private"} <= names
+    pod = read(kubectl, "pods", "-l", "serving.paddlepaddle.org/endpoint=canary")["items"][0]
+    assert pod["spec"]["containers"][0]["name"] == "paddleserving"
+
+
+def test_update_canary_promote_and_rollback_lose_no_request(kubectl: Kubectl, namespace: str, server: Target) -> None:
+    def command(*args: str) -> None:
+        pdc("-n", namespace, *args, env=server.env)
+
+    def only(word: str) -> bool:
+        return set(load.more(20)) == {word}
+
+    apply(kubectl, paddleservice("m", "one"))
+    url = url_of(kubectl, KIND, "m")
+    with Load(url) as load:
+        load.more(20)
+        apply(kubectl, paddleservice("m", "two"))
+        until(lambda: only("two"), timeout=30, every=0)
+        apply(kubectl, paddleservice("m", "two", "three"))
+        until(lambda: {"two", "three"} == set(load.more(20)), timeout=30, every=0)
+        command("promote", "m")
+        until(lambda: only("three"), timeout=30, every=0)
+        command("rollback", "m")
+        until(lambda: only("two"), timeout=30, every=0)
+        kubectl("wait", "--for=condition=Ready", f"{KIND}/m", "--timeout=30s")
+    assert load.errors == []
+    assert sum(load.answers.values()) > 100
+
+
+def test_a_revision_that_never_starts_leaves_the_old_one_serving_and_says_why(kubectl: Kubectl, namespace: str) -> None:
+    apply(kubectl, paddleservice("m", "one"))
+    url = url_of(kubectl, KIND, "m")
+    broken = paddleservice("m", "one")
+    broken["spec"]["default"] |= {"containerImage": "nobody/has-this", "tag": "1"}
+    began = time.monotonic()
+    with Load(url) as load:
+        apply(kubectl, broken)
+        until(lambda: condition(kubectl).get("status") == "False", timeout=10)
+        told = time.monotonic() - began
+        load.more(30)
+    assert load.errors == []
+    assert set(load.answers) == {"one"}
+    assert "nobody/has-this:1" in condition(kubectl)["message"]
+    events = read(kubectl, "events")["items"]
+    assert any("nobody/has-this:1" in e["message"] for e in events if e["involvedObject"]["kind"] == "PaddleService")
+    print(f"told after {told:.2f} s")
+    apply(kubectl, paddleservice("m", "one"))
+    url_of(kubectl, KIND, "m")
+
+
+BAD = {
+    "spec.default": {"default": None},
+    "spec.rollout.steps[1]": {"rollout": {"steps": [50, 20]}},
+    "spec.service.window": {"service": {"window": "2s"}},
+    "spec.default.port": {"default": {"containerImage": "python", "tag": "3", "port": None}},
+}
+
+
+def test_bad_input_is_told_at_once_and_the_old_revision_keeps_serving(kubectl: Kubectl, namespace: str) -> None:
+    apply(kubectl, paddleservice("m", "one"))
+    url = url_of(kubectl, KIND, "m")
+    for field, change in BAD.items():
+        kubectl("patch", KIND, "m", "--type=merge", "-p", json.dumps({"spec": change}))
+        until(lambda field=field: field in condition(kubectl).get("message", ""), timeout=10)
+        assert condition(kubectl)["reason"] == "InvalidSpec"
+        assert ask(url)[0] == 200
+        undo = {"spec": {"default": endpoint("one"), "rollout": None, "service": None}}
+        kubectl("patch", KIND, "m", "--type=merge", "-p", json.dumps(undo))
+    refused = kubectl("patch", KIND, "m", "--type=merge", "-p", '{"spec":{"canaryTrafficPercent":101}}', check=False)
+    assert "spec.canaryTrafficPercent" in refused.stderr, "what a schema can say is refused at the door"
+    url_of(kubectl, KIND, "m")
+
+
+def test_kubectl_scale_pins_the_number_of_pods(kubectl: Kubectl, namespace: str) -> None:
+    apply(kubectl, paddleservice("m", "one"))
+    url = url_of(kubectl, KIND, "m")
+    with Load(url) as load:
+        kubectl("scale", f"{KIND}/m", "--replicas=2")
+        until(
+            lambda: status(kubectl)["default"]["replicas"] == 2 and condition(kubectl)["status"] == "True", timeout=30
+        )
+    assert load.errors == []
+    selector = status(kubectl)["selector"]
+    ready = [p for p in read(kubectl, "pods", "-l", selector)["items"] if not p["metadata"].get("deletionTimestamp")]
+    assert len(ready) >= 2
+
+
+def test_a_name_in_both_groups_belongs_to_the_first(kubectl: Kubectl, namespace: str) -> None:
+    earlier = "paddleservice.elasticserving.paddlepaddle.org"
+    apply(kubectl, paddleservice("m", "one", group="elasticserving.paddlepaddle.org"))
+    url = url_of(kubectl, earlier, "m")
+    apply(kubectl, paddleservice("m", "two"))
+    until(lambda: condition(kubectl, "Conflict").get("status") == "True", timeout=10)
+    assert "elasticserving" in condition(kubectl)["message"]
+    assert ask(url)[1].startswith("one")
+    kubectl("delete", earlier, "m", "--wait")
+    url = url_of(kubectl, KIND, "m")
+    until(lambda: ask(url)[1].startswith("two"), timeout=10)
