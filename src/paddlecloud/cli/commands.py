@@ -35,6 +35,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("delete", "delete objects by file, name or label", _PKG + "delete", DECLARE, "objects"),
     Command("diff", "show what apply would change", _PKG + "diff", DECLARE, "files"),
     Command("run", "run a program on workers, without YAML, and follow it", _PKG + "run", DECLARE, "files"),
+    Command("serve", "serve a model: a folder, an archive, or NAME:VERSION", _PKG + "serve", DECLARE, "files"),
     Command("get", "list objects, in a table or any other format", _PKG + "get", LOOK, "objects"),
     Command("ps", "list PaddleJobs (get pdj)", _PKG + "get", LOOK, "jobs"),
     Command("describe", "why an object is as it is, then its details and events", _PKG + "describe", LOOK, "objects"),

@@ -32,6 +32,7 @@ def build(slot: Slot, metrics: Metrics, *, largest_body: int) -> web.Application
             web.get("/v2/health/live", routes.live),
             web.get("/v2/health/ready", routes.ready),
             web.get("/v2/models/{name}", routes.describe),
+            web.get("/v2/models/{name}/example", routes.example),
             web.get("/v2/models/{name}/ready", routes.model_ready),
             web.get("/v2/models/{name}/versions/{version}", routes.describe),
             web.get("/v2/models/{name}/versions/{version}/ready", routes.model_ready),
@@ -68,6 +69,10 @@ class _Routes:
 
     async def describe(self, request: web.Request) -> web.Response:
         return _json(self._slot.model(**request.match_info).describe())
+
+    async def example(self, request: web.Request) -> web.Response:
+        """A request that this model takes, all zeros: to try it with, and to see what one looks like."""
+        return _json(v2.example(self._slot.model(**request.match_info)))
 
     async def infer(self, request: web.Request) -> web.Response:
         with self._slot.using(**request.match_info) as model:

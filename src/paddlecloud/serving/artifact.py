@@ -26,8 +26,8 @@ from typing import Any
 
 import yaml
 
-from paddlecloud.serving.batching import BatchLimits
 from paddlecloud.serving.errors import ModelError
+from paddlecloud.serving.limits import BatchLimits
 
 SETTINGS = "serving.yaml"
 PARAMS = ".pdiparams"

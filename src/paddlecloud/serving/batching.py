@@ -17,19 +17,10 @@ from typing import Any
 import numpy as np
 
 from paddlecloud.serving.errors import InferenceFailed, NotReady, Overloaded
+from paddlecloud.serving.limits import BatchLimits
 from paddlecloud.serving.tensors import Feeds
 
 Run = Callable[[Feeds], Feeds]
-
-
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
-    rows: int = 32
-    """Rows of one batch; 1 runs every request alone."""
-    delay: float = 0.0
-    """Seconds a runner waits for more once it has something."""
-    waiting: int = 256
-    """Requests that may wait; the next one is refused."""
 
 
 @dataclass(slots=True, eq=False)

@@ -6,6 +6,7 @@ JSON, and its binary form: tensors whose bytes follow the JSON, as `Inference-He
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,16 @@ def write(model: Model, request: Request, outputs: Feeds) -> tuple[bytes, int | 
         answer["id"] = request.id
     header = json.dumps(answer, separators=(",", ":")).encode()
     return header + tail, len(header) if tail else None
+
+
+def example(model: Model) -> dict[str, Any]:
+    """One row of zeros (or empty texts) for every input; a free dimension is as small as it can be."""
+    inputs = []
+    for spec in model.inputs:
+        shape = [1 if size < 0 else size for size in spec.shape or ()]
+        value: Any = "" if spec.datatype == "BYTES" else 0
+        inputs.append({**spec.as_json(), "shape": shape, "data": [value] * math.prod(shape)})
+    return {"inputs": inputs}
 
 
 def _parts(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:

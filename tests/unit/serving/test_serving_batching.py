@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paddlecloud.serving.batching import Batcher, BatchLimits
+from paddlecloud.serving.batching import Batcher
 from paddlecloud.serving.errors import InferenceFailed, Overloaded
+from paddlecloud.serving.limits import BatchLimits
 
 
 class Held:

@@ -42,6 +42,13 @@ async def test_a_model_describes_itself_and_answers(serve: Serve, tmp_path: Path
         assert (await client.get(path)).status == 200, path
 
 
+async def test_the_example_of_a_model_is_a_request_it_takes(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    example = await (await client.get("/v2/models/double/example")).json()
+    assert example == {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 3], "data": [0, 0, 0]}]}
+    assert (await client.post("/v2/models/double/infer", json=example)).status == 200
+
+
 async def test_tensors_as_bytes_in_both_directions(serve: Serve, tmp_path: Path) -> None:
     client = await serve(models.linear(tmp_path / "double"))
     raw = np.array([[1, 2, 3], [4, 5, 6]], dtype="<f4").tobytes()

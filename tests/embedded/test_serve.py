@@ -1,0 +1,84 @@
+"""`pdc serve`: from a folder to an answer, and what is said of folders that are no model."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness import Completed, Target, pdc, until
+from paddlecloud.cli.serve import _name
+from unit.serving import models
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture
+def serve(server: Target, namespace: str) -> Iterator[Any]:
+    server.offer("paddlecloud/serving:latest")
+
+    def run(*args: str, check: bool = True) -> Completed:
+        return pdc("-n", namespace, "serve", *args, env=server.env, check=check, timeout=150)
+
+    yield run
+    pdc("-n", namespace, "delete", "pds", "--all", "-y", env=server.env)
+
+
+def fetch(url: str, body: bytes | None = None) -> Any:
+    """As curl and browsers do: names below localhost are this machine, whatever its resolver says."""
+    place = urlsplit(url)
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{place.port}{place.path}", body, {"Host": place.netloc, "Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def test_a_folder_is_served_and_its_new_version_taken_up(serve: Any, tmp_path: Path) -> None:
+    root = tmp_path / "my_scale"
+    models.linear(root / "1", factor=2)
+    said = serve(str(root)).stdout
+    url = said.partition("is served at ")[2].split()[0]
+    example = f"{url}/v2/models/my-scale/example"
+    assert f"curl -s {example} | curl -s -d @- {url}/v2/models/my-scale/infer" in said
+    body = json.dumps({"feed": [{"x": [1, 2, 3]}]}).encode()
+    assert fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[2, 4, 6]]}}
+    assert fetch(f"{url}/v2/models/my-scale/infer", json.dumps(fetch(example)).encode())["model_version"] == "1"
+    models.linear(root / "2", factor=3)
+    until(lambda: fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[3, 6, 9]]}}, timeout=20)
+
+
+def test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason(serve: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "model.onnx").write_text("junk")
+    failed = serve(str(folder), check=False)
+    assert failed.returncode == 1
+    assert "model.onnx cannot be loaded" in failed.stderr
+    assert "next:  pdc describe pds/broken" in failed.stderr
+
+
+def test_what_is_no_model_is_refused_before_anything_is_made(serve: Any, tmp_path: Path) -> None:
+    failed = serve(str(tmp_path), check=False)
+    assert failed.returncode == 5
+    assert "that is no model" in failed.stderr
+    assert "holds no model: expected inference.json" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("./out/My_Digits/", "my-digits"),
+        ("https://example.com/models/digits.tar.gz", "digits"),
+        ("digits:v3", "digits"),
+        ("digits", "digits"),
+        ("file:///models/digits", "digits"),
+    ],
+)
+def test_a_service_is_called_after_its_model(model: str, name: str) -> None:
+    assert _name(model) == name
