@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .claim import table
 
-SHARED = ("__init__", "__main__", "claim")
+SHARED = ("__init__", "__main__", "claim", "scheduling_load")
 
 
 def main() -> int:

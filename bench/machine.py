@@ -21,7 +21,7 @@ from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet import wire
 
-from .claim import Claim, pdc, resident_megabytes
+from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 
 OBJECTS = 2000
 PODS_AT_ONCE = 100
@@ -44,12 +44,13 @@ def run() -> Iterator[Claim]:
             measured = asyncio.run(_measure(data, found.pid))
         finally:
             pdc("down", "--data", str(data), env=env)
-    yield Claim("pdc up with everything on", up, "s", goal=1.0, note="second start, bytecode compiled")
+    yield Claim("pdc up with everything on", up, "s", goal=1.0, note=f"second start, bytecode compiled; {busy()}")
     yield Claim("resident, idle, with everything on", idle, "MB", goal=120, note="daemon and parent of supervisors")
     note = f"growth of the daemon over {OBJECTS} waiting pods"
     yield Claim("memory of a pod object", measured["object"], "kB", note=note)
     note = f"{PODS_AT_ONCE} pods of `sleep`, image cached"
-    yield Claim(f"{PODS_AT_ONCE} pods at once → all Ready", measured["ready"], "s", goal=5.0, note=note)
+    yield Claim(f"{PODS_AT_ONCE} pods at once → all Ready", measured["ready"], "s", goal=5.0, note=f"{note}; {busy()}")
+    yield Claim("control plane CPU per pod, create → Ready", measured["cpu"], "ms", note=note)
     yield Claim("memory of a running pod: supervisor", measured["shim"], "MB", goal=4.0, note=f"proportional; {note}")
     yield Claim("memory of a running pod: control plane", measured["plane"], "kB", note=f"growth of the daemon; {note}")
     yield Claim("a killed container → its new run Running", measured["again"], "s", goal=1.0, note=f"median of {KILLS}")
@@ -68,21 +69,30 @@ def _proportional_megabytes(pid: int) -> float:
 
 async def _measure(data: Path, daemon: int) -> dict[str, float]:
     client = Client(HttpTransport(config.load(kubeconfig=str(data / "kubeconfig"))))
-    found = {"object": await _objects(client, daemon)}
-    before = resident_megabytes(daemon)
+    found: dict[str, float] = {}
+    before, used = resident_megabytes(daemon), cpu_seconds(daemon)
     began = time.monotonic()
     watching = asyncio.create_task(_all_ready(client))
     bodies = [_pod(f"run-{number}", ["sleep", "600"]) for number in range(PODS_AT_ONCE)]
     created = await asyncio.gather(*(client.create(PODS, body, namespace="default") for body in bodies))
     await asyncio.wait_for(watching, 120)
     found["ready"] = time.monotonic() - began
+    found["cpu"] = (cpu_seconds(daemon) - used) * 1000 / PODS_AT_ONCE
     found["plane"] = (resident_megabytes(daemon) - before) * 1024 / PODS_AT_ONCE
     folders = [data / "pods" / pod["metadata"]["uid"] for pod in created]
     shims = [wire.lock_holder(str(folder)) for folder in folders]
     found["shim"] = statistics.mean(_proportional_megabytes(shim) for shim in shims if shim)
     found["again"] = statistics.median([await _kill(client, pod, data) for pod in created[:KILLS]])
+    await _remove_all(client)
+    found["object"] = await _objects(client, daemon)
     await client.close()
     return found
+
+
+async def _remove_all(client: Client) -> None:
+    await client.delete_collection(PODS, "default")
+    while (await client.list(PODS, "default", limit=1)).items:
+        await asyncio.sleep(0.1)
 
 
 async def _objects(client: Client, daemon: int) -> float:
@@ -91,11 +101,7 @@ async def _objects(client: Client, daemon: int) -> float:
     for start in range(0, OBJECTS, 50):
         bodies = [_pod(f"wait-{start + number}", ["true"], nodeSelector={"there": "is-none"}) for number in range(50)]
         await asyncio.gather(*(client.create(PODS, body, namespace="default") for body in bodies))
-    grown = resident_megabytes(daemon) - before
-    await client.delete_collection(PODS, "default")
-    while (await client.list(PODS, "default", limit=1)).items:
-        await asyncio.sleep(0.1)
-    return grown * 1024 / OBJECTS
+    return (resident_megabytes(daemon) - before) * 1024 / OBJECTS
 
 
 def _pod(name: str, command: list[str], **spec: object) -> Object:

@@ -19,7 +19,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 
-from .claim import Claim, pdc
+from .claim import Claim, busy, pdc
 
 ROUNDS = 5
 
@@ -33,7 +33,7 @@ def run() -> Iterator[Claim]:
             measured = asyncio.run(_measure(data, marks))
         finally:
             pdc("down", "--data", str(data))
-    note = f"median of {ROUNDS}, trivial shell program, image cached"
+    note = f"median of {ROUNDS}, trivial shell program, image cached; {busy()}"
     yield Claim("apply → main() of 4 workers (PaddleJob)", measured["job"], "s", goal=0.5, note=note)
     yield Claim("20 pods at once → all in main()", measured["pods"], "s", goal=1.0, note=note)
     yield Claim("PaddleJob of 128 workers: apply → all pods created", measured["created"], "s", goal=1.0, note="once")

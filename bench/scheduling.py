@@ -1,46 +1,32 @@
 """Scheduling under load, on simulated nodes, through the HTTPS API: gangs, jobs, queues, and the bare decisions.
 
-The load comes from a process of its own. A workload of Kueue's baseline is a PodGroup and a pod; a cohort is a parent
-queue, nominal quota is `deserved`, nominal quota plus borrowing limit is `capability`. A pod that is preempted is made
-anew by the load generator, as Kueue requeues a workload.
+The load comes from a process of its own (`scheduling_load`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from paddlecloud.cli import machine
-from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import PADDLEJOBS, PODGROUPS, PODS, QUEUES, Object, Resource
+from paddlecloud.kube.resource import Object
 
-from .claim import Claim, pdc, resident_megabytes
+from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
+from .scheduling_load import CLASSES, GANG, GANGS, JOBS, KUEUE, MEMBERS, WORKERS, new_pod
 
 ROOT = Path(__file__).parent.parent
-GANG = 10_000
-JOBS, WORKERS = 1_000, 4
-KUEUE = {"cohorts": 5, "queues": 6, "quota": 20, "borrow": 100}
-CLASSES = (
-    # name, per queue, every ms, runs for ms, priority, units
-    ("small", 350, 100, 200, 50, 1),
-    ("medium", 100, 500, 500, 100, 5),
-    ("large", 50, 1200, 1000, 200, 20),
-)
-"""Kueue's baseline load (test/performance/scheduler): 15,000 workloads in 30 queues."""
 
 
 def run() -> Iterator[Claim]:
     yield from decisions()
     yield from gang()
+    yield from gangs()
     yield from jobs()
     yield from kueue()
 
@@ -49,7 +35,7 @@ def run() -> Iterator[Claim]:
 
 
 def decisions() -> Iterator[Claim]:
-    """The decide function and the state around it, without any API: one process, one core."""
+    """The decide function and the state around it, without any API, per second of CPU."""
     for nodes in (100, 1_000, 5_000):
         burst, trickle = _decide(nodes)
         yield Claim("decisions, 5,000 pods in one round", burst, "/s", note=f"{nodes} nodes, one shape, spread")
@@ -66,13 +52,13 @@ def _decide(nodes: int) -> tuple[float, float]:
 
     def place(pods: range) -> float:
         for number in pods:
-            pod = {**_pod(f"p{number}", "1"), "status": {"phase": "Pending"}}
+            pod = {**new_pod(f"p{number}", "1"), "status": {"phase": "Pending"}}
             del pod["metadata"]["annotations"]  # a node is a node here
             state.on_pod(None, pod)
-        began = time.perf_counter()
+        began = time.process_time()
         for pod, node in decide(state.snapshot(), state.due()).placements:
             state.assume(pod, node)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     burst = 5_000 / place(range(5_000))
     return burst, 300 / sum(place(range(number, number + 1)) for number in range(5_000, 5_300))
@@ -93,10 +79,10 @@ def _node(name: str) -> Object:
 
 def gang() -> Iterator[Claim]:
     with _platform(simulated=100, capacity="cpu=128,memory=512Gi,pods=500") as (data, pid):
-        before, cpu = resident_megabytes(pid), _cpu(pid)
+        before, cpu = resident_megabytes(pid), cpu_seconds(pid)
         found = _client(data, "gang", timeout=600)
-        grown, used = resident_megabytes(pid) - before, _cpu(pid) - cpu
-    note = f"{GANG:,} pods at once, 100 simulated nodes, first create to last Running; {_others()}"
+        grown, used = resident_megabytes(pid) - before, cpu_seconds(pid) - cpu
+    note = f"{GANG:,} pods at once, 100 simulated nodes, first create to last Running; {busy()}"
     # Volcano on KWOK at its default webhook time-out: 98.7 % of creates failed.
     yield Claim("one gang: pods", GANG / found["seconds"], "/s", goal=300, at_least=True, note=note)
     yield Claim("one gang: failed creates", found["failed"], "", goal=0, note="HTTPS, RBAC and audit on")
@@ -104,12 +90,23 @@ def gang() -> Iterator[Claim]:
     yield Claim("memory per pod object", grown / GANG * 1000, "KB", note="all caches of all controllers together")
 
 
+def gangs() -> Iterator[Claim]:
+    with _platform(simulated=100, capacity="cpu=128,memory=512Gi,pods=500") as (data, pid):
+        before = cpu_seconds(pid)
+        found = _client(data, "gangs", timeout=300)
+        used = cpu_seconds(pid) - before
+    note = f"{GANGS:,} PodGroups of {MEMBERS}, first create to last Running; {busy()}"
+    yield Claim("many gangs: pods", GANGS * MEMBERS / found["seconds"], "/s", note=note)
+    yield Claim("many gangs: failed creates", found["failed"], "", goal=0)
+    yield Claim("many gangs: platform CPU per gang", used / GANGS * 1000, "ms", note="bounds the rate on a free core")
+
+
 def jobs() -> Iterator[Claim]:
     with _platform(simulated=100, capacity="cpu=128,memory=512Gi,pods=500") as (data, pid):
-        before = _cpu(pid)
+        before = cpu_seconds(pid)
         found = _client(data, "jobs", timeout=300)
-        used = _cpu(pid) - before
-    note = f"{JOBS:,} PaddleJobs × {WORKERS} workers over HTTPS, until every job is Running; {_others()}"
+        used = cpu_seconds(pid) - before
+    note = f"{JOBS:,} PaddleJobs × {WORKERS} workers over HTTPS, until every job is Running; {busy()}"
     # The original operator needed 31 s for 50 such jobs on a real API server.
     yield Claim("jobs to Running", found["seconds"], "s", goal=30, note=note)
     yield Claim("jobs to Running: rate", JOBS / found["seconds"], "/s", goal=32, at_least=True, note="20 × 1.6 jobs/s")
@@ -120,10 +117,10 @@ def jobs() -> Iterator[Claim]:
 def kueue() -> Iterator[Claim]:
     count = KUEUE["cohorts"] * KUEUE["queues"] * sum(row[1] for row in CLASSES)
     with _platform(simulated=20, capacity="cpu=128,memory=512Gi,pods=1000") as (data, pid):
-        before = _cpu(pid)
+        before = cpu_seconds(pid)
         found = _client(data, "kueue", timeout=900)
-        used = _cpu(pid) - before
-    note = f"{count:,} PodGroups with a pod each, not fsynced; ideal 66 s, Kueue's CI 351 s; {_others()}"
+        used = cpu_seconds(pid) - before
+    note = f"{count:,} PodGroups with a pod each, not fsynced; ideal 66 s, Kueue's CI 351 s; {busy()}"
     yield Claim("Kueue's baseline load", found["seconds"], "s", goal=120, note=note)
     for name, *_ in CLASSES:
         yield Claim(f"  mean wait, {name}", found[f"wait_{name}"], "s")
@@ -144,231 +141,7 @@ def _platform(*, simulated: int, capacity: str) -> Iterator[tuple[str, int]]:
 
 
 def _client(data: str, what: str, *, timeout: float) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench.scheduling", data, what]
+    command = [sys.executable, "-m", "bench.scheduling_load", data, what]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=timeout, cwd=ROOT)
     result: dict[str, float] = json.loads(done.stdout)
     return result
-
-
-def _others() -> str:
-    """Times mean little on a machine that others use: say how busy it is."""
-    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-# --- the client process ---
-
-
-def _pod(name: str, cpu: str, *, life: str = "", group: str = "", priority: str = "") -> Object:
-    annotations = {"paddlecloud.org/simulate": life}
-    if group:
-        annotations["scheduling.k8s.io/group-name"] = group
-    spec: Object = {
-        "restartPolicy": "Never",
-        "containers": [{"name": "main", "image": "any", "resources": {"requests": {"cpu": cpu}}}],
-    }
-    if priority:
-        spec["priorityClassName"] = priority
-    meta = {"name": name, "namespace": "default", "uid": name, "annotations": annotations, "creationTimestamp": ""}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-
-
-def _new(obj: Object) -> Object:
-    """Without what only the server may set."""
-    meta = {key: value for key, value in obj["metadata"].items() if key not in ("uid", "creationTimestamp")}
-    return {**obj, "metadata": meta}
-
-
-def _group(name: str, least: int, queue: str = "") -> Object:
-    spec: Object = {"minMember": least, **({"queue": queue} if queue else {})}
-    meta = {"name": name, "namespace": "default"}
-    return {"apiVersion": PODGROUPS.api_version, "kind": "PodGroup", "metadata": meta, "spec": spec}
-
-
-class Load:
-    """Creates over a few connections and counts what fails."""
-
-    def __init__(self, client: Client, *, width: int = 16) -> None:
-        self.client = client
-        self.failed = 0
-        self._limit = asyncio.Semaphore(width)
-
-    async def create(self, resource: Resource, obj: Object) -> None:
-        async with self._limit:
-            try:
-                await self.client.create(resource, obj)
-            except Exception as error:
-                self.failed += 1
-                print(f"create failed: {error}", file=sys.stderr)
-
-
-async def _until_seen(
-    client: Client, resource: Resource, started: Callable[[], Awaitable[None]], seen: Callable[[str, Object], bool]
-) -> float:
-    """Seconds from `started` until `seen` says enough of the watch."""
-    listed = await client.list(resource)
-    began = time.perf_counter()
-    work = asyncio.ensure_future(started())
-    version = listed.resource_version
-    while True:
-        async for event in client.watch(resource, resource_version=version, timeout=300):
-            version = event.object["metadata"]["resourceVersion"]
-            if event.type != "BOOKMARK" and seen(event.type, event.object):
-                await work
-                return time.perf_counter() - began
-
-
-async def _gang(client: Client) -> dict[str, float]:
-    load = Load(client)
-    running: set[str] = set()
-
-    async def start() -> None:
-        await load.create(PODGROUPS, _group("gang", GANG))
-        await asyncio.gather(*(load.create(PODS, _new(_pod(f"g-{n}", "1", group="gang"))) for n in range(GANG)))
-
-    def seen(_: str, pod: Object) -> bool:
-        if (pod.get("status") or {}).get("phase") == "Running":
-            running.add(pod["metadata"]["name"])
-        return len(running) >= GANG
-
-    seconds = await _until_seen(client, PODS, start, seen)
-    return {"seconds": seconds, "failed": float(load.failed)}
-
-
-async def _jobs(client: Client) -> dict[str, float]:
-    load = Load(client)
-    running: set[str] = set()
-    template = _pod("x", "1")
-    worker = {
-        "replicas": WORKERS,
-        "template": {"metadata": {"annotations": {"paddlecloud.org/simulate": ""}}, "spec": template["spec"]},
-    }
-
-    async def start() -> None:
-        await asyncio.gather(
-            *(
-                load.create(
-                    PADDLEJOBS,
-                    {
-                        "apiVersion": PADDLEJOBS.api_version,
-                        "kind": "PaddleJob",
-                        "metadata": {"name": f"job-{number}", "namespace": "default"},
-                        "spec": {"cleanPodPolicy": "Never", "worker": worker},
-                    },
-                )
-                for number in range(JOBS)
-            )
-        )
-
-    def seen(_: str, job: Object) -> bool:
-        if (job.get("status") or {}).get("phase") == "Running":
-            running.add(job["metadata"]["name"])
-        return len(running) >= JOBS
-
-    seconds = await _until_seen(client, PADDLEJOBS, start, seen)
-    return {"seconds": seconds, "failed": float(load.failed)}
-
-
-class Kueue:
-    """The load generator of Kueue's performance test, in our kinds."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._load = Load(client)
-        self._made: dict[str, tuple[Object, str, float]] = {}  # pod → object, class, when
-        self._running: dict[str, float] = {}
-        self._done: set[str] = set()
-        self.again = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def prepare(self) -> None:
-        priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        classes = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
-        for name, *_, value, _units in CLASSES:
-            await self._load.create(classes, {**priority, "metadata": {"name": name}, "value": value})
-        for cohort in range(KUEUE["cohorts"]):
-            total = str(KUEUE["queues"] * KUEUE["quota"])
-            await self._queue(f"cohort-{cohort}", {"capability": {"cpu": total}, "deserved": {"cpu": total}})
-            for number in range(KUEUE["queues"]):
-                limit = str(KUEUE["quota"] + KUEUE["borrow"])
-                spec = {
-                    "parent": f"cohort-{cohort}",
-                    "deserved": {"cpu": str(KUEUE["quota"])},
-                    "capability": {"cpu": limit},
-                    "reclaimable": True,
-                }
-                await self._queue(f"cq-{cohort}-{number}", spec)
-
-    async def _queue(self, name: str, spec: Object) -> None:
-        await self._load.create(
-            QUEUES, {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": spec}
-        )
-
-    async def submit(self) -> None:
-        queues = [f"cq-{c}-{q}" for c in range(KUEUE["cohorts"]) for q in range(KUEUE["queues"])]
-        await asyncio.gather(*(self._stream(queue, row) for queue in queues for row in CLASSES))
-
-    async def _stream(self, queue: str, row: tuple[str, int, int, int, int, int]) -> None:
-        name, count, every, runs, _, units = row
-        began = time.perf_counter()
-        for number in range(count):
-            await asyncio.sleep(max(0.0, began + number * every / 1000 - time.perf_counter()))
-            key = f"{queue}-{name}-{number}"
-            await self._load.create(PODGROUPS, _group(key, 1, queue))
-            pod = _new(_pod(key, str(units), life=f"run={runs}ms", group=key, priority=name))
-            self._made[key] = (pod, name, time.perf_counter())
-            await self._load.create(PODS, pod)
-
-    def seen(self, kind: str, pod: Object) -> bool:
-        name, phase = pod["metadata"]["name"], (pod.get("status") or {}).get("phase")
-        if phase == "Running" and not pod["metadata"].get("deletionTimestamp"):
-            self._running.setdefault(name, time.perf_counter())
-        if phase == "Succeeded":
-            self._done.add(name)
-        elif kind == "DELETED":
-            self.again += 1
-            self._running.pop(name, None)
-            task = asyncio.ensure_future(self._load.create(PODS, self._made[name][0]))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        return len(self._done) >= KUEUE["cohorts"] * KUEUE["queues"] * sum(row[1] for row in CLASSES)
-
-    def waits(self) -> dict[str, float]:
-        found: dict[str, list[float]] = {}
-        for key, (_, kind, made) in self._made.items():
-            if key in self._running:
-                found.setdefault(kind, []).append(self._running[key] - made)
-        return {f"wait_{kind}": sum(waits) / len(waits) for kind, waits in found.items()}
-
-
-async def _kueue(client: Client) -> dict[str, float]:
-    load = Kueue(client)
-    await load.prepare()
-    seconds = await _until_seen(client, PODS, load.submit, load.seen)
-    return {"seconds": seconds, "again": float(load.again), **load.waits()}
-
-
-@asynccontextmanager
-async def _connected(data: str) -> AsyncIterator[Client]:
-    from paddlecloud.kube import config
-    from paddlecloud.kube.http import HttpTransport
-
-    client = Client(HttpTransport(config.load(f"{data}/kubeconfig"), connections=32, user_agent="bench"))
-    try:
-        yield client
-    finally:
-        await client.close()
-
-
-async def _main(data: str, what: str) -> None:
-    loads: dict[str, Callable[[Client], Awaitable[dict[str, Any]]]] = {"gang": _gang, "jobs": _jobs, "kueue": _kueue}
-    async with _connected(data) as client:
-        print(json.dumps(await loads[what](client)))
-
-
-if __name__ == "__main__":
-    asyncio.run(_main(sys.argv[1], sys.argv[2]))
