@@ -28,8 +28,12 @@ $(STAMP): pyproject.toml
 demo: setup
 	@$(BIN)/python examples/demo.py
 
+# Files are shared out to two workers, whole ones, so that what the tests of a file share is made once. In the order of
+# their names: the long ones, in tests/embedded, come before the many short ones that fill up the rest.
+WORKERS ?= 2
+
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: setup
 	$(BIN)/ruff check .
@@ -57,7 +61,7 @@ NODES   ?= 1
 WITH    ?=
 ADDONS   = $(addprefix --with ,$(WITH))
 
-.PHONY: cluster cluster-down test-cluster
+.PHONY: cluster cluster-down test-cluster bench-cluster
 
 cluster: setup
 	@$(CLUSTER) up --nodes $(NODES) $(ADDONS)
@@ -82,3 +86,7 @@ else
 	PDC_CLUSTER=1 PDC_KUBECONFIG=$$($(CLUSTER) kubeconfig) PDC_REQUIRE=$(PDC_REQUIRE),cluster,nodes,volcano,knative,juicefs \
 	  $(BIN)/python -m pytest $(PLAYED) -m "$(call MARKED,not lifecycle)"; status=$$?; $(CLUSTER) down; exit $$status
 endif
+
+# The embedded platform beside kube-apiserver + etcd and kubelet + containerd, under the same load.
+bench-cluster: setup
+	PDC_CLUSTER=1 $(BIN)/python -m bench cluster_api

@@ -58,15 +58,26 @@ def _for_cluster(item: pytest.Item) -> bool | None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build kubectl before the first test begins, whose time limit would not allow for it."""
     wanted = any("kubectl_binary" in getattr(item, "fixturenames", ()) for item in session.items)
-    if not wanted or session.config.option.collectonly or tool.find():
-        return
-    if go.find() is None and "kubectl" not in REQUIRED:
-        return  # tests of kubectl are skipped; having them costs more than a test run may without being asked
-    print(f"building kubectl {tool.KUBERNETES}; this takes minutes, once")
+    if wanted and not session.config.option.collectonly:
+        _build_kubectl(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """With several workers, before the first of them starts: one builds it for all."""
+    _build_kubectl(config)
+
+
+def _build_kubectl(config: pytest.Config) -> None:
+    if tool.find() or (go.find() is None and "kubectl" not in REQUIRED):
+        return  # without Go, tests of kubectl are skipped: fetching it costs more than a test run may unasked
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    say = terminal.write_line if terminal is not None else print
+    say(f"building kubectl {tool.KUBERNETES}; this takes minutes, once")
     try:
         tool.find_or_build()
     except tool.BuildError as error:
-        print(f"not built: {error}")
+        say(f"not built: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -346,7 +346,7 @@ def test_delete_with_grace_and_by_force(here: Here, kubectl: Kubectl) -> None:
     here.create(PODS, sleeping_pod("p", spec={"nodeName": "no-such-node"}))
     kubectl("delete", "pod", "p", "--wait=false")
     assert here.get(PODS, "p")["metadata"]["deletionGracePeriodSeconds"] == 30
-    kubectl("delete", "pod", "p", "--grace-period=0", "--force")
+    kubectl("delete", "pod", "p", "--grace-period=0", "--force", "--ignore-not-found")  # it is collected after a while
     assert not here.exists(PODS, "p")
 
 
