@@ -62,6 +62,12 @@ def last_warning(events: Sequence[Object]) -> Object | None:
     return next((event for event in reversed(events) if event.get("type") == "Warning"), None)
 
 
+def _until_the_end(obj: Object, events: Sequence[Object]) -> list[Object]:
+    """What was said after an object came to its end tells of the clearing up, not of the cause."""
+    end = str((obj.get("status") or {}).get("completionTime") or "~")
+    return [event for event in events if str(event.get("lastTimestamp") or event.get("eventTime") or "") <= end]
+
+
 class _Judge:
     def __init__(self, book: Phrasebook, now: float) -> None:
         self._say = book.say
@@ -69,7 +75,7 @@ class _Judge:
 
     def verdict(self, obj: Object, pods: Sequence[Object], events: Sequence[Object]) -> Verdict:
         verdict = self._deletion(obj) or (self._pod(obj) if obj.get("kind") == "Pod" else self._owner(obj, pods))
-        warning = last_warning(events)
+        warning = last_warning(_until_the_end(obj, events))
         explained = verdict.reason in SELF_EXPLAINING or verdict.reason == "Unschedulable"
         if verdict.state in (OK, DELETING) or explained or warning is None:
             return verdict

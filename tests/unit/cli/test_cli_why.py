@@ -167,6 +167,18 @@ def test_the_last_warning_is_added_where_the_state_does_not_explain_itself() -> 
     assert "FailedMount" not in why(pod(phase="Running"), events=events, now=NOW).text
 
 
+def test_what_was_said_after_the_end_is_not_the_cause() -> None:
+    cleared = {
+        "type": "Warning",
+        "reason": "DeadlineExceeded",
+        "message": "ended with its job",
+        "lastTimestamp": "2026-01-01T00:00:09Z",
+    }
+    failed = job("Failed")
+    failed["status"]["completionTime"] = "2026-01-01T00:00:08Z"
+    assert "DeadlineExceeded" not in why(failed, events=[cleared], now=NOW).text
+
+
 def test_verdicts_speak_chinese() -> None:
     verdict = why(pod(phase="Pending", spec={}, conditions=UNSCHEDULABLE), now=NOW, language="zh")
     assert verdict.text == "没有节点可以容纳它：0/3 nodes: 3 too few GPUs"

@@ -15,13 +15,13 @@ from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, valida
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers.paddlejob import (
-    data,
     failure,
     finish,
     form,
     gang,
     names,
     objects,
+    obstacle,
     refusal,
     report,
     silence,
@@ -29,6 +29,7 @@ from paddlecloud.controllers.paddlejob import (
 )
 from paddlecloud.controllers.paddlejob.case import Case, Member, Options
 from paddlecloud.controllers.paddlejob.observe import Observed
+from paddlecloud.controllers.paddlejob.obstacle import number
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
@@ -107,7 +108,7 @@ def _retry(case: Case) -> Plan:
         checkpoint=old.checkpoint,
         retried_at=case.job["metadata"]["annotations"][names.RETRY_AT],
     )
-    text = f"run again, as asked: {_number(case.settings.total, 'pod')}"
+    text = f"run again, as asked: {number(case.settings.total, 'pod')}"
     plan = Plan(status_first=True, events=[PlannedEvent("Retried", text)])
     form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
     new = status.with_counts(new, case.settings, ())
@@ -159,7 +160,7 @@ def _success(case: Case) -> Plan | None:
     done = all(member in case.current and case.current[member].state == "succeeded" for member in members)
     if not members or not done:
         return None
-    text = f"{_number(len(members), 'worker' if len(deciding) < len(case.settings.roles) else 'pod')} succeeded"
+    text = f"{number(len(members), 'worker' if len(deciding) < len(case.settings.roles) else 'pod')} succeeded"
     plan = Plan(status_first=True, events=[PlannedEvent("Completed", text)])
     finish.clean_up(case, plan, "Completed")
     return _conclude(case, plan, _at_the_end(case), "Completed", reason="Completed", message=text)
@@ -180,7 +181,7 @@ def _deadline(case: Case) -> Plan | None:
     unscheduled = [pod.name for pod in case.current.values() if not pod.node] or case.missing
     if limit is not None and age >= limit and case.phase in status.FORMING and unscheduled:
         cause = case.observed.trouble or form.awaited(case)
-        text = f"{_number(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {cause}"
+        text = f"{number(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {cause}"
         return _fail(case, "ScheduleTimeout", text)
     return None
 
@@ -236,7 +237,7 @@ def _answer(case: Case, first: failure.Failure) -> Plan:
         old, generation=case.generation + 1, restarts=restarts or None, disruptions=disruptions or None
     )
     of = f" (restart {restarts} of {case.settings.backoff_limit})" if counted and not first.is_disruption else ""
-    text = f"{first.describe()}; restarting {_number(case.settings.total, 'pod')}{of}"
+    text = f"{first.describe()}; restarting {number(case.settings.total, 'pod')}{of}"
     plan = Plan(status_first=True, events=[PlannedEvent("Restarting", text, type="Warning")])
     form.clear_stale(replace(case, old=new), plan)  # with the new generation all pods are stale
     new = status.with_counts(new, case.settings, ())
@@ -287,16 +288,9 @@ def _form(case: Case, warnings: list[str]) -> Plan:
     """Make what is missing, and say how far it is."""
     plan = Plan()
     new, waiting = case.old, ""
-    if case.observed.leftovers:
-        waiting = f"waiting for the {_number(case.observed.leftovers, 'object')} of an earlier job of this name to go"
-    elif case.observed.blockers:
-        waiting = f"{', '.join(case.observed.blockers)} exists and is not ours: rename the job or delete it"
-    elif case.port is None:
-        waiting = "no free block of ports: wait for another job to end"
-        form.look_again(plan, 10.0)
-    elif case.missing and (waiting := data.missing(case.settings, case.observed)):
-        new = status.with_condition(new, "DataReady", "False", reason="Waiting", message=waiting, now=case.now)
-    elif not form.clear_stale(case, plan):
+    if (found := obstacle.find(case)) is not None:
+        new, waiting = obstacle.tell(case, plan, found), found.text
+    elif case.port is not None and not form.clear_stale(case, plan):
         if case.settings.sample_set is not None:
             new = status.with_condition(new, "DataReady", "True", reason="Ready", now=case.now)
         new, waiting = _create(case, plan, new, case.port)
@@ -362,10 +356,6 @@ def _reforming(case: Case) -> bool:
 def _at_the_end(case: Case) -> PaddleJobStatus:
     pods = tuple(case.current.values())
     return status.with_start(status.with_counts(case.old, case.settings, pods), pods)
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _with_record(case: Case, first: failure.Failure, action: str) -> PaddleJobStatus:
