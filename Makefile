@@ -16,6 +16,7 @@ help:
 	@echo "make lint    ruff, mypy, layer contracts"
 	@echo "make bench   every figure we claim, recomputed"
 	@echo "make soak    the long versions: kill rounds, fuzzing, large sets"
+	@echo "make cluster, make test-cluster    a real Kubernetes on this machine, and every test that needs one (root)"
 
 setup: $(STAMP)
 
