@@ -136,3 +136,24 @@ def test_an_image_that_lost_a_layer_is_made_anew(tmp_path: Path, harm: str) -> N
     assert not cache.store.holds(image)
     assert cache.ensure("demo", make) == image
     assert layer.read_bytes() == whole
+
+
+def test_what_no_offered_image_consists_of_goes_when_it_is_old(tmp_path: Path) -> None:
+    def image(text: bytes) -> Descriptor:
+        return cache.ensure(
+            text, lambda store: store.add_image([shared, store.add_layer([Entry(text.decode())])], Settings())
+        )
+
+    cache = ImageCache(tmp_path)
+    shared = cache.store.add_layer([Entry("app", data=b"x")])
+    offered, forgotten = image(b"offered"), image(b"forgotten")
+    cache.prune([offered.digest])
+    assert cache.store.holds(forgotten), "it may be an image in the making"
+    for blob in cache.store.blobs():
+        os.utime(blob, (1, 1))
+    fresh = image(b"fresh")
+    cache.prune([offered.digest])
+    assert cache.store.holds(offered)
+    assert cache.store.parts(forgotten.digest) == []
+    assert cache.store.path(fresh.digest).exists()
+    assert image(b"forgotten") == forgotten

@@ -7,7 +7,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .errors import HarnessError
@@ -44,6 +45,13 @@ class ImageCache:
         unfinished.rename(record)
         return made
 
+    def prune(self, offered: Iterable[str], *, unused_for: float = 3600) -> None:
+        """Delete what no offered image (by digest) consists of. What is newer may be an image in the making."""
+        kept = {part for digest in offered for part in self.store.parts(digest)}
+        for blob in self.store.blobs():
+            if f"sha256:{blob.name}" not in kept and time.time() - blob.stat().st_mtime > unused_for:
+                blob.unlink()
+
 
 def program_image(cache: ImageCache, program: Path, *, path: str = "", user: str = "") -> Descriptor:
     """An image of one static binary. The binary's path holds the hash of what it was built from."""
@@ -77,10 +85,12 @@ def busybox_program() -> Path:
 
 
 def offer_base_images(cache: ImageCache, binaries: Mapping[str, Path]) -> None:
-    """Put the base cluster's images into the registry's catalogue."""
+    """Put the base cluster's images into the registry's catalogue, and forget what nothing in it names any more."""
     images: Mapping[Sequence[str], Descriptor] = {
         ("dev.local/pause:1",): program_image(cache, binaries["pause"]),
         ("dev.local/coredns:1",): program_image(cache, binaries["coredns"]),
         ("dev.local/busybox:1", "busybox"): busybox_image(cache),
     }
-    Catalogue(cache.store.folder).add({name: image.digest for names, image in images.items() for name in names})
+    catalogue = Catalogue(cache.store.folder)
+    catalogue.add({name: image.digest for names, image in images.items() for name in names})
+    cache.prune(catalogue.read().values())

@@ -101,10 +101,9 @@ class BlobStore:
 
     def export(self, image: Descriptor, name: str, archive: Path) -> None:
         """An OCI archive of one image, as `ctr images import`, `podman load` and `skopeo` read it."""
-        manifest = json.loads(self.path(image.digest).read_bytes())
         named = {**image.document(), "annotations": {"io.containerd.image.name": name}}
         index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [named]}
-        digests = [image.digest, manifest["config"]["digest"], *(layer["digest"] for layer in manifest["layers"])]
+        digests = self.parts(image.digest)
         blobs = [Entry(f"blobs/sha256/{digest[7:]}", source=self.path(digest), mode=0o644) for digest in digests]
         layout = Entry("oci-layout", data=_json({"imageLayoutVersion": "1.0.0"}), mode=0o644)
         unfinished = archive.with_name(f".{archive.name}.{os.getpid()}")
@@ -112,6 +111,17 @@ class BlobStore:
             for entry in with_parents([layout, Entry("index.json", data=_json(index), mode=0o644), *blobs]):
                 _add(tar, entry)
         unfinished.rename(archive)
+
+    def blobs(self) -> list[Path]:
+        return sorted(self._blobs.iterdir()) if self._blobs.is_dir() else []
+
+    def parts(self, digest: str) -> list[str]:
+        """The digests of an image's manifest, configuration and layers; none if it is not there."""
+        try:
+            manifest = json.loads(self.path(digest).read_bytes())
+        except FileNotFoundError:
+            return []
+        return [digest, manifest["config"]["digest"], *(layer["digest"] for layer in manifest["layers"])]
 
     def holds(self, thing: Descriptor) -> bool:
         """Whether a layer, or an image with all its layers, is there as it was written."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import ssl
 import sys
 import threading
@@ -108,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
         else:
             with content.open("rb") as source:
-                shutil.copyfileobj(source, self.wfile, 1 << 20)
+                self.connection.sendfile(source)  # the kernel copies: an image of a gigabyte goes to several nodes
 
     def _refuse(self, code: str, message: str, *, body: bool) -> None:
         document = json.dumps({"errors": [{"code": code, "message": message}]}).encode()
