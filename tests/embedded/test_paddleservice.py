@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from embedded.serving_world import Load, apply, ask, endpoint, paddleservice, read, url_of
+from embedded.serving_world import AUTOSCALER, Load, apply, ask, endpoint, paddleservice, read, url_of
 from harness import Kubectl, Target, pdc, until
 
 KIND = "paddleservice.serving.paddlepaddle.org"
@@ -151,3 +151,29 @@ def test_a_name_in_both_groups_belongs_to_the_first(kubectl: Kubectl, namespace:
     kubectl("delete", earlier, "m", "--wait")
     url = url_of(kubectl, KIND, "m")
     until(lambda: ask(url)[1].startswith("two"), timeout=10)
+
+
+def test_a_roll_out_that_brings_errors_goes_back_by_itself(kubectl: Kubectl, namespace: str) -> None:
+    rollout = {"steps": [50], "pauseSeconds": 600, "maxErrorPercent": 10}
+    apply(kubectl, paddleservice("m", "one", rollout=rollout))
+    url = url_of(kubectl, KIND, "m")
+    with Load(url) as load:
+        load.more(20)
+        apply(kubectl, paddleservice("m", "broken", rollout=rollout))
+        until(lambda: "went back" in (status(kubectl).get("rollout") or {}).get("message", ""), timeout=40)
+        until(lambda: load.more(40).get("one", 0) >= 40, timeout=20, every=0)
+    assert load.errors, "half of the requests got the errors that were the reason"
+    events = read(kubectl, "events", "--field-selector", "reason=WentBack")["items"]
+    assert "errors" in events[0]["message"]
+
+
+def test_a_start_from_zero_is_in_the_status_stage_by_stage(kubectl: Kubectl, namespace: str) -> None:
+    apply(kubectl, paddleservice("m", "one", service={"window": "6s"}))
+    kubectl("apply", "-n", "knative-serving", "-f", "-", input=json.dumps(AUTOSCALER))
+    url = url_of(kubectl, KIND, "m")
+    until(lambda: status(kubectl)["replicas"] == 0, timeout=40)
+    assert ask(url)[0] == 200
+    until(lambda: "coldStart" in status(kubectl), timeout=10)
+    cold = status(kubectl)["coldStart"]
+    assert set(cold) == {"queue", "spawn", "load", "total"}
+    assert cold["total"] >= cold["queue"] + cold["spawn"]

@@ -99,6 +99,14 @@ class Histogram(Metric):
         counts[bisect.bisect_left(self._bounds, value)] += 1
         self._sums[labels] = self._sums.get(labels, 0.0) + value
 
+    def merge(self, counts: Sequence[int], total: float, *labels: str) -> None:
+        """Take over what another process has counted in the same buckets."""
+        self._check(labels)
+        own = self._counts.setdefault(labels, [0] * (len(self._bounds) + 1))
+        for index, count in enumerate(counts):
+            own[index] += count
+        self._sums[labels] = self._sums.get(labels, 0.0) + total
+
     def count(self, *labels: str) -> int:
         return sum(self._counts.get(labels, ()))
 

@@ -7,7 +7,7 @@ things twice: the one that came first has them, the other is told.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
@@ -20,7 +20,7 @@ from paddlecloud.controllers.paddleservice.names import (
     PADDLESERVICES,
     SERVICE,
 )
-from paddlecloud.controllers.paddleservice.observe import Measure, Observed, view
+from paddlecloud.controllers.paddleservice.observe import Observed, view
 from paddlecloud.kube.cache import by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
@@ -35,9 +35,6 @@ COMPONENT = "paddleservice-controller"
 GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
 OPTIONAL = (KSERVICES, KREVISIONS)
 """Kinds that not every API server has."""
-
-Measures = Callable[[str, Collection[str]], Awaitable[Mapping[str, Measure]]]
-"""What clients of revisions saw lately: (namespace, names of revisions) → numbers."""
 
 
 async def served_kinds(client: Client) -> list[Resource]:
@@ -58,12 +55,10 @@ class PaddleServiceController:
         workers: int = 4,
         hooks: Hooks | None = None,
         served: Collection[Resource] = OPTIONAL,
-        measures: Measures | None = None,
     ) -> None:
         self._client = client
         self._clock = clock or SystemClock()
         self._knative = KSERVICES in served
-        self._measures = measures
         self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
         self._expectations = Expectations(clock=self._clock)
         self._trouble: dict[str, str] = {}
@@ -130,7 +125,7 @@ class PaddleServiceController:
 
     async def _one(self, service: Object, *, rival: str) -> float | None:
         uid = service["metadata"]["uid"]
-        observed = await self._observe(service, rival)
+        observed = self._observe(service, rival)
         plan = decide(service, observed, self._clock.now())
         try:
             await carry_out(plan, self._client, owner=service, recorder=self._recorder, expectations=self._expectations)
@@ -142,7 +137,7 @@ class PaddleServiceController:
         self._trouble.pop(uid, None)
         return plan.after
 
-    async def _observe(self, service: Object, rival: str) -> Observed:
+    def _observe(self, service: Object, rival: str) -> Observed:
         if rival:
             return Observed(rival=rival)
         meta = service["metadata"]
@@ -173,15 +168,8 @@ class PaddleServiceController:
             kservice=owned[KSERVICES].get(meta["name"]),
             revisions=revisions,
             services=owned[SERVICES],
-            measures=await self._measured(service, revisions),
             trouble=trouble,
         )
-
-    async def _measured(self, service: Object, revisions: Collection[str]) -> Mapping[str, Measure]:
-        """Asked for only while a roll-out is on its way."""
-        if self._measures is None or not (service.get("status") or {}).get("rollout"):
-            return {}
-        return await self._measures(service["metadata"]["namespace"], revisions)
 
 
 def _seniority(service: Object) -> tuple[str, bool]:

@@ -71,7 +71,6 @@ def _on_knative(
             canary=found[CANARY].name if CANARY in found else None,
             revisions=observed.revisions,
             current=knative.shares_of(observed.kservice),
-            measures=observed.measures,
             due=parse_rfc3339(due) if due else None,
             went_back=(old.get("annotations") or {}).get(WENT_BACK, ""),
             now=now,

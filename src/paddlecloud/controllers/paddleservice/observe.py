@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from paddlecloud.controllers.paddleservice.names import ENDPOINT, SOURCE
+from paddlecloud.controllers.paddleservice.names import COLD_START, ENDPOINT, MEASURES
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object
 
 Engine = Literal["Knative", "Deployment"]
+
+
+class Measure(NamedTuple):
+    """What clients of a revision saw lately. `requests` tells how much that is worth."""
+
+    requests: int
+    error_percent: float
+    latency_milliseconds: float
 
 
 class RevisionView(NamedTuple):
@@ -25,14 +34,7 @@ class RevisionView(NamedTuple):
     created: float
     uid: str
     cold_start: Mapping[str, int]
-
-
-class Measure(NamedTuple):
-    """What clients of a revision saw lately. `requests` tells how much that is worth."""
-
-    requests: int
-    error_percent: float
-    latency_milliseconds: float
+    measure: Measure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,6 @@ class Observed:
     services: Mapping[str, Object] = field(default_factory=dict)
     deployments: Mapping[str, Object] = field(default_factory=dict)
     autoscalers: Mapping[str, Object] = field(default_factory=dict)
-    measures: Mapping[str, Measure] = field(default_factory=dict)
     rival: str = ""
     trouble: str = ""
 
@@ -55,11 +56,6 @@ def view(revision: Object) -> RevisionView:
     meta, status = revision["metadata"], revision.get("status") or {}
     ready: Object = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
     verdict = {"True": True, "False": False}.get(ready.get("status", ""))
-    marks = {
-        name.rpartition("/")[2]: int(value)
-        for name, value in (status.get("annotations") or {}).items()
-        if name.startswith("cold-start.") and value.isdecimal()
-    }
     return RevisionView(
         name=meta["name"],
         endpoint=(meta.get("labels") or {}).get(ENDPOINT, ""),
@@ -69,9 +65,25 @@ def view(revision: Object) -> RevisionView:
         replicas=int(status.get("actualReplicas") or 0),
         created=parse_rfc3339(meta["creationTimestamp"]) if meta.get("creationTimestamp") else 0.0,
         uid=meta.get("uid", ""),
-        cold_start=marks,
+        cold_start=_remark(status, COLD_START),
+        measure=_measure(_remark(status, MEASURES)),
     )
 
 
-def source_of(revision: Object) -> str:
-    return str((revision["metadata"].get("annotations") or {}).get(SOURCE, ""))
+def _remark(status: Object, name: str) -> Object:
+    """JSON that the platform left in a status; nothing where it did not, or where it is not JSON."""
+    try:
+        found = json.loads((status.get("annotations") or {}).get(name) or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _measure(found: Object) -> Measure | None:
+    if not found:
+        return None
+    return Measure(
+        requests=int(found.get("requests") or 0),
+        error_percent=float(found.get("errorPercent") or 0.0),
+        latency_milliseconds=float(found.get("p95Milliseconds") or 0.0),
+    )

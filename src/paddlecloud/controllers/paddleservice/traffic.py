@@ -37,7 +37,6 @@ class Situation(NamedTuple):
     canary: str | None
     revisions: Mapping[str, RevisionView]
     current: Shares
-    measures: Mapping[str, Measure]
     due: float | None
     went_back: str
     now: float
@@ -104,7 +103,7 @@ def _rolled(case: Situation, rollout: RolloutSettings, old: str) -> tuple[int, S
     own = case.current.get(case.default, 0)
     total = own + case.current.get(old, 0)
     reached = round(own * 100 / total) if total else 0
-    trouble = _trouble(rollout, case.measures.get(case.default))
+    trouble = _trouble(rollout, case.revisions[case.default].measure)
     if reached and trouble:
         return 0, Step(0, 0, None, f"went back: {trouble}"), case.default
     done = sum(step <= reached for step in rollout.steps)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Iterable, Iterator
 
 from paddlecloud.kube.manager import Manager
@@ -9,7 +11,18 @@ from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.local.knative import configuration, revision, route, service
 from paddlecloud.local.knative.autoscaler import Autoscaler, Scene
-from paddlecloud.local.knative.names import CONFIGURATIONS, REVISION, REVISIONS, ROUTES, SERVICES, deployment_of
+from paddlecloud.local.knative.coldstart import ColdStarts, stages_of
+from paddlecloud.local.knative.measures import Measures
+from paddlecloud.local.knative.names import (
+    COLD_START,
+    CONFIGURATIONS,
+    MEASURES,
+    REVISION,
+    REVISIONS,
+    ROUTES,
+    SERVICES,
+    deployment_of,
+)
 from paddlecloud.local.knative.routing import Entries, revision_entry, route_entries, routed, takes_requests
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.supervisor import Gateways, Report
@@ -41,6 +54,9 @@ class Knative:
         self._pods = manager.informer(PODS, label_selector=REVISION, indexers={OF_REVISION: _revision_of})
         self._config = manager.informer(CONFIGMAPS, namespace=CONFIG.namespace)
         self._published: dict[Key, Entries] = {}
+        self._measures = Measures(platform.metrics.registry)
+        self._cold_starts = ColdStarts(platform.metrics.registry)
+        self._asking: set[asyncio.Task[None]] = set()
         self._declare_service()
         self._configuration_loop = self._declare_configuration()
         self._revision_loop = self._declare_revision()
@@ -106,6 +122,7 @@ class Knative:
                 tuple(self._pods.cache.by_index(OF_REVISION, _path(key_of(obj)))),
                 tuple(services.cache.by_index(OWNER, uid)),
                 self._defaults,
+                self._remarks(obj),
             )
 
         loop = Loop(
@@ -157,7 +174,7 @@ class Knative:
         pods = self.manager.controller("gateway-pods", self._publish_revision, workers=1)
         pods.watch(self._revisions)
         pods.watch(self._pods, map=_revision_key)
-        self._pods.on_change(self._pod_gone)
+        self._pods.on_change(self._pod_changed)
 
     async def _publish_route(self, key: Key) -> float | None:
         found = self._routes.cache.get(key)
@@ -171,6 +188,8 @@ class Knative:
         place = Key(f"revision {key.namespace}", key.name)
         if found is None:
             self._replace(place, {})
+            self._measures.forget(_path(key))
+            self._cold_starts.forget(_path(key))
         elif self.gateways.port is not None:
             pods = self._pods.cache.by_index(OF_REVISION, _path(key))
             self._replace(place, revision_entry(found, pods, self.gateways.slots))
@@ -183,9 +202,22 @@ class Knative:
         self.gateways.publish({**dict.fromkeys(before), **entries})
         self._published[place] = entries
 
-    def _pod_gone(self, old: Object | None, new: Object | None) -> None:
+    def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is None and old is not None:
             self.gateways.forget_slots(str(old["metadata"]["uid"]))
+        elif new is not None:
+            for key in _revision_key(new):
+                if self._cold_starts.pod_changed(_path(key), new, self._clock.monotonic()) is not None:
+                    task = asyncio.ensure_future(self._learn(key, new))
+                    self._asking.add(task)
+                    task.add_done_callback(self._asking.discard)
+
+    async def _learn(self, key: Key, pod: Object) -> None:
+        """A revision has just got up: let the program tell how it spent its time."""
+        found = self._revisions.cache.get(key)
+        stages = await stages_of(pod["status"]["podIP"], revision.port_of(found)) if found is not None else {}
+        self._cold_starts.learned(_path(key), stages)
+        self._revision_loop.controller.queue.add(key)
 
     def _gateways_changed(self) -> None:
         """Gateways came or went: what routes say of them, and what they are told, may be another."""
@@ -197,9 +229,32 @@ class Knative:
 
     def _heard(self, report: Report) -> None:
         self.autoscaler.heard(report)
+        now = self._clock.monotonic()
+        self._measures.heard(report, now)
+        for name in report:
+            if self._shares_a_route(name) and self._measures.due(name, now):
+                self._revision_loop.controller.queue.add(Key(*name.split("/", 1)))
 
     def _wake(self, name: str) -> None:
+        self._cold_starts.woken(name, self._clock.monotonic())
         self.autoscaler.wake(name)
+
+    def _shares_a_route(self, name: str) -> bool:
+        namespace, _, own = name.partition("/")
+        for found in self._routes.cache.list(namespace):
+            targets = {t.get("revisionName") for t in (found.get("status") or {}).get("traffic") or ()}
+            if own in targets and len(targets) > 1:
+                return True
+        return False
+
+    def _remarks(self, obj: Object) -> dict[str, str]:
+        name = _path(key_of(obj))
+        remarks = {}
+        if (cold := self._cold_starts.of(name)) is not None:
+            remarks[COLD_START] = json.dumps(cold, sort_keys=True)
+        if self._shares_a_route(name) and (seen := self._measures.of(name)) is not None:
+            remarks[MEASURES] = json.dumps(seen, sort_keys=True)
+        return remarks
 
     def _scenes(self, name: str | None) -> Iterable[Scene]:
         if name is None:

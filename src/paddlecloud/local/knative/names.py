@@ -19,6 +19,11 @@ ROUTE = f"{GROUP}/route"
 ROUTED = f"{GROUP}/routes"
 """Annotation of a revision: the routes that lead to it."""
 
+MEASURES = "gateway.paddlecloud.dev/measures"
+"""Annotation in a revision's status: what its clients saw lately, as JSON; while it shares a route with another."""
+COLD_START = "gateway.paddlecloud.dev/cold-start"
+"""Annotation in a revision's status: where the time of its last start from zero went, as JSON."""
+
 AUTOSCALING = "autoscaling.knative.dev"
 CONTAINER = "user-container"
 """Name of a container that was given none."""

@@ -7,6 +7,7 @@ container that cannot start makes it fail at once, with the container's own word
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.plan import Plan, PlannedEvent
@@ -46,6 +47,8 @@ class Observed(NamedTuple):
     pods: tuple[Object, ...] = ()
     services: tuple[Object, ...] = ()
     defaults: Defaults = Defaults()
+    remarks: Mapping[str, str] = {}
+    """Annotations for the status."""
 
 
 def decide(revision: Object, observed: Observed, now: float) -> Plan:
@@ -211,6 +214,7 @@ def status_of(revision: Object, observed: Observed, now: float) -> Object:
         "serviceName": revision["metadata"]["name"],
         "actualReplicas": len(ready),
         "desiredReplicas": wanted,
+        **({"annotations": dict(observed.remarks)} if observed.remarks else {}),
         "conditions": judged(
             revision,
             {"ContainerHealthy": healthy, "ResourcesAvailable": resources},

@@ -260,7 +260,7 @@ def test_a_model_needs_no_image() -> None:
     (found,) = world.revisions.values()
     (container,) = found["spec"]["containers"]
     assert container["image"].startswith("paddlecloud/serving:")
-    assert container["args"] == ["--model", "digits:3", "--port", "8080"]
+    assert container["args"] == ["--model", "digits:3", "--name", "m", "--port", "8080"]
     assert "command" not in container
 
 

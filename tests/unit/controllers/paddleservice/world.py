@@ -49,9 +49,10 @@ class World:
     def plan(self) -> Plan:
         observed = Observed(
             kservice=copy.deepcopy(self.kservice),
-            revisions={name: view(found) for name, found in self.revisions.items()},
+            revisions={
+                name: view(found)._replace(measure=self.measures.get(name)) for name, found in self.revisions.items()
+            },
             services=copy.deepcopy(self.services),
-            measures=self.measures,
         )
         return decide(copy.deepcopy(self.service), observed, self.now)
 
