@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 STARTED_ELSEWHERE = ("up", "down", "status")
 """These start and stop platforms; the fixture runs them for this very test."""
@@ -52,6 +54,7 @@ VARIES = ("ok ", "warn ", "fail ")
 """Findings of doctor: they depend on the machine."""
 
 
+@pytest.mark.timeout(300)  # a hundred commands, one after the other
 def test_every_command_of_the_page_does_what_it_shows(server: Any, namespace: str, tmp_path: Path) -> None:
     for name, text in files().items():
         (tmp_path / name).write_text(text)

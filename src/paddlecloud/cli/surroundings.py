@@ -1,8 +1,8 @@
-"""What the manual takes for granted and every new platform therefore has: three namespaces, and two Secrets in each.
+"""What the manual takes for granted and every platform therefore has: three namespaces, and two Secrets in each.
 
 `none` is empty: the Secret of a source that anybody may read. `data-center` is a file system of this machine for sets
 that ask for JuiceFS; on a cluster it is the installer's. Both are made when a platform starts without them, and a user
-may change them.
+may change them. The namespace `default` has the Secrets too.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ def objects(data: Path) -> list[Object]:
         "bucket": f"{folder}/",
         "metaurl": f"sqlite3://{folder}.db",
     }
-    made: list[Object] = []
-    for namespace in NAMESPACES:
-        made.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    made: list[Object] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}} for namespace in NAMESPACES
+    ]
+    for namespace in (*NAMESPACES, "default"):
         made.append(_secret("none", namespace, {}))
         made.append(_secret("data-center", namespace, data_center))
     return made

@@ -73,4 +73,4 @@ def _queued(reports: dict[int, JobReport]) -> str:
 def _done(reports: list[JobReport]) -> str:
     told = [report.progress for report in reports if report.progress is not None]
     files, size = sum(part.files for part in told), sum(part.bytes for part in told)
-    return f"{files:,} files, {figures.size_text(size)}" if files else "done"
+    return f"{files:,} file{'' if files == 1 else 's'}, {figures.size_text(size)}" if files else "done"

@@ -20,6 +20,8 @@ class Options:
     """What the one who runs the controller chooses."""
 
     image: str = field(default_factory=lambda: os.environ.get("RUNTIME_IMAGE") or f"paddlecloud/runtime:{__version__}")
+    endpoints: str = field(default_factory=lambda: os.environ.get("PADDLECLOUD_ENDPOINTS", ""))
+    """Which servers really answer for addresses of object stores, as cache servers read it (`storage.endpoints`)."""
     local_root: str = ""
     """The folder under which the engine `local` keeps its caches; empty where there is no such engine."""
 

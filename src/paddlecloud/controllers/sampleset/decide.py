@@ -36,8 +36,8 @@ from paddlecloud.kube.resource import SAMPLESETS, Object
 SOON, REFRESH, IDLE = 1.0, 10.0, 60.0
 """Seconds until the next look: while something moves, while the figures may change, and otherwise."""
 PROGRESS_EVERY = 5.0
-FRESHLY_DONE = 60.0
-"""Seconds after the end of a job during which the figures are still looked at often."""
+JUST_DONE, FRESHLY_DONE = 5.0, 60.0
+"""Seconds after the end of a job during which the figures are looked at every second, and still often."""
 FIRST_RETRY, LAST_RETRY = 15.0, 600.0
 """Seconds until a failed import is tried again, at first and at most."""
 
@@ -120,6 +120,7 @@ def _bound(draft: Draft) -> None:
             draft.say(reason, message, warning=True)
     draft.condition("RuntimeReady", False, "Starting", text)
     draft.set(message=text)
+    fleet.update_template(draft)
     draft.look_again(5.0)
 
 
@@ -208,6 +209,7 @@ def _sync_failed(draft: Draft) -> None:
     except BadOptions as error:
         draft.complain("Synced", "BadOptions", str(error), event="ErrorCreateSyncJob")
         return
+    fleet.update_template(draft)
     attempts = case.old.sync_attempts or 0
     if case.old.jobs_name is None or work.id != case.old.jobs_name.sync_job_name:
         draft.set(phase="Mount", jobs_name=_with_sync(case, None))
@@ -245,7 +247,7 @@ def _ready(draft: Draft) -> None:
     _take_figures(draft)
     fleet.count_servers(draft)
     warmth.judge(draft)
-    draft.look_again(REFRESH if _figures_move(draft.case) else IDLE)
+    draft.look_again(_next_look(draft.case))
 
 
 _RULES: dict[str, Callable[[Draft], None]] = {
@@ -285,10 +287,14 @@ def _show_progress(draft: Draft) -> None:
         _take_figures(draft)
 
 
-def _figures_move(case: Case) -> bool:
-    """Whether somebody works on the data, or did a moment ago."""
-    recent = [job for job in case.observed.jobs if not job.completed or case.now - job.completed < FRESHLY_DONE]
-    return bool(case.observed.readers or recent or case.observed.silent)
+def _next_look(case: Case) -> float:
+    """Soon after a job's end, whose figures servers may give a moment later; often while somebody uses the data."""
+    ages = [case.now - job.completed for job in case.observed.jobs if job.completed]
+    if any(age < JUST_DONE for age in ages):
+        return SOON
+    working = [job for job in case.observed.jobs if not job.completed]
+    moving = case.observed.readers or working or case.observed.silent or any(age < FRESHLY_DONE for age in ages)
+    return REFRESH if moving else IDLE
 
 
 def _leave(case: Case) -> Decision:

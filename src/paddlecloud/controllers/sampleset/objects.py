@@ -142,6 +142,9 @@ def build_template(case: Case) -> Object:
         )
     volumes.append({"name": name, "persistentVolumeClaim": {"claimName": name}})
     mounts.append({"name": name, "mountPath": names.data_dir(name), "mountPropagation": "HostToContainer"})
+    if source := _hidden_source(case):
+        volumes.append({"name": "source", "hostPath": {"path": source, "type": "Directory"}})
+        mounts.append({"name": "source", "mountPath": source, "readOnly": True})
     probe = {"httpGet": {"path": "/readyz", "port": names.PORT}, "periodSeconds": 2, "failureThreshold": 5}
     container = {
         "name": names.CONTAINER,
@@ -169,10 +172,18 @@ def build_template(case: Case) -> Object:
     return {"metadata": {"labels": labels, "annotations": dict(names.CREATED_BY)}, "spec": spec}
 
 
+def _hidden_source(case: Case) -> str:
+    """A source on this machine that pods do not see by themselves: their /tmp is their own."""
+    scheme, _, path = case.settings.uri.partition("://")
+    hidden = case.driver == "local" and scheme == "file" and path.startswith("/tmp/")  # noqa: S108 - the user's choice
+    return path.rstrip("/") if hidden and not case.settings.no_sync else ""
+
+
 def _environment(case: Case) -> list[Object]:
     def field(name: str, path: str) -> Object:
         return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
+    mirrors = [{"name": "PADDLECLOUD_ENDPOINTS", "value": case.options.endpoints}] if case.options.endpoints else []
     token = {"secretKeyRef": {"name": names.runtime(case.settings.name), "key": "token"}}
     return [
         field("POD_NAME", "metadata.name"),
@@ -180,6 +191,7 @@ def _environment(case: Case) -> list[Object]:
         field("POD_IP", "status.podIP"),
         field("NODE_NAME", "spec.nodeName"),
         {"name": "PADDLECLOUD_CACHE_TOKEN", "valueFrom": token},
+        *mirrors,
     ]
 
 

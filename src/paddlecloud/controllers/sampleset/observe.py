@@ -51,11 +51,11 @@ def _trouble(status: dict[str, Any], conditions: dict[str, Any]) -> str:
 
 
 async def read_secret(client: Client, secret: Secret) -> SecretView | None:
-    """The Secret as it is now; None when there is none."""
+    """The Secret as it is now; None when there is none. `none` need not exist: it says that there are no keys."""
     try:
         found = await client.get(SECRETS, secret.name, secret.namespace)
     except NotFound:
-        return None
+        return SecretView({}, "") if secret.name == "none" else None
     meta = found["metadata"]
     return SecretView(transfer.secret_values(found), f"{meta['uid']}/{meta['resourceVersion']}")
 

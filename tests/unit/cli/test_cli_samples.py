@@ -1,0 +1,100 @@
+"""What the command lines of `pdc samplejob` and `pdc sampleset` mean, without a server."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+
+from paddlecloud.api.samplejob import decode, validate
+from paddlecloud.cli import samplejob, sampleset
+from paddlecloud.cli.commands import find
+from paddlecloud.cli.failures import UsageError
+from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.transfer_bar import describe
+
+
+def job(*words: str) -> dict[str, Any]:
+    parsers = Parsers()
+    samplejob.add_commands(parsers)
+    command = find("samplejob")
+    assert command is not None
+    body = samplejob.build(parsers.parse(command, list(words)), "team")
+    assert validate(decode(body)) == []
+    return body
+
+
+def test_a_sync_has_a_secret_and_its_options_in_the_words_of_the_kind() -> None:
+    body = job("sync", "imagenet", "--source", "bos://b.ep/p", "--threads", "20", "--update", "--name", "in")
+    assert body["metadata"] == {"name": "in", "namespace": "team"}
+    assert body["spec"] == {
+        "type": "sync",
+        "sampleSetRef": {"name": "imagenet"},
+        "secretRef": {"name": "none"},
+        "syncOptions": {"source": "bos://b.ep/p", "threads": 20, "update": True},
+    }
+
+
+def test_a_warm_up_takes_paths_and_the_parameters_of_the_sampler() -> None:
+    body = job("warmup", "imagenet", "train", "--strategy", "sampler", "--batch-size", "32", "--shuffle")
+    assert body["spec"]["warmupOptions"] == {
+        "paths": ["train"],
+        "strategyName": "sampler",
+        "batchSize": 32,
+        "shuffle": True,
+    }
+    assert body["metadata"]["generateName"] == "imagenet-warmup-"
+    assert body["spec"]["ttlSecondsAfterFinished"] == 24 * 3600, "what got no name goes by itself"
+
+
+def test_a_schedule_stays_and_terminate_is_passed_on() -> None:
+    spec = job("clear", "imagenet", "--schedule", "@daily", "--terminate")["spec"]
+    assert (spec["schedule"], spec["terminate"]) == ("@daily", True)
+    assert "ttlSecondsAfterFinished" not in spec
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("clear", "imagenet", "--update"),
+        ("sync", "imagenet", "train"),
+        ("rmr", "imagenet"),
+        ("warmup", "imagenet", "--source", "file:///x"),
+        ("melt", "imagenet"),
+        ("warmup", "imagenet", "--batch-size", "0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_sent(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        job(*words)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("50Mbit", 6.25e6), ("6MB", 6e6), ("1Gbit/s", 1.25e8), ("8kbit", 1e3)])
+def test_rates_are_read_in_bits_and_bytes(text: str, expected: float) -> None:
+    assert sampleset.rate(text) == expected
+
+
+@pytest.mark.parametrize("text", ["50", "fast", "-1Mbit", "5 Mbit"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        sampleset.rate(text)
+
+
+@pytest.mark.parametrize(("text", "size"), [("4.2 GiB", 4509715660), ("200 B", 200), ("", 0), ("?", 0)])
+def test_sizes_of_a_status_are_read_back(text: str, size: int) -> None:
+    assert sampleset.read_size(text) == size
+
+
+def test_progress_is_described_in_one_line() -> None:
+    progress = {
+        "files": 1200,
+        "totalFiles": 4000,
+        "bytes": 1_200_000,
+        "totalBytes": 4_000_000,
+        "bytesPerSecond": 300_000,
+    }
+    shown = describe({"phase": "Running", "progress": {**progress, "secondsLeft": 9}})
+    assert shown == "Running, 1,200 of 4,000 files, 1.2 MB of 4.0 MB, 300 kB/s, 9 s left"
+    assert describe({"phase": "Pending", "message": "2 before it"}) == "Pending, 2 before it"
+    assert describe({}) == "waiting"
