@@ -157,12 +157,9 @@ class World:
     async def power_cut(self) -> None:
         """Every process goes; the disk stays."""
         pid = self.daemon()
-        victims = [pid, *processes.children(pid), *(state["shim"]["pid"] for _, state in self.pods_on_disk())]
-        for victim in [*victims, *self.strays()]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
+        _kill([pid, *processes.children(pid), *(state["shim"]["pid"] for _, state in self.pods_on_disk())])
         await end(pid)
-        await eventually(lambda: not self.strays())
+        await eventually(lambda: not _kill(self.strays()))  # again: what was killed may just have made a child
         self.hit |= self.alive
         await self.client.close()
         await self.up()
@@ -211,6 +208,13 @@ class World:
         await eventually(lambda: not list((self.data / "pods").iterdir()))
         await eventually(lambda: not self.strays())
         assert str(self.data) not in Path("/proc/self/mountinfo").read_text()
+
+
+def _kill(pids: list[int]) -> list[int]:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return pids
 
 
 async def end(pid: int) -> None:
