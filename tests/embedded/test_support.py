@@ -33,6 +33,7 @@ from paddlecloud.local import lowports
 
 ROOT = Path(__file__).parents[2]
 DEPRIVED = ROOT / "tests" / "tools" / "deprived.py"
+KUBECTL_LIST = ROOT / "tests" / "embedded" / "test_kubectl_machine.py"
 NOBODY = 65534
 LOW_PORTS = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
 KERNEL = tuple(int(part) for part in os.uname().release.split(".")[:2])
@@ -55,11 +56,14 @@ class Lesser:
             "KUBECONFIG": str(self.data / "kubeconfig"),
         }
 
-    def pdc(self, *args: str, check: bool = True, input: str | None = None) -> Completed:
-        done = subprocess.run(
-            [*self._prefix, self._python, "-m", "paddlecloud.cli.main", *args],
-            capture_output=True, text=True, input=input, env=self.env, timeout=90, cwd="/",
+    def python(self, *args: str, cwd: Path = Path("/"), timeout: float = 280, **options: Any) -> Completed:
+        return subprocess.run(
+            [*self._prefix, self._python, *args],
+            capture_output=True, text=True, env=self.env, timeout=timeout, cwd=cwd, **options,
         )  # fmt: skip
+
+    def pdc(self, *args: str, check: bool = True, input: str | None = None) -> Completed:
+        done = self.python("-m", "paddlecloud.cli.main", *args, input=input, timeout=90)
         assert not check or done.returncode == 0, f"pdc {' '.join(args)}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -221,6 +225,24 @@ def test_low_ports_of_pods_and_services_work_for_an_ordinary_user(lesser: Make, 
     found = platform.findings()["low ports"]
     assert (found["status"], found["fix"]) == ("warn", lowports.FIX)
     assert str(80 + lowports.SHIFT) in found["meaning"]
+
+
+@pytest.mark.timeout(300)
+def test_what_kubectl_does_it_does_for_an_ordinary_user(lesser: Make) -> None:
+    """The whole list, run again by another user: run, rollout, logs, exec, cp, port-forward, top, drain and so on."""
+    kubectl = shutil.which("kubectl")
+    need("kubectl", have=kubectl is not None, hint="make test builds one")
+    platform = lesser()
+    tools = platform.folder / "bin"
+    tools.mkdir()
+    shutil.copy(str(kubectl), tools)  # where it lies may be closed to others
+    platform.env |= {"PATH": f"{tools}:{platform.env['PATH']}", "PDC_REQUIRE": "kubectl"}
+    done = platform.python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={platform.folder / 'tests'}", str(KUBECTL_LIST),
+        cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert re.search(r"^\d{2,} passed in", done.stdout, re.MULTILINE), done.stdout[-1000:]
 
 
 def check_number_of_processes(platform: Lesser) -> None:

@@ -13,8 +13,8 @@ import functools
 import socket
 
 SHIFT = 64_000  # above the ports that the kernel gives to clients
-NETWORKS = range(32, 96)
-"""Second octets of the loopback addresses that Services and pods have. Elsewhere nobody listens for us."""
+NETWORKS = range(32, 97)
+"""Second octets of the loopback addresses that are ours (`loopback`). Elsewhere nobody listens for us."""
 FIX = "sudo sysctl -w net.ipv4.ip_unprivileged_port_start=0"
 _SETTING = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 

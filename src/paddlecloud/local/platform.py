@@ -25,6 +25,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import Object, Resource
 
+from . import loopback
 from .apiserver import (
     authorization,
     certs,
@@ -117,7 +118,7 @@ class Platform:
 
     def _plug_in(self) -> None:
         """Behaviour that Kubernetes gives to particular kinds."""
-        network = services.network_for(str(self.data))
+        network = loopback.network_for(str(self.data), loopback.SERVICES)
         self._own_service = OwnService(self.store, self.registry, self.verbs, cluster_ip=str(network[1]))
         quotas = QuotaKeeper(self.store, self.registry, self.verbs)
         self.admission.mutators += [

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.local.kubelet.addresses import Addresses, AddressesExhausted, network_for
+from paddlecloud.local import loopback
+from paddlecloud.local.kubelet.addresses import Addresses, AddressesExhausted
 
 SMALL = ipaddress.IPv4Network("127.64.0.0/29")
 
 
 def test_every_data_directory_has_its_range_away_from_localhost_and_services() -> None:
     for name in ("/home/a/.paddlecloud", "/tmp/b"):
-        network = network_for(name)
-        assert network == network_for(name)
+        network = loopback.network_for(name, loopback.PODS)
+        assert network == loopback.network_for(name, loopback.PODS)
         assert 64 <= network.network_address.packed[1] <= 95
 
 

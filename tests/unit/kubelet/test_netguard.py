@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.local import lowports
-from paddlecloud.local.apiserver.services import network_for as service_network
-from paddlecloud.local.kubelet.addresses import network_for as pod_network
+from paddlecloud.local import loopback, lowports
 from paddlecloud.local.kubelet.runtime import PodRuntime
 
 from .conftest import DEADLINE, ShimHarness, output
@@ -170,8 +168,9 @@ async def test_low_ports_of_ordinary_users_are_listened_on_elsewhere_and_found_t
 
 
 def test_only_addresses_of_pods_and_services_have_stand_ins() -> None:
-    for network in (pod_network("any"), service_network("any")):
-        inside = network.network_address.packed
+    assert set(lowports.NETWORKS) == {*loopback.SERVICES, *loopback.PODS, *loopback.NODES}
+    for octets in (loopback.SERVICES, loopback.PODS):
+        inside = loopback.network_for("any", octets).network_address.packed
         assert lowports.stand_in(inside, 80, 1024) == 80 + lowports.SHIFT
         assert lowports.stand_in(inside, 8080, 1024) == 8080
         assert lowports.stand_in(inside, 80, 1) == 80, "whoever may listen there does"

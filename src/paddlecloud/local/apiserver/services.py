@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 
 from paddlecloud.kube import errors
@@ -15,15 +14,7 @@ from paddlecloud.local.store.watch import Change
 from .registry import KindInfo
 
 COLLECTION = "/services"
-FIRST, LAST = 32, 63
-"""Second octets for services; pods live above."""
 _RESERVED = 10  # addresses at the start of a network that are never given out; the first is the API server's own
-
-
-def network_for(name: str) -> ipaddress.IPv4Network:
-    """The /16 for a data directory: two platforms on one machine rarely meet."""
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
-    return ipaddress.IPv4Network(f"127.{FIRST + number % (LAST - FIRST + 1)}.0.0/16")
 
 
 class ClusterIPs:

@@ -1,30 +1,13 @@
-"""An address for every pod, out of 127.0.0.0/8: Linux answers for all of it, without privileges or set-up.
+"""An address for every pod, out of the platform's network for pods (`local.loopback`).
 
-A kubelet takes its own /16, chosen by its data directory, so that two platforms on one machine rarely meet. What is
-in use is read from the pod directories at start; an address is given again only after the range was gone through,
-because clients remember addresses longer than pods live.
+What is in use is read from the pod directories at start; an address is given again only after the range was gone
+through, because clients remember addresses longer than pods live.
 """
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 from collections.abc import Iterable
-
-FIRST, LAST = 64, 95
-"""Second octets for pods; addresses of Services lie elsewhere."""
-
-
-def network_for(name: str) -> ipaddress.IPv4Network:
-    """The /16 for a data directory: `127.64.0.0/16` to `127.95.0.0/16`."""
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
-    return ipaddress.IPv4Network(f"127.{FIRST + number % (LAST - FIRST + 1)}.0.0/16")
-
-
-def node_address(node: str) -> str:
-    """The address of a further virtual node, so that pods on the networks of two nodes can tell them apart."""
-    high, low = hashlib.sha256(node.encode()).digest()[:2]
-    return f"127.{LAST + 1}.{high}.{low or 1}"
 
 
 class AddressesExhausted(Exception):

@@ -19,9 +19,10 @@ from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import PODS, SERVICES, Object, Resource
+from paddlecloud.local import loopback
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.accounts import api_env, api_tokens, service_env
-from paddlecloud.local.kubelet.addresses import Addresses, network_for
+from paddlecloud.local.kubelet.addresses import Addresses
 from paddlecloud.local.kubelet.archive import LogArchive
 from paddlecloud.local.kubelet.care import Care
 from paddlecloud.local.kubelet.config_objects import WatchedObjects
@@ -84,7 +85,7 @@ class Kubelet:
             clock=clock,
             data=data,
             launcher=Launcher(),
-            addresses=Addresses(network_for(str(data))),
+            addresses=Addresses(loopback.network_for(str(data), loopback.PODS)),
             images=images,
             objects=self._objects,
             volumes=self.volumes,

@@ -11,8 +11,9 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.resource import Object
+from paddlecloud.local import loopback
 from paddlecloud.local.images.environment import Environment
-from paddlecloud.local.kubelet.addresses import Addresses, node_address
+from paddlecloud.local.kubelet.addresses import Addresses
 from paddlecloud.local.kubelet.archive import LogArchive
 from paddlecloud.local.kubelet.devices import Devices
 from paddlecloud.local.kubelet.launcher import Launcher
@@ -82,7 +83,7 @@ class Machine:
     """Sandbox modes not to use, for tests and for machines where one is known to be broken."""
 
     def host_ip(self, node: str) -> str:
-        return node_address(node) if self.own_node and node != self.own_node else "127.0.0.1"
+        return loopback.node_address(node) if self.own_node and node != self.own_node else "127.0.0.1"
 
     def pod_dir(self, uid: str) -> Path:
         return self.data / "pods" / uid
