@@ -1,4 +1,4 @@
-"""`make demo`: the embedded platform at work, from nothing to two trained models, told step by step.
+"""`make demo`: the embedded platform at work, from nothing to two trained models and a served one, told step by step.
 
 Everything is done by the commands a user would type; each is shown before it runs. The platform lives in .cache/demo
 and is stopped at the end; its objects and logs stay for `pdc up --data .cache/demo`.
@@ -12,12 +12,14 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / ".cache" / "demo"
 JOBS = (
-    ("collective-digits", "examples/paddlejob/collective-digits.yaml", "two workers, data parallel, Paddle 3.3"),
+    ("digits", "examples/digits/train.yaml", "two workers, data parallel, Paddle 3.3"),
     ("wide-ande-deep", "examples/manual/wide-and-deep.yaml", "the manual's first example: 2 servers + 2 workers"),
 )
 PATIENCE = 900  # seconds for one job; the first run also builds the Paddle environments
@@ -75,30 +77,74 @@ def watch(shell: Shell, job: str) -> str:
     return "TimedOut"
 
 
+SEVEN = ("11111", "00001", "00010", "00100", "01000", "01000", "01000")
+SIDE, LEFT, TOP = 16, 3, 1
+
+
+def drawn() -> list[list[float]]:
+    """A seven as the training programs draw it: two pixels for one, on 16 x 16."""
+    rows = [[0.0] * SIDE for _ in range(SIDE)]
+    for y in range(2 * len(SEVEN)):
+        for x in range(2 * len(SEVEN[0])):
+            rows[TOP + y][LEFT + x] = float(SEVEN[y // 2][x // 2])
+    return rows
+
+
+def ask(url: str) -> int:
+    """What the served model takes the drawing for. Names below localhost are this machine, as for curl and browsers."""
+    place = urlsplit(url)
+    body = json.dumps({"feed": [{"image": [drawn()]}]}).encode()
+    headers = {"Host": place.netloc, "Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://127.0.0.1:{place.port}/digits/prediction", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        (scores,) = next(iter(json.load(answer)["result"].values()))
+    return max(range(10), key=scores.__getitem__)
+
+
+def serve(shell: Shell) -> bool:
+    shell.kubectl("delete", "pds", "digits", "--ignore-not-found")
+    shell.kubectl("apply", "-f", "examples/digits/serve.yaml")
+    shell.pdc("wait", "pds/digits", "--for=condition=Ready", "--timeout=300s")
+    shell.kubectl("get", "pds")
+    status = shell.read("get", "pds", "digits")["status"]
+    assert isinstance(status, dict)
+    print("  asking it what this is:")
+    for row in drawn():
+        print("    " + "".join(" #"[int(dot)] * 2 for dot in row).rstrip())
+    began = time.monotonic()
+    number = ask(status["url"])
+    print(f"  {status['url']}/digits/prediction says: {number}   ({(time.monotonic() - began) * 1000:.0f} ms)")
+    return number == 7
+
+
 def main() -> int:
     shell = Shell()
     say("1. The platform: a Kubernetes API, a scheduler and a kubelet in one process, no container engine, no root")
     shell.pdc("up", "--data", str(DATA))
     shell.kubectl("get", "nodes", "-o", "wide")
-    ended = []
     try:
         for number, (job, path, what) in enumerate(JOBS, start=2):
             say(f"{number}. {what}")
             shell.kubectl("delete", "paddlejob", job, "--ignore-not-found")
             shell.kubectl("apply", "-f", path)
             print("  the first run builds the image's environment (Paddle, some hundred MB); later runs reuse it")
-            ended.append(watch(shell, job))
+            phase = watch(shell, job)
             shell.kubectl("logs", f"{job}-worker-0", "--tail=6", check=False)
+            if phase != "Completed":
+                sys.exit(f"{job} ended as {phase}; `pdc up --data {DATA}` and `pdc describe pdj/{job}` tell more")
+        say(f"{len(JOBS) + 2}. The model of the first job behind a URL, scaled with its load, down to zero")
+        answered = serve(shell)
         say("What happened")
         shell.kubectl("get", "paddlejobs,pods")
     finally:
         shell.pdc("down", "--data", str(DATA))
     say("Where to look next")
-    print(f"  pdc up --data {DATA.relative_to(ROOT)}        bring it back, objects and logs included")
+    print(f"  pdc up --data {DATA.relative_to(ROOT)}          bring it back, objects and logs included")
     print("  pdc describe pdj/wide-ande-deep    why a job is as it is")
+    print("  pdc serve FOLDER                   a model of your own behind a URL")
     print("  examples/manual/                   every YAML of the manual")
     print("  docs/walkthrough.md                one PaddleJob, from apply to Completed, file by file")
-    return 0 if ended == ["Completed"] * len(JOBS) else 1
+    return 0 if answered else 1
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--images", type=int, default=2560, help="training images of all workers together")
 parser.add_argument("--batch", type=int, default=64, help="images per step of all workers together")
 parser.add_argument("--save", default="", help="where rank 0 writes the weights")
+parser.add_argument("--export", default="", help="folder where rank 0 writes the model for inference")
 args = parser.parse_args()
 
 paddle.set_device("gpu" if paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count() else "cpu")
@@ -76,6 +77,10 @@ equal = all(np.array_equal(weights.numpy(), other.numpy()) for other in everyone
 
 if rank == 0 and args.save:
     paddle.save(network.state_dict(), args.save)
+if rank == 0 and args.export:
+    image = paddle.static.InputSpec([None, 1, 16, 16], "float32", "image")
+    paddle.jit.save(network, f"{args.export}/inference", input_spec=[image])
+    print(f"rank 0 wrote the model for inference to {args.export}", flush=True)
 print(f"rank {rank} accuracy {accuracy:.3f} weights equal on {world} ranks: {'yes' if equal else 'NO'}", flush=True)
 sys.exit(0 if equal and accuracy > 0.8 else 1)
 
