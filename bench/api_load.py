@@ -8,7 +8,6 @@ request and latencies.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from paddlecloud.cli import machine
 
-from .claim import Claim, pdc, resident_megabytes
+from .claim import Claim, cpu_seconds, pdc, resident_megabytes
 
 CREATES = 6000
 GETS = 6000
@@ -37,9 +36,9 @@ def _one(durable: bool) -> Iterator[Claim]:
             assert found is not None
             measured = {}
             for name, count in (("create", CREATES), ("get", GETS), ("list", 40)):
-                before = _cpu(found.pid)
+                before = cpu_seconds(found.pid)
                 result = _client(data, name, count)
-                used = _cpu(found.pid) - before
+                used = cpu_seconds(found.pid) - before
                 measured[name] = (result["rate"], used / count * 1e6)
             resident = resident_megabytes(found.pid)
             fan = _client(data, "fanout", 1000)
@@ -63,11 +62,6 @@ def _client(data: str, what: str, count: int) -> dict[str, float]:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300, cwd=root)
     result: dict[str, float] = json.loads(done.stdout)
     return result
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # --- the client process ---

@@ -20,11 +20,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from harness import REQUIRED, Completed, Kubectl, Target, need, pdc
 from paddlecloud.local.images.store import ImageStore
 from tools import go
 from tools import kubectl as tool
+
+# How long an example takes says nothing on a busy machine, and must fail no test.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 _CLUSTER_TESTS = Path(__file__).parent / "cluster"
 

@@ -173,12 +173,6 @@ DEFAULTS: list[tuple[str, Json, Json]] = [
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "u"}],
     }),
-    ("HorizontalPodAutoscaler", {"spec": {"maxReplicas": 3}}, {"spec": {
-        "maxReplicas": 3, "minReplicas": 1, "metrics": [{
-            "type": "Resource",
-            "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
-        }],
-    }}),
     ("CustomResourceDefinition", {"spec": {"names": {"kind": "Widget", "plural": "widgets"}}}, {"spec": {
         "conversion": {"strategy": "None"},
         "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},

@@ -255,7 +255,6 @@ WORKLOADS: list[tuple[str, Json, str, str]] = [
     ("Job", but(JOB, backoffLimit=-1), "spec.backoffLimit", "must be greater than or equal to 0"),
     ("Job", but(JOB, manualSelector=True), "spec.selector", "Required value"),
     ("PodDisruptionBudget", {"spec": {"minAvailable": 1, "maxUnavailable": 1}}, "spec", "cannot be both set"),
-    ("HorizontalPodAutoscaler", {"spec": {"scaleTargetRef": {"kind": "D", "name": "d"}, "minReplicas": 3, "maxReplicas": 2}}, "spec.maxReplicas", "must be greater than or equal to `minReplicas`"),
 ]  # fmt: skip
 
 

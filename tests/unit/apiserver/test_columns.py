@@ -199,12 +199,6 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"DESIRED": 2, "CURRENT": 1, "READY": 0, "SELECTOR": "app=web"},
     ),
     (
-        "apps",
-        "daemonsets",
-        {"spec": {"template": {"spec": {"nodeSelector": {"b": "2", "a": "1"}}}}},
-        {"NODE SELECTOR": "a=1,b=2"},
-    ),
-    (
         "batch",
         "jobs",
         {"spec": {"completions": 3}, "status": {"succeeded": 1, "startTime": ago(90)}},
@@ -231,12 +225,6 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"STATUS": "Suspended", "COMPLETIONS": "0/1 of 4", "DURATION": ""},
     ),
     ("batch", "jobs", {"metadata": {"deletionTimestamp": ago(1)}}, {"STATUS": "Terminating", "COMPLETIONS": "0/1"}),
-    (
-        "batch",
-        "cronjobs",
-        {"spec": {"schedule": "* * * * *"}, "status": {"active": [{}], "lastScheduleTime": ago(10)}},
-        {"SCHEDULE": "* * * * *", "TIMEZONE": "<none>", "SUSPEND": "False", "ACTIVE": 1, "LAST SCHEDULE": "10s"},
-    ),
     (
         "",
         "services",
@@ -441,44 +429,6 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 1}},
         {"MIN AVAILABLE": "50%", "MAX UNAVAILABLE": "N/A", "ALLOWED DISRUPTIONS": 1},
     ),
-    (
-        "autoscaling",
-        "horizontalpodautoscalers",
-        {
-            "spec": {
-                "scaleTargetRef": {"kind": "Deployment", "name": "d"},
-                "maxReplicas": 5,
-                "metrics": [
-                    {
-                        "type": "Resource",
-                        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
-                    },
-                    {"type": "Pods", "pods": {"metric": {"name": "q"}, "target": {"averageValue": "10"}}},
-                    {"type": "Object", "object": {"target": {"value": "3"}}},
-                ],
-            },
-            "status": {
-                "currentReplicas": 2,
-                "currentMetrics": [
-                    {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 40}}}
-                ],
-            },
-        },
-        {
-            "REFERENCE": "Deployment/d",
-            "TARGETS": "cpu: 40%/80%, <unknown>/10 + 1 more...",
-            "MINPODS": "<unset>",
-            "MAXPODS": 5,
-            "REPLICAS": 2,
-        },
-    ),
-    (
-        "networking.k8s.io",
-        "ingresses",
-        {"spec": {"rules": [{"host": "a.b"}, {}], "tls": [{}]}},
-        {"CLASS": "<none>", "HOSTS": "a.b", "PORTS": "80, 443"},
-    ),
-    ("networking.k8s.io", "networkpolicies", {"spec": {"podSelector": {}}}, {"POD-SELECTOR": "<none>"}),
     (
         "apps",
         "controllerrevisions",

@@ -43,7 +43,6 @@ FIRST_STATUS: Mapping[str, Object] = {
     "ReplicaSet": {"replicas": 0},
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},
     "PodDisruptionBudget": _NO_PODS,
-    "HorizontalPodAutoscaler": {"desiredReplicas": 0},
 }
 """The status of built-in kinds before anybody reported one: typed clients count on the fields that are required."""
 

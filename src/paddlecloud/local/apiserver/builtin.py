@@ -59,8 +59,6 @@ scheduling.k8s.io/v1
   priorityclasses            PriorityClass             cluster     pc           -
 policy/v1
   poddisruptionbudgets       PodDisruptionBudget       namespaced  pdb          -
-autoscaling/v2
-  horizontalpodautoscalers   HorizontalPodAutoscaler   namespaced  hpa          all
 apiextensions.k8s.io/v1
   customresourcedefinitions  CustomResourceDefinition  cluster     crd,crds     api-extensions
 authentication.k8s.io/v1
@@ -87,7 +85,6 @@ _SUBRESOURCES = {
     "statefulsets": "status scale",
     "jobs": "status",
     "poddisruptionbudgets": "status",
-    "horizontalpodautoscalers": "status",
     "customresourcedefinitions": "status",
 }
 

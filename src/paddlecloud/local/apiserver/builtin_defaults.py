@@ -171,13 +171,6 @@ def _job(obj: Object) -> None:
         meta["labels"] = dict(labels)
 
 
-def _autoscaler(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    if not spec.get("metrics"):
-        target = {"type": "Utilization", "averageUtilization": 80}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-
-
 # --- the rest of the core group -------------------------------------------------------------------------------------
 
 
@@ -271,7 +264,6 @@ _COMPUTED: dict[str, Callable[[Object], None]] = {
     "LimitRange": _limit_range,
     "PersistentVolume": _pending,
     "PersistentVolumeClaim": _pending,
-    "HorizontalPodAutoscaler": _autoscaler,
     "RoleBinding": _role_binding,
     "ClusterRoleBinding": _role_binding,
     "CustomResourceDefinition": _definition,

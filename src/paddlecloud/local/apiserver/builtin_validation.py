@@ -22,7 +22,6 @@ from paddlecloud.local.apiserver.builtin_validation_core import (
 from paddlecloud.local.apiserver.builtin_validation_pod import validate_pod
 from paddlecloud.local.apiserver.builtin_validation_rules import Validator, immutable, in_range, label_selector
 from paddlecloud.local.apiserver.builtin_validation_workload import (
-    validate_autoscaler,
     validate_deployment,
     validate_disruption_budget,
     validate_job,
@@ -198,7 +197,6 @@ _RULES: dict[str, Validator] = {
     "EndpointSlice": _validate_endpoint_slice,
     "Endpoints": validate_endpoints,
     "Event": validate_event,
-    "HorizontalPodAutoscaler": validate_autoscaler,
     "Job": validate_job,
     "Lease": _validate_lease,
     "LimitRange": validate_limit_range,

@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in objects that make pods: deployments, sets, jobs, budgets and autoscalers."""
+"""What Kubernetes refuses in objects that make pods: deployments, sets, jobs, budgets and revisions."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def _without_placement(template: Object) -> Object:
     return template
 
 
-# --- budgets, autoscalers, revisions --------------------------------------------------------------------------------
+# --- budgets, revisions ---------------------------------------------------------------------------------------------
 
 
 def validate_disruption_budget(new: Object, old: Object | None) -> list[Cause]:
@@ -242,19 +242,6 @@ def validate_disruption_budget(new: Object, old: Object | None) -> list[Cause]:
     if len(chosen) == 2:
         found.append(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
     return found + label_selector("spec.selector", spec.get("selector") or {})
-
-
-def validate_autoscaler(new: Object, old: Object | None) -> list[Cause]:
-    spec = new.get("spec") or {}
-    least, most = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
-    found = []
-    if least < 1:
-        found.append(invalid("spec.minReplicas", least, "must be greater than or equal to 1"))
-    if most < 1:
-        found.append(invalid("spec.maxReplicas", most, "must be greater than 0"))
-    elif most < least:
-        found.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
-    return found
 
 
 def validate_revision(new: Object, old: Object | None) -> list[Cause]:

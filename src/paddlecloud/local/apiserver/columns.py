@@ -147,8 +147,6 @@ _BINDINGS = _view(
         CellColumn("ServiceAccounts", cells.subjects("ServiceAccount")),
     ),
 )
-_WEBHOOKS = _view(_size("Webhooks", "webhooks"), _AGE)
-
 DEFAULT = _view(_AGE)
 """For kinds without columns of their own."""
 
@@ -214,13 +212,6 @@ VIEWS: dict[tuple[str, str], View] = {
         CellColumn("Request", cells.quota(limits=False)), CellColumn("Limit", cells.quota(limits=True)), _AGE
     ),
     ("", "limitranges"): _view(_CREATED_AT),
-    ("", "replicationcontrollers"): View(
-        (*_REPLICA_SETS.columns[:-1], *_wide(_labels("Selector", "spec.selector"))),
-    ),
-    ("", "podtemplates"): _view(
-        *(replace(column, priority=0) for column in _containers("template", "spec", "containers")),
-        _labels("Pod Labels", "template.metadata.labels"),
-    ),
     ("apps", "deployments"): _view(
         CellColumn("Ready", cells.replicas_ready),
         _count("Up-to-date", "status.updatedReplicas"),
@@ -231,17 +222,6 @@ VIEWS: dict[tuple[str, str], View] = {
     ),
     ("apps", "replicasets"): _REPLICA_SETS,
     ("apps", "statefulsets"): _view(CellColumn("Ready", cells.replicas_ready), _AGE, *_TEMPLATE),
-    ("apps", "daemonsets"): _view(
-        _count("Desired", "status.desiredNumberScheduled"),
-        _count("Current", "status.currentNumberScheduled"),
-        _count("Ready", "status.numberReady"),
-        _count("Up-to-date", "status.updatedNumberScheduled"),
-        _count("Available", "status.numberAvailable"),
-        _labels("Node Selector", "spec.template.spec.nodeSelector"),
-        _AGE,
-        *_TEMPLATE,
-        *_wide(_selector()),
-    ),
     ("apps", "controllerrevisions"): _view(
         CellColumn("Controller", cells.controller), _count("Revision", "revision"), _AGE
     ),
@@ -253,36 +233,10 @@ VIEWS: dict[tuple[str, str], View] = {
         *_TEMPLATE,
         *_wide(_selector()),
     ),
-    ("batch", "cronjobs"): _view(
-        _text("Schedule", "spec.schedule"),
-        _text("Timezone", "spec.timeZone", NONE),
-        CellColumn("Suspend", lambda obj, now: str(bool(get(obj, "spec", "suspend")))),
-        _size("Active", "status.active"),
-        CellColumn("Last Schedule", cells.last_schedule),
-        _AGE,
-        *_containers("spec", "jobTemplate", "spec", "template", "spec", "containers"),
-        *_wide(_selector(path="spec.jobTemplate.spec.selector")),
-    ),
-    ("autoscaling", "horizontalpodautoscalers"): _view(
-        CellColumn("Reference", cells.hpa_reference),
-        CellColumn("Targets", cells.hpa_targets),
-        CellColumn("MinPods", lambda obj, now: str(get(obj, "spec", "minReplicas") or UNSET)),
-        _count("MaxPods", "spec.maxReplicas"),
-        _count("Replicas", "status.currentReplicas"),
-        _AGE,
-    ),
     ("policy", "poddisruptionbudgets"): _view(
         CellColumn("Min Available", cells.budget("minAvailable")),
         CellColumn("Max Unavailable", cells.budget("maxUnavailable")),
         _count("Allowed Disruptions", "status.disruptionsAllowed"),
-        _AGE,
-    ),
-    ("networking.k8s.io", "networkpolicies"): _view(_selector("Pod-Selector", path="spec.podSelector"), _AGE),
-    ("networking.k8s.io", "ingresses"): _view(
-        _text("Class", "spec.ingressClassName", NONE),
-        CellColumn("Hosts", cells.ingress_hosts),
-        CellColumn("Address", cells.ingress_address),
-        CellColumn("Ports", lambda obj, now: "80, 443" if get(obj, "spec", "tls") else "80"),
         _AGE,
     ),
     ("rbac.authorization.k8s.io", "roles"): _view(_CREATED_AT),
@@ -306,8 +260,5 @@ VIEWS: dict[tuple[str, str], View] = {
         _AGE,
         _text("PreemptionPolicy", "preemptionPolicy", "PreemptLowerPriority"),
     ),
-    ("node.k8s.io", "runtimeclasses"): _view(_text("Handler", "handler"), _AGE),
     ("apiextensions.k8s.io", "customresourcedefinitions"): _view(_CREATED_AT),
-    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _WEBHOOKS,
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _WEBHOOKS,
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from paddlecloud.kube.resource import Object, controller_of
-from paddlecloud.local.apiserver.humanize import NONE, UNKNOWN, UNSET, first_of_many, human_duration, since, timestamp
+from paddlecloud.local.apiserver.humanize import NONE, UNSET, first_of_many, human_duration, timestamp
 
 CellFunction = Callable[[Object, float], Any]
 
@@ -59,11 +59,6 @@ def job_duration(job: Object, now: float) -> str:
         return ""
     end = timestamp(get(job, "status", "completionTime"))
     return human_duration((now if end is None else end) - start)
-
-
-def last_schedule(cronjob: Object, now: float) -> str:
-    last = get(cronjob, "status", "lastScheduleTime")
-    return since(last, now) if last else NONE
 
 
 def external_ip(service: Object, now: float) -> str:
@@ -233,51 +228,6 @@ def event_field_path(event: Object, now: float) -> str:
 
 def event_message(event: Object, now: float) -> str:
     return (event.get("message") or event.get("note") or "").strip()
-
-
-_METRIC_FIELDS = {
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "Pods": "pods",
-    "Object": "object",
-    "External": "external",
-}
-
-
-def hpa_targets(hpa: Object, now: float) -> str:
-    current = get(hpa, "status", "currentMetrics") or ()
-    shown = []
-    for position, metric in enumerate(get(hpa, "spec", "metrics") or ()):
-        field = _METRIC_FIELDS.get(metric.get("type") or "", "")
-        observed = get(current[position], field, "current") if position < len(current) else None
-        shown.append(_hpa_target(field, metric.get(field) or {}, observed or {}))
-    return first_of_many(shown, most=2, separator=", ")
-
-
-def _hpa_target(field: str, source: Object, observed: Object) -> str:
-    """`cpu: 40%/80%`: what is measured and what is aimed at."""
-    target = source.get("target") or {}
-    prefix = f"{source.get('name')}: " if field in ("resource", "containerResource") else ""
-    if target.get("averageUtilization") is not None:
-        have = observed.get("averageUtilization")
-        return f"{prefix}{UNKNOWN if have is None else f'{have}%'}/{target['averageUtilization']}%"
-    key = "value" if target.get("averageValue") is None else "averageValue"
-    mark = " (avg)" if key == "averageValue" and field in ("object", "external") else ""
-    return f"{prefix}{observed.get(key, UNKNOWN)}/{target.get(key)}{mark}"
-
-
-def hpa_reference(hpa: Object, now: float) -> str:
-    target = get(hpa, "spec", "scaleTargetRef") or {}
-    return f"{target.get('kind')}/{target.get('name')}"
-
-
-def ingress_hosts(ingress: Object, now: float) -> str:
-    return first_of_many([rule["host"] for rule in get(ingress, "spec", "rules") or () if rule.get("host")], empty="*")
-
-
-def ingress_address(ingress: Object, now: float) -> str:
-    found = get(ingress, "status", "loadBalancer", "ingress") or ()
-    return ",".join(point.get("ip") or point.get("hostname") or "" for point in found)
 
 
 def controller(obj: Object, now: float) -> str:
