@@ -15,8 +15,8 @@ HEADER = """\
 # Where the embedded API differs from kube-apiserver
 
 The conformance suite runs against both, and where it leaves room for two answers, this page says so. A comparison of
-the two servers, side by side, finds every difference in kinds and objects that remains; a test fails for one that is not
-explained here, and for an explanation that nothing needs any more (`make test-cluster`).
+the two servers, side by side, finds every difference in kinds and objects that remains; a test fails for one that is
+not explained here, and for an explanation that nothing needs any more (`make test-cluster`).
 """
 SECTIONS = (("Kinds and objects", True), ("Behaviour", False))
 TABLE = "\n## {}\n\n| Difference | Why |\n|---|---|\n"
