@@ -1,0 +1,172 @@
+"""PaddleServices on a real cluster: on Knative with Kourier, and as Deployments where the controller knows of none."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded.serving_world import SERVER, apply, read
+from harness import Kubectl, Target, need, pdc, until
+
+from .harness import own_image
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+
+KIND = "paddleservice.serving.paddlepaddle.org"
+ENGINES = {
+    "knative": "from paddlecloud.controllers.__main__ import main; main(sys.argv[1:])",
+    "deployment": (
+        "from paddlecloud.controllers import paddleservice, __main__ as program\n"
+        "async def none(client): return []\n"
+        "program.paddleservice.served_kinds = none\n"
+        "program.main(sys.argv[1:])"
+    ),
+}
+
+
+def endpoint(word: str) -> dict[str, Any]:
+    image, _, tag = own_image.NAME.rpartition(":")
+    return {
+        "containerImage": image, "tag": tag, "port": 9292,
+        "arg": f"export PORT=9292; exec python -c {shlex.quote(SERVER)} {word}",
+    }  # fmt: skip
+
+
+def service(word: str, canary: str = "", **spec: Any) -> dict[str, Any]:
+    body = {"default": endpoint(word), "runtimeVersion": "paddleserving", "service": {"window": "6s"}, **spec}
+    if canary:
+        body["canary"] = endpoint(canary)
+    return {
+        "apiVersion": "serving.paddlepaddle.org/v1",
+        "kind": "PaddleService",
+        "metadata": {"name": "m"},
+        "spec": body,
+    }
+
+
+@contextmanager
+def controller(server: Target, engine: str, folder: Path) -> Iterator[None]:
+    """The controller as a process of the test's, with the cluster's administrator as its account."""
+    server.offer(own_image.NAME)
+    definitions = pdc("crds").stdout
+    command = [
+        "kubectl",
+        "--kubeconfig",
+        str(server.kubeconfig),
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "-f",
+        "-",
+    ]
+    subprocess.run(command, input=definitions, text=True, check=True, capture_output=True, timeout=60)
+    program = [sys.executable, "-c", f"import sys\n{ENGINES[engine]}", "paddleservice", "--health-port", "0"]
+    with open(folder / "controller.log", "wb") as log:
+        process = subprocess.Popen([*program, "--kubeconfig", str(server.kubeconfig)], stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+    assert b"Traceback" not in (folder / "controller.log").read_bytes(), (folder / "controller.log").read_text()[-3000:]
+
+
+def status(kubectl: Kubectl) -> dict[str, Any]:
+    found: dict[str, Any] = read(kubectl, KIND, "m").get("status") or {}
+    return found
+
+
+def ready(kubectl: Kubectl) -> bool:
+    found = status(kubectl)
+    current = found.get("observedGeneration") == read(kubectl, KIND, "m")["metadata"]["generation"]
+    return current and any(c["type"] == "Ready" and c["status"] == "True" for c in found.get("conditions") or ())
+
+
+def ask(address: str, host: str) -> str:
+    request = urllib.request.Request(f"http://{address}/", headers={"Host": host})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return str(answer.read().decode().split()[0])
+
+
+def test_a_service_lives_its_whole_life_on_real_knative(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
+) -> None:
+    have = kubectl("get", "deployment", "activator", "-n", "knative-serving", check=False).returncode == 0
+    need("knative", have=have, hint="`make cluster WITH=knative`")
+    gateway = kubectl("get", "service", "kourier", "-n", "kourier-system", "-o", "jsonpath={.spec.clusterIP}").stdout
+    env = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
+
+    def told(count: int = 40) -> Counter[str]:
+        return Counter(ask(gateway, host) for _ in range(count))
+
+    with controller(server, "knative", tmp_path):
+        apply(kubectl, service("one"))
+        until(lambda: ready(kubectl), timeout=120, every=0.5)
+        found = status(kubectl)
+        host = found["url"].removeprefix("http://")
+        assert found["engine"] == "Knative"
+        assert (found["traffic"], found["replicas"]) == ("100", 1)
+        assert set(told()) == {"one"}
+
+        first = found["default"]["name"]
+        apply(kubectl, service("two"))
+        until(lambda: ready(kubectl) and status(kubectl)["default"]["percent"] == 100, timeout=120, every=0.5)
+        assert status(kubectl)["default"]["name"] != first, "updated in place, which the original could not"
+        until(lambda: set(told(10)) == {"two"}, timeout=30)
+
+        apply(kubectl, service("two", "three", canaryTrafficPercent=50))
+        until(lambda: status(kubectl).get("traffic") == "50/50", timeout=120, every=0.5)
+        until(lambda: set(told(10)) == {"two", "three"}, timeout=30)
+        shares = told(200)
+        assert 60 <= shares["three"] <= 140, shares
+        names = {item["metadata"]["name"] for item in read(kubectl, "services.v1.")["items"]}
+        assert {"m-default", "m-default-private", "m-canary-private"} <= names
+
+        pdc("-n", namespace, "promote", "m", env=env)
+        until(lambda: ready(kubectl) and set(told(10)) == {"three"}, timeout=120, every=0.5)
+        pdc("-n", namespace, "rollback", "m", env=env)
+        until(lambda: ready(kubectl) and set(told(10)) == {"two"}, timeout=120, every=0.5)
+
+        until(lambda: status(kubectl)["replicas"] == 0, timeout=150, every=1)
+        assert ask(gateway, host) == "two", "awake again"
+
+        broken = service("two")
+        broken["spec"]["default"]["tag"] = "nobody-has-this"
+        apply(kubectl, broken)
+        until(lambda: any(c["status"] == "False" for c in status(kubectl)["conditions"]), timeout=120, every=0.5)
+        assert set(told(10)) == {"two"}, "what served goes on"
+
+
+def test_without_knative_a_service_is_deployments_behind_a_service(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
+) -> None:
+    with controller(server, "deployment", tmp_path):
+        apply(kubectl, service("one"))
+        until(lambda: ready(kubectl), timeout=120, every=0.5)
+        found = status(kubectl)
+        assert found["engine"] == "Deployment"
+        autoscaler = read(kubectl, "hpa", "m-default")
+        assert autoscaler["spec"]["scaleTargetRef"]["name"] == "m-default"
+        address = read(kubectl, "services.v1.", "m")["spec"]["clusterIP"]
+        assert ask(address, "m") == "one"
+        apply(kubectl, service("two"))
+        until(lambda: ready(kubectl) and _answers(address, "two"), timeout=120, every=0.5)
+
+
+def _answers(address: str, word: str) -> bool:
+    try:
+        return {ask(address, "m") for _ in range(5)} == {word}
+    except (urllib.error.URLError, OSError):
+        return False
