@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.drivers import LOCAL, drivers_of
-from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, Object
+from harness import need
+from paddlecloud.drivers import JUICEFS, LOCAL, drivers_of
+from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, SECRETS, Object
 from paddlecloud.local.images.store import ImageStore
 from unit.kubelet.machine import TestMachine, running_machine
 
@@ -129,3 +131,91 @@ async def test_a_volume_that_is_not_of_this_namespace_is_refused(machine: TestMa
         return "must be called default-NAME" in json.dumps(pod["status"])
 
     await machine.until("pod", refused)
+
+
+# JuiceFS
+
+
+def juicefs_mounts(folder: Path) -> list[str]:
+    """Mounts of JuiceFS below a folder."""
+    lines = Path("/proc/mounts").read_text().splitlines()
+    return [line for line in lines if "fuse.juicefs" in line and str(folder) in line]
+
+
+@pytest.mark.timeout(300)
+async def test_a_juicefs_volume_is_mounted_once_per_node_and_unmounted_by_the_last_pod(
+    machine: TestMachine, tmp_path: Path
+) -> None:
+    need("fuse", have=os.path.exists("/dev/fuse") and os.geteuid() == 0, hint="/dev/fuse and root")
+    secret = {
+        "name": "tests",
+        "metaurl": f"sqlite3://{tmp_path}/meta.db\n",
+        "storage": "file",
+        "bucket": f"{tmp_path}/objects/",
+        "format-options": "trash-days=0",
+    }
+    await machine.client.create(SECRETS, {"metadata": {"name": "fs"}, "stringData": secret}, namespace="default")
+    options = f"cache-dir={tmp_path}/cache,cache-size=100,sub-dir=/,http-port=1"
+    await volume(
+        machine,
+        "pictures",
+        {
+            "driver": JUICEFS,
+            "fsType": "juicefs",
+            "volumeHandle": "default-pictures",
+            "volumeAttributes": {"mountOptions": options},
+            "nodePublishSecretRef": {"name": "fs", "namespace": "default"},
+        },
+    )
+    claim = {"name": "pictures", "persistentVolumeClaim": {"claimName": "pictures"}}
+    mounts = [{"name": "pictures", "mountPath": "/mnt/pictures"}]
+    host = {"name": "cache", "hostPath": {"path": str(tmp_path / "cache"), "type": "DirectoryOrCreate"}}
+    mounts.append({"name": "cache", "mountPath": "/cache/c"})
+    await machine.run(
+        "mkdir /mnt/pictures/train; for i in 1 2 3; do echo $i > /mnt/pictures/train/$i; done",
+        container={"volumeMounts": mounts},
+        volumes=[claim, host],
+    )
+    await machine.phase("pod", "Succeeded")
+    flags = ("--driver=juicefs", "--cacheDirs=/cache/c")
+    await machine.create(runtime_pod("pictures", [claim, host], mounts, *flags))
+    pod = await machine.until("pictures-runtime-0", ready, deadline=240)
+    job = await do(pod, "warm", "warmup")
+    assert job["coverage"] == {"planned": 3, "cached": 3, "missing": []}
+    assert len(juicefs_mounts(tmp_path)) == 1
+
+    await machine.client.delete(PODS, "pictures-runtime-0", namespace="default")
+    await machine.gone("pictures-runtime-0")
+    await machine.client.delete(PODS, "pod", namespace="default")
+    await machine.gone("pod")
+
+    async def unmounted() -> None:
+        while juicefs_mounts(tmp_path):
+            await asyncio.sleep(0.1)
+
+    await asyncio.wait_for(unmounted(), 30)
+
+
+@pytest.mark.parametrize(
+    ("secret", "words"),
+    [
+        ({"name": "tests", "storage": "file"}, "its Secret has no metaurl, bucket"),
+        (
+            {"name": "tests", "metaurl": "redis://:geheim@127.0.0.1:1/1", "storage": "file", "bucket": "/tmp/x/"},
+            "the metadata server 127.0.0.1:1 does not answer",
+        ),
+    ],
+)
+async def test_a_file_system_that_cannot_be_mounted_says_why(
+    machine: TestMachine, secret: dict[str, str], words: str
+) -> None:
+    need("fuse", have=os.path.exists("/dev/fuse") and os.geteuid() == 0, hint="/dev/fuse and root")
+    await machine.client.create(SECRETS, {"metadata": {"name": "fs"}, "stringData": secret}, namespace="default")
+    reference = {"name": "fs", "namespace": "default"}
+    await volume(
+        machine, "broken", {"driver": JUICEFS, "volumeHandle": "default-broken", "nodePublishSecretRef": reference}
+    )
+    claim = {"name": "broken", "persistentVolumeClaim": {"claimName": "broken"}}
+    await machine.run("true", container={"volumeMounts": [{"name": "broken", "mountPath": "/data"}]}, volumes=[claim])
+    pod = await machine.until("pod", lambda pod: words in json.dumps(pod["status"]), deadline=90)
+    assert "geheim" not in json.dumps(pod)

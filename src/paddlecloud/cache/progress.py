@@ -38,6 +38,13 @@ class Progress:
             else:
                 self._moved(size)
 
+    def report(self, *, files: int, skipped: int = 0, size: int = 0) -> None:
+        """Take over what another program counted."""
+        with self._lock:
+            self.files += files
+            self.skipped += skipped
+            self._moved(size)
+
     def fail(self, text: str) -> None:
         with self._lock:
             self.failed += 1
@@ -95,5 +102,7 @@ class Task:
         if self._end.wait(seconds):
             raise Cancelled
 
-    def cover(self, planned: int, missing: list[str]) -> None:
-        self.coverage = {"planned": planned, "cached": planned - len(missing), "missing": missing[:EXAMPLES]}
+    def cover(self, planned: int, missing: list[str], *, cached: int | None = None) -> None:
+        """`cached` where it is known better than by counting those that are missing."""
+        known = planned - len(missing) if cached is None else cached
+        self.coverage = {"planned": planned, "cached": known, "missing": missing[:EXAMPLES]}

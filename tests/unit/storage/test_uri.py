@@ -103,12 +103,12 @@ def test_the_map_may_lie_in_a_file_and_must_be_pairs(tmp_path: Path) -> None:
 
 
 def test_keys_are_trimmed_and_never_shown(tmp_path: Path) -> None:
-    (tmp_path / "access-key").write_text("AK\n")
+    (tmp_path / "access-key").write_text("AKID\n")
     (tmp_path / "secret-key").write_text(" geheim\n")
     keys = credentials.from_folder(tmp_path)
-    assert (keys.access_key, keys.secret_key) == ("AK", "geheim")
+    assert (keys.access_key, keys.secret_key) == ("AKID", "geheim")
     assert "geheim" not in f"{keys!r} {keys}"
-    assert credentials.redact("failed: geheim of AK", keys) == "failed: … of …"
+    assert credentials.redact("failed: geheim of AKID", keys) == "failed: … of …"
     assert not credentials.from_folder(tmp_path / "none")
 
 

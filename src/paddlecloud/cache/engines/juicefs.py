@@ -33,11 +33,13 @@ from paddlecloud.storage.sources import open_source
 
 TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
-MOST_CHECKS = 200
+CHECKED_AT_ONCE = 500
+"""Files per `juicefs warmup --check`, which tells a tenth of a percent: less than one file of so many."""
+MOST_CHECKS = 40
 """Runs of `juicefs warmup --check` spent on finding out which files are missing."""
 
 _CHECKED = re.compile(r"(\d+) files checked, .* \(([\d.]+)%\) cached")
-_SIZES = re.compile(r"^\s*(files|length):[^(\n]*?(\d+)(?: Bytes\))?\s*$", re.MULTILINE)
+_SIZES = re.compile(r"^\s*(files|length):.*?(\d+)(?: Bytes\)?)?\s*$", re.MULTILINE)
 
 
 class JuiceFsEngine:
@@ -81,8 +83,6 @@ class JuiceFsEngine:
         if source is None:
             sync_with_juicefs(options, location, credentials, task, environment=self._environment)
         else:
-            if options.delete_dst:  # others may have written to the mount; what they did is deleted too
-                self._manifest.reconcile(manifests.walk(self._data))
             name = location.path.rstrip("/").rpartition("/")[2]
             Copier(source, self._data, inner, options, self._manifest, task, single_name=name).run()
         self._stale()
@@ -104,16 +104,21 @@ class JuiceFsEngine:
             raise WorkFailed("a file name holds a line break; JuiceFS cannot be told to warm it up")
         with self._list(wanted) as name:
             self._juicefs(task, "warmup", f"--file={name}", f"--threads={options.threads or 50}")
-        missing = self._missing(wanted, task)
-        gone = set(missing)
-        for file in wanted:
-            if file.path not in gone:
-                task.progress.done(file.size)
-        task.cover(len(wanted), missing)
-        if missing:
+        parts = [wanted[start : start + CHECKED_AT_ONCE] for start in range(0, len(wanted), CHECKED_AT_ONCE)]
+        partial = []
+        cached = 0
+        for part in parts:
+            share = self._cached_share(part, task)
+            cached += int(share * len(part))
+            task.progress.report(files=int(share * len(part)), size=int(share * sum(file.size for file in part)))
+            if share < 1:
+                partial.append(part)
+        missing = self._missing(partial, task)
+        task.cover(len(wanted), missing, cached=cached)
+        if partial:
             raise WorkFailed(
-                f"{len(missing)} or more of {len(wanted)} files are not whole in the cache (partition "
-                f"{self._partition}): raise cache-size or lower free-space-ratio, free disk space, or cache a part"
+                f"only about {cached} of {len(wanted)} files are whole in the cache (partition {self._partition}): "
+                "raise cache-size or lower free-space-ratio, free disk space, or cache a part"
             )
 
     def _below(self, inner: str) -> Iterator[File]:
@@ -131,15 +136,15 @@ class JuiceFsEngine:
             return None
         return File(inner, info.st_size, info.st_mtime_ns)
 
-    def _missing(self, files: list[File], task: Task) -> list[str]:
+    def _missing(self, partial: list[list[File]], task: Task) -> list[str]:
         """The first files that the cache does not hold whole, found by halving."""
         missing: list[str] = []
-        waiting = [[file for file in files if file.size]]
+        waiting = list(reversed(partial))
         for _ in range(MOST_CHECKS):
             if not waiting or len(missing) > EXAMPLES:
                 break
             part = waiting.pop()
-            if not part or self._is_cached(part, task):
+            if not part or self._cached_share(part, task) == 1:
                 continue
             if len(part) == 1:
                 missing.append(part[0].path)
@@ -148,13 +153,18 @@ class JuiceFsEngine:
                 waiting += [part[middle:], part[:middle]]
         return missing
 
-    def _is_cached(self, files: list[File], task: Task) -> bool:
+    def _cached_share(self, files: list[File], task: Task) -> float:
+        """The part of the files' bytes that is cached, from 0 to 1."""
+        files = [file for file in files if file.size]
+        if not files:
+            return 1.0
         with self._list(files) as name:
             text = self._juicefs(task, "warmup", "--check", f"--file={name}")
         match = _CHECKED.search(text)
         if match is None:
             raise WorkFailed(f"juicefs warmup --check cannot be understood: {text.strip()[-200:]}")
-        return int(match[1]) >= len(files) and float(match[2]) >= 100.0
+        share = float(match[2]) / 100
+        return share if int(match[1]) >= len(files) else min(share, 0.999)  # rounded, or some were not even found
 
     def _list(self, files: list[File]) -> _ListFile:
         return _ListFile(self._state, [os.path.join(self._data, file.path) for file in files])

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from paddlecloud.cache.confine import OWN, Confined
 from paddlecloud.cache.errors import Cancelled, WorkFailed
-from paddlecloud.cache.manifest import File, Manifest
+from paddlecloud.cache.manifest import File, Manifest, walk
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.progress import Task
 from paddlecloud.cache.sync.patterns import Selection
@@ -191,7 +191,8 @@ class Copier:
         size = 0
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
-            for piece in self.source.read(entry):
+            # What is empty is not read: some file systems have files that never end, such as a mount's access log.
+            for piece in self.source.read(entry) if entry.size else ():
                 self.task.check()
                 if self._limit is not None:
                     self._limit.take(len(piece))
@@ -235,12 +236,12 @@ class Copier:
         os.makedirs(folder, exist_ok=True)
 
     def _delete_others(self, seen: set[str], selection: Selection) -> None:
-        """What the source does not have, as far as the selection reaches."""
+        """What the source does not have, as far as the selection reaches. Hidden files are left alone."""
         cut = len(self.inner) + 1 if self.inner else 0
         doomed = [
             file.path
-            for file in self.manifest.files(self.inner)
-            if file.path not in seen and selection.takes(file.path[cut:]) and file.path != self.inner
+            for file in walk(self.root, self.inner)
+            if file.path not in seen and selection.takes(file.path[cut:])
         ]
         for path in doomed:
             self.task.check()

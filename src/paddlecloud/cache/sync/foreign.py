@@ -31,6 +31,8 @@ _FLAGS = (
 )
 """Our options and their names in JuiceFS today; includes come before excludes, whose order matters to it."""
 
+_COUNTS = re.compile(r"(Found|copied|skipped): (\d+)")
+
 
 def arguments(options: SyncOptions) -> list[str]:
     """Only what differs from nothing, as one argument each: no text can become another flag."""
@@ -52,7 +54,6 @@ def sync_with_juicefs(
     keys = credentials.environment(location.scheme)
     command = [program, "sync", *arguments(options), "--check-new", options.source, options.destination]
     text = run(command, task, environment={**environment, **keys}, credentials=credentials)
-    counts = {name: int(number) for name, number in re.findall(r"(found|copied|skipped|failed): (\d+)", text)}
-    task.progress.expect(0, counts.get("found", 0))
-    for _ in range(counts.get("copied", 0)):
-        task.progress.done(0)
+    counts = {name: int(number) for name, number in _COUNTS.findall(text)}
+    task.progress.expect(0, counts.get("Found", 0))
+    task.progress.report(files=counts.get("copied", 0) + counts.get("skipped", 0), skipped=counts.get("skipped", 0))
