@@ -332,6 +332,20 @@ async def test_a_pod_sees_the_gpus_it_asked_for(tmp_path: Path) -> None:
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
 
 
+async def test_a_pod_that_finds_no_gpu_free_starts_when_one_is(tmp_path: Path) -> None:
+    """The scheduler sends none such; a pod that names its node comes past it."""
+    async with running_machine(tmp_path, gpus=["0"]) as machine:
+        limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        await machine.run("exec sleep 600", name="one", container=limits)
+        await machine.until("one", is_ready)
+        await machine.run('echo "gpus=$CUDA_VISIBLE_DEVICES"', name="two", container=limits)
+        told = "1 GPUs wanted, 0 of 1 free on this machine"
+        await machine.until("two", lambda pod: told in str(pod.get("status")))
+        await machine.client.delete(PODS, "one", namespace="default", grace_period=1)
+        await machine.phase("two", "Succeeded")
+        assert await machine.log("two") == "gpus=0\n"
+
+
 async def test_a_node_that_declares_gpus_runs_its_pods_on_the_cpu_of_a_machine_that_has_some(tmp_path: Path) -> None:
     """Whatever it declares, beside the machine's own node the GPUs are counted once."""
     async with running_machine(tmp_path, gpus=["0"]) as machine:

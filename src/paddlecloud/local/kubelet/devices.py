@@ -8,7 +8,7 @@ sees its own through CUDA_VISIBLE_DEVICES, and a pod that asked for none sees no
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import Object
@@ -45,10 +45,20 @@ def wanted(container: Object) -> int:
 
 
 class Devices:
-    """Hands out GPUs to containers by pod uid; `taken` is what pods of an earlier kubelet hold."""
+    """Hands out GPUs to containers by pod uid; `taken` is what pods of an earlier kubelet hold.
 
-    def __init__(self, gpus: Sequence[str], taken: Mapping[str, Mapping[str, Iterable[str]]] | None = None) -> None:
+    `on_release` is called when some are free again: a pod that was put on the node by its name may wait for them.
+    """
+
+    def __init__(
+        self,
+        gpus: Sequence[str],
+        *,
+        taken: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
+        on_release: Callable[[], None] = lambda: None,
+    ) -> None:
         self._gpus = tuple(gpus)
+        self._on_release = on_release
         self._held: dict[str, dict[str, tuple[str, ...]]] = {
             uid: {name: tuple(held) for name, held in containers.items()} for uid, containers in (taken or {}).items()
         }
@@ -84,7 +94,8 @@ class Devices:
         return dict(self._held.get(uid, {}))
 
     def release(self, uid: str) -> None:
-        self._held.pop(uid, None)
+        if any(self._held.pop(uid, {}).values()):
+            self._on_release()
 
     def env(self, gpus: Sequence[str]) -> dict[str, str]:
         """Nothing on a machine without GPUs: programs there must not find a variable they do not expect."""

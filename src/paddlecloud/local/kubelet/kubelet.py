@@ -91,7 +91,11 @@ class Kubelet:
             volumes=self.volumes,
             hosts=self._hosts,
             recorder=EventRecorder(client, component="kubelet", clock=clock),
-            devices=Devices(gpus, taken={uid: spec.get("gpus") or {} for uid, spec in _pod_specs(data)}),
+            devices=Devices(
+                gpus,
+                taken={uid: spec.get("gpus") or {} for uid, spec in _pod_specs(data)},
+                on_release=self._poke_all,
+            ),
             warm=WarmParents(),
             cgroups=PodCgroups(find(forbid=forbid), data=str(data)),
             archive=LogArchive(data / "logs", client, owners=keep_logs_of),
@@ -123,6 +127,10 @@ class Kubelet:
         await asyncio.gather(self.machine.launcher.start(), *(self.add_node(config) for config in self._configs))
         care = Care(self.machine, workers=self._workers.values, tidy=self._tidy)
         self._background.append(asyncio.create_task(care.run(), name="care for pods"))
+
+    def _poke_all(self) -> None:
+        for worker in self._workers.values():
+            worker.poke()
 
     def _reserve_addresses(self) -> None:
         for _, spec in _pod_specs(self.machine.data):
