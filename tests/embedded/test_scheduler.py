@@ -20,7 +20,11 @@ from paddlecloud.local.nodes.marks import FAILED, SIMULATE, SIMULATED
 from paddlecloud.local.nodes.objects import new_node
 from paddlecloud.local.nodes.simulated import SimulatedKubelet
 from paddlecloud.local.platform import Platform
+from paddlecloud.local.scheduler.attempt import Why
+from paddlecloud.local.scheduler.notices import Notices
 from paddlecloud.local.scheduler.scheduler import Scheduler
+from paddlecloud.local.scheduler.snapshot import pod_view
+from paddlecloud.local.scheduler.units import Unit
 from paddlecloud.local.scheduler.watches import Watches
 
 LIMIT = 15.0
@@ -277,6 +281,26 @@ async def test_a_group_that_its_queue_can_never_serve_is_not_let_in_and_says_why
         return ((await client.get(PODGROUPS, "g", "default")).get("status") or {}).get("phase") == "Inqueue"
 
     await until(let_in, "the group is let in")
+
+
+async def test_a_scheduler_that_came_back_keeps_the_event_of_its_earlier_life_up_to_date(client: Client) -> None:
+    await add_pod(client, "p", nodeSelector={"no": "where"})
+
+    async def messages() -> list[str]:
+        return [event["message"] for event in (await client.list(EVENTS, "default")).items]
+
+    await until(messages, "the pod is told why it waits")
+    unit = Unit((pod_view(await client.get(PODS, "p", "default")),))
+    later = Notices(client, SystemClock(), still_waits=lambda uid: True)
+    sending = asyncio.ensure_future(later.run())
+    for text in ("another life says this", "and then this"):
+        later.refuse(unit, Why(text, text))
+
+        async def told(text: str = text) -> bool:
+            return await messages() == [text]
+
+        await until(told, text)
+    sending.cancel()
 
 
 async def test_no_pod_is_placed_twice_or_over_capacity_in_a_crowd(client: Client) -> None:

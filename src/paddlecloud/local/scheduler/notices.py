@@ -116,6 +116,7 @@ class Notices:
 
     async def _send(self, pod: Pod, why: Why) -> None:
         now = self._clock.now()
+        first = pod.uid not in self._told
         self._told[pod.uid] = _Told(why.code, why.message, self._clock.monotonic())
         condition = {
             "type": "PodScheduled",
@@ -134,15 +135,19 @@ class Notices:
                 subresource="status",
                 field_validation="Ignore",
             )
-            await self._event(pod, why, now)
+            await self._event(pod, why, now, first=first)
         except (errors.NotFound, errors.Conflict):
             self.forget(pod.uid)
         except errors.ApiError as error:
             log.warning("pod %s could not be told why it waits: %s", pod.key, error)
             self._told.pop(pod.uid, None)
 
-    async def _event(self, pod: Pod, why: Why, now: float) -> None:
-        """One Event per pod, kept up to date; its annotation is the refusal for programs."""
+    async def _event(self, pod: Pod, why: Why, now: float, *, first: bool) -> None:
+        """One Event per pod, kept up to date; its annotation is the refusal for programs.
+
+        The first is made, later ones are changed; where another life of the scheduler, or the expiry of Events, made
+        that wrong, the other way is taken.
+        """
         name = f"{pod.key.name[:200]}.{pod.uid[:13]}.unscheduled"
         verdict = msgspec.json.encode(machine_readable(why)).decode()
         changing = {
@@ -150,10 +155,17 @@ class Notices:
             "metadata": {"annotations": {VERDICT: verdict}},
             "lastTimestamp": rfc3339(now),
         }
+        namespace = pod.key.namespace
+        if not first:
+            try:
+                await self._client.patch(EVENTS, name, changing, namespace=namespace)
+                return
+            except errors.NotFound:
+                pass  # it expired
         try:
-            await self._client.patch(EVENTS, name, changing, namespace=pod.key.namespace)
-        except errors.NotFound:
-            await self._client.create(EVENTS, _new_event(pod, name, changing), namespace=pod.key.namespace)
+            await self._client.create(EVENTS, _new_event(pod, name, changing), namespace=namespace)
+        except errors.AlreadyExists:
+            await self._client.patch(EVENTS, name, changing, namespace=namespace)
 
 
 def machine_readable(why: Why) -> Object:

@@ -152,7 +152,12 @@ class Reporter:
         async with limit:
             try:
                 await self._client.patch(
-                    resource, key.name, {"status": {**gone, **status}}, namespace=key.namespace, subresource="status"
+                    resource,
+                    key.name,
+                    {"status": {**gone, **status}},
+                    namespace=key.namespace,
+                    subresource="status",
+                    field_validation="Ignore",
                 )
             except errors.NotFound:
                 self._written.pop(key, None)  # deleted in the meantime
