@@ -10,22 +10,34 @@ descent, filters with `== != < <= > >=` or existence, `$` for the whole object, 
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paddlecloud.kube.jsonpath_steps import (
+    Descend,
+    Field,
+    Filter,
+    Index,
+    JsonPathError,
+    Literal,
+    Path,
+    Slice,
+    Step,
+    Union,
+    Wildcard,
+    to_text,
+)
 
-class JsonPathError(ValueError):
-    """The text is no JSONPath of this dialect, or (in strict mode) the object lacks what it names."""
+__all__ = ("JsonPathError", "Template", "compile", "to_text")
 
 
 def compile(text: str) -> Callable[[Any], list[Any]]:  # the name every parser of patterns has
     """A function from an object to the values the path finds in it; what is missing is not found, never an error."""
     path = _parse_path(_relaxed(text))
-    names = [step.name for step in path.steps if isinstance(step, _Field)]
+    names = [step.name for step in path.steps if isinstance(step, Field)]
     if len(names) == len(path.steps):  # plain `.a.b.c`: nearly every printer column
         return lambda obj: _walk(obj, names)
     return lambda obj: path.find(obj, obj, strict=False)
@@ -55,7 +67,7 @@ class Template:
         for node in nodes:
             if isinstance(node, str):
                 out.append(node)
-            elif isinstance(node, _Path):
+            elif isinstance(node, Path):
                 found = node.find(value, root, strict=self._strict)
                 out.append(" ".join(map(to_text, found)))
             else:
@@ -63,156 +75,13 @@ class Template:
                     self._write(node.body, item, root, out)
 
 
-def to_text(value: Any) -> str:
-    """A value as kubectl prints it: text bare, everything else as compact JSON."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-# --- steps of a path: each takes the values found so far to the next ones ---
-
-
-class _Step:
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class _Path(_Step):
-    steps: tuple[_Step, ...]
-    from_root: bool = False
-
-    def find(self, value: Any, root: Any, *, strict: bool) -> list[Any]:
-        return self.apply([root if self.from_root else value], root, strict=strict)
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        for step in self.steps:
-            values = step.apply(values, root, strict=strict)
-        return values
-
-
-@dataclass(frozen=True, slots=True)
-class _Field(_Step):
-    name: str
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        found = [value[self.name] for value in values if isinstance(value, dict) and self.name in value]
-        if strict and values and not found:
-            raise JsonPathError(f"{self.name} is not found")
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Slice(_Step):
-    start: int | None
-    stop: int | None
-    step: int | None
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        return [item for value in _lists(values, strict) for item in value[self.start : self.stop : self.step]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Index(_Step):
-    index: int
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        found = []
-        for value in _lists(values, strict):
-            if -len(value) <= self.index < len(value):
-                found.append(value[self.index])
-            elif strict:
-                raise JsonPathError(f"array index out of bounds: index {self.index}, length {len(value)}")
-        return found
-
-
-def _lists(values: list[Any], strict: bool) -> list[list[Any]]:
-    if strict:
-        for value in values:
-            if not isinstance(value, list):
-                raise JsonPathError(f"{to_text(value)} is not array or slice")
-    return [value for value in values if isinstance(value, list)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Wildcard(_Step):
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        return [item for value in values for item in _children(value)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Descend(_Step):
-    """Every value itself and all below it, parents first."""
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        found, waiting = [], list(reversed(values))
-        while waiting:
-            value = waiting.pop()
-            found.append(value)
-            waiting.extend(reversed(_children(value)))
-        return found
-
-
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return list(value) if isinstance(value, list) else []
-
-
-@dataclass(frozen=True, slots=True)
-class _Union(_Step):
-    members: tuple[_Step, ...]
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        return [item for member in self.members for item in member.apply(values, root, strict=strict)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Literal(_Step):
-    value: Any
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        return [self.value]
-
-
-@dataclass(frozen=True, slots=True)
-class _Filter(_Step):
-    left: _Step
-    compare: Callable[[Any, Any], bool] | None
-    right: _Step | None
-
-    def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
-        return [item for value in _lists(values, strict) for item in value if self._keeps(item, root)]
-
-    def _keeps(self, item: Any, root: Any) -> bool:
-        lefts = _side(self.left, item, root)
-        if self.compare is None or self.right is None:
-            return bool(lefts)
-        rights = _side(self.right, item, root)
-        if len(lefts) > 1 or len(rights) > 1:
-            raise JsonPathError("can only compare one element at a time")
-        if not lefts or not rights:
-            return False
-        try:
-            return self.compare(lefts[0], rights[0])
-        except TypeError:  # values of different types have no order
-            return False
-
-
-def _side(side: _Step, item: Any, root: Any) -> list[Any]:
-    if isinstance(side, _Path):
-        return side.find(item, root, strict=False)
-    return side.apply([item], root, strict=False)
-
-
 @dataclass(frozen=True, slots=True)
 class _Range:
-    path: _Path
+    path: Path
     body: list[_Node]
 
 
-_Node = str | _Path | _Range
+_Node = str | Path | _Range
 
 # --- parsing ---
 
@@ -244,7 +113,7 @@ def _relaxed(text: str) -> str:
     return text if text[:1] in ("", ".", "[", "$", "@") else f".{text}"
 
 
-def _parse_path(text: str) -> _Path:
+def _parse_path(text: str) -> Path:
     scanner = _Scanner(text)
     path = scanner.path()
     scanner.space()
@@ -255,7 +124,7 @@ def _parse_path(text: str) -> _Path:
 
 def _parse_template(text: str) -> list[_Node]:
     scanner = _Scanner(text)
-    stack: list[tuple[_Path | None, list[_Node]]] = [(None, [])]
+    stack: list[tuple[Path | None, list[_Node]]] = [(None, [])]
     while scanner.at < len(text):
         brace = text.find("{", scanner.at)
         if brace != scanner.at:
@@ -270,7 +139,7 @@ def _parse_template(text: str) -> list[_Node]:
     return stack[0][1]
 
 
-def _parse_action(scanner: _Scanner, stack: list[tuple[_Path | None, list[_Node]]]) -> None:
+def _parse_action(scanner: _Scanner, stack: list[tuple[Path | None, list[_Node]]]) -> None:
     """One `{...}`: any number of texts and paths, or `range PATH`, or `end`."""
     while True:
         scanner.space()
@@ -328,31 +197,31 @@ class _Scanner:
         body = match[1] if match[1] is not None else match[2]
         return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), body, flags=re.DOTALL)
 
-    def path(self) -> _Path:
+    def path(self) -> Path:
         start = self.at
         from_root = self.take("$")
         if not from_root:
             self.take("@")
-        steps: list[_Step] = []
+        steps: list[Step] = []
         while True:
             if self.take(".."):
-                steps.append(_Descend())
+                steps.append(Descend())
                 if self.text[self.at : self.at + 1] not in ("[", "*"):
-                    steps.append(_Field(self._field()))
+                    steps.append(Field(self._field()))
                 elif self.take("*"):
-                    steps.append(_Wildcard())
+                    steps.append(Wildcard())
             elif self.take("."):
                 if self.take("*"):
-                    steps.append(_Wildcard())
+                    steps.append(Wildcard())
                 elif self.text[self.at : self.at + 1] not in ("", "[", "}", " ", ")"):
-                    steps.append(_Field(self._field()))
+                    steps.append(Field(self._field()))
             elif self.take("["):
                 steps.append(self._bracket())
             else:
                 break
         if self.at == start and self.text:
             raise self.error("a path such as .metadata.name")
-        return _Path(tuple(steps), from_root)
+        return Path(tuple(steps), from_root)
 
     def _field(self) -> str:
         match = _FIELD.match(self.text, self.at)
@@ -361,7 +230,7 @@ class _Scanner:
         self.at = match.end()
         return re.sub(r"\\(.)", r"\1", match[0])
 
-    def _bracket(self) -> _Step:
+    def _bracket(self) -> Step:
         self.space()
         if self.take("?("):
             step = self._filter()
@@ -370,31 +239,31 @@ class _Scanner:
             start, stop, stride = (int(part) if part else None for part in match.groups())
             if stride is not None and stride <= 0:
                 raise JsonPathError(f"step of a slice must be positive, is {stride}")
-            step = _Slice(start, stop, stride)
+            step = Slice(start, stop, stride)
         else:
             members = [self._member()]
             self.space()
             while self.take(","):
                 members.append(self._member())
                 self.space()
-            step = members[0] if len(members) == 1 else _Union(tuple(members))
+            step = members[0] if len(members) == 1 else Union(tuple(members))
         self.space()
         if not self.take("]"):
             raise self.error("]")
         return step
 
-    def _member(self) -> _Step:
+    def _member(self) -> Step:
         self.space()
         if self.take("*"):
-            return _Wildcard()
+            return Wildcard()
         if (name := self.quoted()) is not None:
-            return _Field(name)
+            return Field(name)
         if match := _INTEGER.match(self.text, self.at):
             self.at = match.end()
-            return _Index(int(match[0]))
-        return _Field(self._field())
+            return Index(int(match[0]))
+        return Field(self._field())
 
-    def _filter(self) -> _Step:
+    def _filter(self) -> Step:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise JsonPathError(f"more than {_DEEPEST} filters within each other")
@@ -409,16 +278,16 @@ class _Scanner:
         if not self.take(")"):
             raise self.error(")")
         self._depth -= 1
-        return _Filter(left, compare, right)
+        return Filter(left, compare, right)
 
-    def _operand(self) -> _Step:
+    def _operand(self) -> Step:
         self.space()
         if (quoted := self.quoted()) is not None:
-            return _Literal(quoted)
+            return Literal(quoted)
         if match := _NUMBER.match(self.text, self.at):
             self.at = match.end()
-            return _Literal(float(match[0]) if match[1] else int(match[0]))
+            return Literal(float(match[0]) if match[1] else int(match[0]))
         for word, value in _WORDS.items():
             if self.word(word):
-                return _Literal(value)
+                return Literal(value)
         return self.path()

@@ -11,11 +11,10 @@ import itertools
 import logging
 import operator
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from paddlecloud import __version__
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError
@@ -25,6 +24,7 @@ from paddlecloud.local.store.store import Store
 
 from . import discovery, listing, negotiation, openapi, scale, table, watching
 from .admission import WriteOptions
+from .answers import failure, partial_metadata, success, version, warning_headers
 from .audit import AuditLog
 from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer, forbidden, impersonate
@@ -41,7 +41,6 @@ from .verbs import Verbs
 log = logging.getLogger(__name__)
 
 CLIENT_LEFT = 499  # in the audit log: nobody was there to answer
-KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
 
 SUBRESOURCE_VERBS = ("get", "update", "patch")
 NAMED_VERBS = ("update", "patch")
@@ -369,39 +368,3 @@ def _value_of(kind: KindInfo) -> Callable[[Record], bytes]:
 
 
 _stored_value: Callable[[Record], bytes] = operator.attrgetter("value")
-
-
-def failure(error: ApiError) -> Answer:
-    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
-    return Answer(status=error.code, body=encode(error.status()), headers=headers)
-
-
-def success(details: Mapping[str, Any]) -> Object:
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": dict(details)}
-
-
-def partial_metadata(obj: Object) -> Object:
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
-
-
-def warning_headers(warnings: list[str]) -> dict[str, str]:
-    """RFC 7234 warnings, which kubectl prints. One header, entries separated as the RFC has it."""
-    if not warnings:
-        return {}
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in warnings[:20])
-    return {"Warning": ", ".join(f'299 - "{text}"' for text in quoted)}
-
-
-def version() -> Object:
-    major, minor = KUBERNETES
-    return {
-        "major": major,
-        "minor": minor,
-        "gitVersion": f"v{major}.{minor}.0-paddlecloud.{__version__}",
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "",
-        "compiler": "cpython",
-        "platform": "linux/amd64",
-    }

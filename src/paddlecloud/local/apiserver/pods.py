@@ -9,7 +9,8 @@ from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
 
 from . import negotiation
-from .api import Handler, success
+from .answers import success
+from .api import Handler
 from .builtin_defaults import qos_class
 from .options import write_options
 from .registry import KindInfo

@@ -1,0 +1,52 @@
+"""Answers that are about a request rather than an object: refusals, successes, warnings, the version; and metadata
+alone, for clients that want no more of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paddlecloud import __version__
+from paddlecloud.kube.errors import ApiError
+from paddlecloud.kube.resource import Object
+
+from .negotiation import encode
+from .request import Answer
+
+KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
+
+
+def failure(error: ApiError) -> Answer:
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
+    return Answer(status=error.code, body=encode(error.status()), headers=headers)
+
+
+def success(details: Mapping[str, Any]) -> Object:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": dict(details)}
+
+
+def partial_metadata(obj: Object) -> Object:
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+
+
+def warning_headers(warnings: list[str]) -> dict[str, str]:
+    """RFC 7234 warnings, which kubectl prints. One header, entries separated as the RFC has it."""
+    if not warnings:
+        return {}
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in warnings[:20])
+    return {"Warning": ", ".join(f'299 - "{text}"' for text in quoted)}
+
+
+def version() -> Object:
+    major, minor = KUBERNETES
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{major}.{minor}.0-paddlecloud.{__version__}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "cpython",
+        "platform": "linux/amd64",
+    }
