@@ -24,7 +24,7 @@ import atexit
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import report
@@ -34,6 +34,8 @@ from .tally import Epoch, Tally
 
 LOG = logging.getLogger("paddlecloud.data")
 DATA, CACHE, QUOTA = "PADDLECLOUD_DATA_DIR", "PADDLECLOUD_CACHE_DIR", "PADDLECLOUD_CACHE_BYTES"
+ENDPOINTS = "PADDLE_TRAINER_ENDPOINTS"
+"""Paddle's own: `host:port` of every rank, joined by commas."""
 _TOLD = 10
 """Epochs whose figures are reported; older ones are in the sum."""
 
@@ -99,21 +101,26 @@ class Files:
             self._tally.note(index % len(self._paths), time.perf_counter() - began, hit=hit)
         return content
 
-    def follow(self, sampler: Any, *, epochs: int, threads: int = 4) -> None:
-        """Fetch what Paddle's `DistributedBatchSampler` will ask for, ahead of it, for so many epochs from now."""
+    def follow(self, sampler: Any, *, epochs: int, threads: int = 4, peers: Sequence[str] | int = ()) -> None:
+        """Fetch what Paddle's `DistributedBatchSampler` will ask for, ahead of it, for so many epochs from now.
+
+        With `peers` nodes pass samples on to their next reader, and ask the origin only for what none of them has. They
+        are `host:port` of every rank, or a port that is free in all pods of a job whose ranks have a pod each.
+        """
         self._sampler = sampler
         if self._place is None or self._tally is None:
             return
         try:
-            self._follow(sampler, epochs=epochs, threads=threads)
+            self._follow(sampler, epochs=epochs, threads=threads, peers=_addresses(peers))
         except Exception as error:
             LOG.warning("no prefetching, samples are read where they lie: %r", error)
 
-    def _follow(self, sampler: Any, *, epochs: int, threads: int) -> None:
+    def _follow(self, sampler: Any, *, epochs: int, threads: int, peers: Sequence[str]) -> None:
         from paddlecloud.cache.plan.sampler import SamplerOptions
         from paddlecloud.cache.plan.schedule import Schedule
 
         from .keeper import Keeper
+        from .peers import Peers
         from .track import Track
 
         assert self._place is not None
@@ -137,6 +144,7 @@ class Files:
             place=self._place,
             quota=self._quota,
             threads=threads,
+            peers=Peers(peers, sampler.local_rank, os.environ.get(report.TOKEN, "")) if peers else None,
         ).start()
 
     def watch(self, loader: Iterable[Any]) -> Iterator[Any]:
@@ -180,6 +188,13 @@ def _quota(given: int | None) -> int | None:
         return int(os.environ[QUOTA])
     except (KeyError, ValueError):
         return None
+
+
+def _addresses(peers: Sequence[str] | int) -> Sequence[str]:
+    if not isinstance(peers, int):
+        return peers
+    hosts = [endpoint.rpartition(":")[0] for endpoint in os.environ[ENDPOINTS].split(",")]
+    return [f"{host}:{peers}" for host in hosts]
 
 
 def _below(path: str, data: str) -> str:

@@ -12,24 +12,23 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from paddlecloud.cache.plan.eviction import NEVER, Clairvoyant, next_uses
+from paddlecloud.cache.plan.eviction import NEVER, Clairvoyant
 from paddlecloud.cache.plan.prefetch import window_of
-from paddlecloud.cache.plan.schedule import Schedule, flat
+from paddlecloud.cache.plan.schedule import Schedule
 
 from .origin import Origin
+from .peers import Peers
 from .place import Place
+from .reading import Plan
 from .track import Track
 
 LOG = logging.getLogger("paddlecloud.data")
-PULSE = 0.05
-"""Seconds between two looks at how far the others are; this rank's own progress and arrivals are seen at once."""
+PULSE, IDLE = 0.05, 0.5
+"""Seconds between two looks at how far others are, and at whether there are any."""
 SPARE = 0.9
 """Part of the free disk that is used when no quota is given."""
-HORIZON = 16
-LONGEST_PLAN = 2_000_000
-"""Epochs, and reads, that are looked ahead: what is not used in them is as good as never used."""
 _FIRST_GUESS = 128 << 10
 """Bytes a sample is taken to have until one has been seen."""
 _FAILURES = 8
@@ -50,16 +49,21 @@ class Keeper:
         place: Place,
         quota: int | None,
         threads: int,
+        peers: Peers | None = None,
     ) -> None:
         self._paths, self._schedule, self._rank, self._track = paths, schedule, rank, track
         self._origin, self._place, self._quota, self._threads = origin, place, quota, threads
+        self._peers = peers
         self._wake = track.moved
-        self._wanted: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._wanted: queue.SimpleQueue[tuple[int, int | None]] = queue.SimpleQueue()
+        self._taken: dict[int, int] = {}
+        """How much of what peers took from each rank is known here."""
         self._arrived: queue.SimpleQueue[tuple[int, int | None]] = queue.SimpleQueue()
         self._flying: set[int] = set()
-        self._plan = _Plan(schedule, track.per_epoch)
+        self._plan = Plan(schedule, track.per_epoch, together=peers is not None)
         self._bytes = self._files = 0
         self._failures = self._pause = 0
+        self._sharing = True
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="paddlecloud-keeper", daemon=True).start()
@@ -68,18 +72,27 @@ class Keeper:
         try:
             run = _run_id(self._paths, self._schedule)
             seat = self._place.seat(run, self._rank)
+            if self._peers is not None:
+                self._peers.serve(self._place, self._paths, seat.tell_taken)
             lock = None
             while not self._track.lost:
                 seat.tell(self._track.position)
                 if lock is None and (lock := self._place.keeper()) is not None:
                     self._begin()
                 if lock is not None:
-                    self._tend(self._place.positions(run))
-                self._wake.wait(PULSE)
+                    positions = self._place.positions(run)
+                    if self._peers is not None:
+                        self._let_go(run, positions)
+                    self._tend(positions)
+                self._wake.wait(self._patience())
                 self._wake.clear()
             LOG.warning("samples are read in another order than planned: nothing is prefetched any more")
         except Exception as error:
             LOG.warning("no prefetching, samples are read where they lie: %r", error)
+
+    def _patience(self) -> float:
+        """This rank's progress and arrivals wake us; others have to be looked at."""
+        return PULSE if self._flying or self._pause or self._sharing else IDLE
 
     def _begin(self) -> None:
         """This process is the keeper now: take stock."""
@@ -98,6 +111,7 @@ class Keeper:
 
     def _tend(self, positions: dict[int, int]) -> None:
         """Take in what arrived, follow the ranks, and ask for what they read next."""
+        self._sharing = len(positions) > 1 or self._peers is not None
         while not self._arrived.empty():
             self._take_in(*self._arrived.get())
         self._plan.follow(positions, self._kept)
@@ -112,13 +126,25 @@ class Keeper:
             if sample is None:
                 return
             if not (sample in self._kept or sample in self._flying or sample in self._elsewhere):
+                if self._peers is not None and not self._plan.is_free(sample):
+                    return  # it is asked for when its last reader is done with it
                 evicted = self._kept.admit(sample, size, self._plan.ahead)
                 if evicted is None:
                     return  # everything here is wanted sooner
                 self._evict(evicted)
                 self._flying.add(sample)
-                self._wanted.put(sample)
+                self._wanted.put((sample, self._plan.last_reader(sample)))
             self._plan.ahead += 1
+
+    def _let_go(self, run: str, ranks: Iterable[int]) -> None:
+        """What a peer took waits at its next reader now."""
+        for rank in ranks:
+            taken = self._place.taken(run, rank, self._taken.get(rank, 0))
+            self._taken[rank] = self._taken.get(rank, 0) + len(taken)
+            gone = [sample for sample in taken if not self._plan.is_wanted_here(sample)]
+            for sample in gone:
+                self._kept.drop(sample)
+            self._evict(gone)
 
     def _usual_size(self) -> int:
         """What a sample is taken to need until it has arrived."""
@@ -146,64 +172,19 @@ class Keeper:
 
     def _fetch(self) -> None:
         while True:
-            sample = self._wanted.get()
-            size = None
+            sample, reader = self._wanted.get()
+            path, size = self._paths[sample], None
             try:
-                with self._place.arriving(self._paths[sample]) as draft:
-                    size = self._origin.copy(self._paths[sample], draft)
+                with self._place.arriving(path) as draft:
+                    if self._peers is not None and reader is not None:
+                        size = self._peers.copy(reader, path, draft)
+                    if size is None:
+                        size = self._origin.copy(path, draft)
             except Exception as error:
                 size = None
-                LOG.debug("%s was not fetched: %r", self._paths[sample], error)
+                LOG.debug("%s was not fetched: %r", path, error)
             self._arrived.put((sample, size))
             self._wake.set()
-
-
-class _Plan:
-    """The reads of the ranks that share the cache, from their present epoch on; positions count from its beginning."""
-
-    def __init__(self, schedule: Schedule, per_epoch: int) -> None:
-        self._schedule, self._per_epoch = schedule, per_epoch
-        self._members: tuple[int, ...] = ()
-        self._epoch = -1
-        self._known: dict[int, list[int]] = {}
-        self._reads: list[int] = []
-        self.first: dict[int, int] = {}
-        """Where each sample is first read."""
-        self.done = self.ahead = 0
-
-    def next_read(self) -> int | None:
-        return self._reads[self.ahead] if self.ahead < len(self._reads) else None
-
-    def follow(self, positions: dict[int, int], kept: Clairvoyant) -> None:
-        """Go on to where the last of the ranks is; what they have read is wanted at its next use."""
-        if not positions or not self._per_epoch:
-            return
-        members = tuple(sorted(positions))
-        passed, offset = divmod(min(positions.values()), self._per_epoch)
-        epoch = self._schedule.epochs[0] + passed
-        if members != self._members or epoch != self._epoch:
-            self._plan(members, epoch, kept)
-        size = self._schedule.sampler.batch_size
-        done = min(offset // size * size * len(members), len(self._reads))
-        for place in range(self.done, done):
-            if (sample := self._reads[place]) in kept:
-                kept.use(sample, self._following[place])
-        self.done = max(self.done, done)
-        self.ahead = max(self.ahead, self.done)
-
-    def _plan(self, members: tuple[int, ...], epoch: int, kept: Clairvoyant) -> None:
-        if members != self._members:
-            self._known.clear()
-        self._members, self._epoch = members, epoch
-        many = max(2, min(HORIZON, LONGEST_PLAN // (self._per_epoch * len(members))))
-        coming = [number for number in range(epoch, epoch + many) if number in self._schedule.epochs]
-        self._known = {
-            number: self._known.get(number) or flat(self._schedule.of_ranks(members, number)) for number in coming
-        }
-        self._reads = [sample for number in coming for sample in self._known[number]]
-        self._following, self.first = next_uses(self._reads)
-        self.done = self.ahead = 0
-        kept.plan_anew(self.first)
 
 
 def _run_id(paths: Sequence[str], schedule: Schedule) -> str:

@@ -52,8 +52,10 @@ class Folder:
 class Web:
     """A connection per thread and process, kept open; one that the server closed meanwhile is opened again."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, token: str = "", patience: float = PATIENCE) -> None:
         self._place = urlsplit(url)
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._patience = patience
         self._mine = threading.local()
 
     def read(self, path: str) -> bytes:
@@ -77,17 +79,18 @@ class Web:
 
     def _ask(self, url: str) -> http.client.HTTPResponse:
         connection = self._connection()
-        connection.request("GET", url)
+        connection.request("GET", url, headers=self._headers)
         answer = connection.getresponse()
         if answer.status != 200:
             answer.read()
-            raise OSError(f"{self._place.netloc} answered {answer.status} {answer.reason} for {url}")
+            kind = FileNotFoundError if answer.status == 404 else OSError
+            raise kind(f"{self._place.netloc} answered {answer.status} {answer.reason} for {url}")
         return answer
 
     def _connection(self) -> http.client.HTTPConnection:
         if getattr(self._mine, "pid", None) != os.getpid():  # a forked worker must not share its parent's socket
             kind = http.client.HTTPSConnection if self._place.scheme == "https" else http.client.HTTPConnection
-            self._mine.connection = kind(self._place.hostname or "", self._place.port, timeout=PATIENCE)
+            self._mine.connection = kind(self._place.hostname or "", self._place.port, timeout=self._patience)
             self._mine.pid = os.getpid()
         connection: http.client.HTTPConnection = self._mine.connection
         return connection

@@ -11,12 +11,14 @@ import fcntl
 import hashlib
 import os
 import shutil
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
 OWN = ".paddlecloud"
+TAKEN = ".taken"
 STALE = 5.0
 """Seconds without progress after which a draft is taken for dead."""
 _POLL = 0.002
@@ -106,8 +108,17 @@ class Place:
     def positions(self, run: str) -> dict[int, int]:
         """By rank, of those that are alive."""
         folder = os.path.join(self._own, run)
-        found = {int(name): position_in(os.path.join(folder, name)) for name in os.listdir(folder)}
+        found = {int(name): position_in(os.path.join(folder, name)) for name in os.listdir(folder) if name.isdigit()}
         return {rank: position for rank, position in found.items() if position is not None}
+
+    def taken(self, run: str, rank: int, seen: int) -> list[int]:
+        """What peers took from a rank, but for the first `seen` of them."""
+        try:
+            with open(os.path.join(self._own, run, f"{rank}{TAKEN}"), "rb") as file:
+                file.seek(8 * seen)
+                return [number for (number,) in struct.iter_unpack("<q", file.read(1 << 20))]
+        except (OSError, struct.error):
+            return []  # nothing, or its end is being written
 
     def _draft(self, path: str) -> str:
         return os.path.join(self._incoming, hashlib.sha256(os.fsencode(path)).hexdigest()[:32])
@@ -125,8 +136,14 @@ class Seat:
             raise
         self.tell(0)
 
+        self._taken = os.open(path + TAKEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+
     def tell(self, position: int) -> None:
         os.pwrite(self._file, b"%020d" % position, 0)
+
+    def tell_taken(self, index: int) -> None:
+        """A peer took a file over: it may go here."""
+        os.write(self._taken, struct.pack("<q", index))
 
 
 def position_in(path: str) -> int | None:

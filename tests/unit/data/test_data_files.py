@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.server
 import logging
+import multiprocessing
 import os
 import pickle
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,10 @@ import pytest
 from harness import until
 from paddlecloud.cache.plan.sampler import batches, rank_reads
 from paddlecloud.data import Files
+from paddlecloud.data.peers import Peers
 from paddlecloud.data.place import Place
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 COUNT = 64
 SIZE = 1000
@@ -390,3 +395,77 @@ def test_a_server_can_be_the_origin(server: _Server, data: Path, cache: Path) ->
     assert server.asked == COUNT + 1, "each file crossed the link once, and one a second time"
     with pytest.raises(OSError, match="404"):
         Files(["none"], data=url).read(0)
+
+
+# Nodes that pass samples on
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def test_nodes_hand_samples_over_and_the_origin_is_asked_once(
+    server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of the two caches holds the set, both together do; every sample crosses the link once."""
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setenv("PADDLE_TRAINER_ENDPOINTS", "127.0.0.1:36000,127.0.0.2:36000")
+    (port,) = free_ports(1)
+    step = multiprocessing.get_context("fork").Barrier(2)
+
+    def rank(number: int) -> bool:
+        sampler, cache = Sampler(nranks=2, local_rank=number), tmp_path / f"node-{number}"
+        files = Files(paths(), data=url, cache=str(cache), quota=(COUNT - 8) * (SIZE + COUNT // 2))
+        files.follow(sampler, epochs=5, threads=2, peers=port)
+
+        def loader() -> Iterator[list[bytes]]:
+            for batch in sampler:
+                there = lambda batch=batch: all((cache / files[index]).exists() for index in batch)  # noqa: E731
+                until(there, timeout=20, every=0.005)
+                step.wait(20)
+                yield [files.read(index) for index in batch]
+
+        for _ in range(5):
+            for batch in files.watch(loader()):
+                assert all(len(part) >= SIZE for part in batch)
+        step.wait(20)
+        return sum(figures.misses for figures in files.figures().values()) == 0
+
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if rank(1) else 1)
+    assert rank(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert server.asked <= COUNT + 4, f"{server.asked} requests for {COUNT} samples in five epochs"
+
+
+def test_a_cache_is_served_to_those_who_have_the_token_and_nothing_else_is(data: Path, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    (tmp_path / "secret").write_text("not of the set")
+    peers = Peers([f"127.0.0.1:{port}"], 0, "s3cret")
+    taken: list[int] = []
+    peers.serve(Place(str(data)), paths(), taken.append)
+    copy = str(tmp_path / "copy")
+    assert peers.copy(0, "images/007.jpg", copy) == len(content(7))
+    assert Path(copy).read_bytes() == content(7)
+    for other in ("../secret", "images/../../secret", ".paddlecloud/keeper", "images/none.jpg"):
+        assert peers.copy(0, other, copy) is None
+    assert Peers([f"127.0.0.1:{port}"], 0, "guess").copy(0, "images/008.jpg", copy) is None
+    until(lambda: taken == [7], timeout=20, every=0.01)
+
+
+def test_peers_beyond_the_machine_need_a_token() -> None:
+    with pytest.raises(ValueError, match="token"):
+        Peers(["10.0.0.1:36000", "10.0.0.2:36000"], 0, "")
+
+
+def test_a_peer_that_does_not_answer_is_left_alone_for_a_while(data: Path, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    peers = Peers([f"127.0.0.1:{port}"], 0, "")
+    assert peers.copy(0, "images/001.jpg", str(tmp_path / "copy")) is None
+    peers.serve(Place(str(data)), paths(), lambda _: None)
+    assert peers.copy(0, "images/001.jpg", str(tmp_path / "copy")) is None, "it is not asked before it had a rest"

@@ -1,0 +1,90 @@
+"""Nodes pass samples on to whoever reads them next, instead of all fetching them from the origin.
+
+Every rank of a shuffled training reads each sample once an epoch, and the plan says who and when. So the node that read
+a sample last keeps it until its next reader asks, a window ahead of the step that needs it, and then lets it go. The
+origin is asked only for what no node has.
+
+A rank serves its cache over HTTP to those who show the job's token, the files of its set and nothing else.
+"""
+
+from __future__ import annotations
+
+import hmac
+import http.server
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from .origin import Web
+from .place import Place
+
+PATIENCE = 5.0
+"""Seconds a peer may be silent."""
+_REST = 10.0
+"""Seconds that a peer which did not answer is left alone."""
+_LOOPBACK = ("127.", "localhost", "[::1]")
+
+
+class Peers:
+    """The other ranks' caches, by rank: `host:port` of each."""
+
+    def __init__(self, addresses: Sequence[str], rank: int, token: str) -> None:
+        if not token and not all(address.startswith(_LOOPBACK) for address in addresses):
+            raise ValueError("peers beyond this machine need a token: nobody else may read the data")
+        self._address, self._token = addresses[rank], token
+        self._webs = [Web(f"http://{address}", token=token, patience=PATIENCE) for address in addresses]
+        self._rested = [0.0] * len(addresses)
+
+    def copy(self, rank: int, path: str, target: str) -> int | None:
+        """Take a file over from a rank; its size, or None where it cannot be had."""
+        if time.monotonic() < self._rested[rank]:
+            return None
+        try:
+            return self._webs[rank].copy(path, target)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            self._rested[rank] = time.monotonic() + _REST
+            return None
+
+    def serve(self, place: Place, paths: Sequence[str], taken: Callable[[int], None]) -> None:
+        """Hand files of this rank's cache to others; `taken` is told of each."""
+        index = {path: number for number, path in enumerate(paths)}
+        expected = f"Bearer {self._token}" if self._token else ""
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                given = self.headers.get("Authorization", "")
+                if not hmac.compare_digest(given.encode(), expected.encode()):
+                    return self._answer(401)
+                path = unquote(self.path.removeprefix("/"))
+                content = place.read(path) if path in index else None
+                if content is None:
+                    return self._answer(404)
+                self._answer(200, content)
+                taken(index[path])
+
+            def _answer(self, status: int, content: bytes = b"") -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                """The training's log is the training's."""
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: Any) -> None:
+                """A peer that went away asks again, or asks the origin."""
+
+        host, _, port = self._address.rpartition(":")
+        server = Server((host.strip("[]"), int(port)), Handler)
+        os.set_inheritable(server.fileno(), False)
+        threading.Thread(target=server.serve_forever, name="paddlecloud-peers", daemon=True).start()
