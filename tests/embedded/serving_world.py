@@ -100,13 +100,21 @@ def url_of(kubectl: Kubectl, *what: str, timeout: str = "30s") -> str:
     return str(read(kubectl, *what)["status"]["url"])
 
 
-def ask(url: str, path: str = "/", *, host: str = "", timeout: float = 30, **options: Any) -> tuple[int, str]:
+def ask(
+    url: str,
+    path: str = "/",
+    *,
+    host: str = "",
+    body: bytes | None = None,
+    extra: dict[str, str] | None = None,
+    timeout: float = 30,
+) -> tuple[int, str]:
     """Status and text. Names below localhost are not looked up: resolvers differ."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=timeout)
     try:
-        method = "POST" if "body" in options else "GET"
-        connection.request(method, path, headers={"Host": host or parts.netloc}, **options)
+        method = "GET" if body is None else "POST"
+        connection.request(method, path, body, headers={"Host": host or parts.netloc, **(extra or {})})
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
     finally:
