@@ -18,6 +18,7 @@ from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.drivers import drivers_of
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.images import library
+from paddlecloud.local.images.keeper import ImageKeeper
 from paddlecloud.local.images.store import ImageStore, default_cache
 from paddlecloud.local.knative.knative import Knative
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
@@ -68,12 +69,14 @@ class Machine:
         self._set_jobs = SampleJobController(
             platform.client(user_agent="samplejob-controller"), clock=clock, options=options
         )
+        recipes = [platform.data / "images"]
+        self._images = ImageKeeper(ImageStore(folders=recipes), clock=clock)
         own = node_configs(nodes)
         self._kubelet = Kubelet(
             platform.client(user_agent="kubelet"),
             data=platform.data,
             nodes=own,
-            images=ImageStore(folders=[platform.data / "images"]),
+            images=ImageStore(folders=recipes),
             clock=clock,
             api_address=("127.0.0.1", platform.port),
             keep_logs_of=[PADDLEJOBS],
@@ -94,7 +97,7 @@ class Machine:
         self._simulated_capacity = simulated_capacity or {}
 
     async def start(self) -> None:
-        machine = (self._workloads, self._scheduler, self._knative)
+        machine = (self._workloads, self._scheduler, self._knative, self._images)
         controllers = (self._jobs, self._kubeflow, self._services, self._sets, self._set_jobs)
         for part in (*machine, *controllers):
             self._platform.spawn(part.run())
