@@ -36,6 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Ite
         public.put(f"imagenet/demo/n01514859/{number}.JPEG", bytes([number]) * 10_000)
         public.put(f"imagenet/train/n0144/{number}.JPEG", bytes([number]) * 20_000)
         private.put(f"coco/{number}.jpg", bytes([number]) * 3_000)
+        public.put(f"coco/train2017/{number}.jpg", bytes([number]) * 5_000)
+        public.put(f"ppocr/hiertext/{number}.jpg", bytes([number]) * 4_000)
     public.put("imagenet/train_list.txt", b"a list")
     data = tmp_path_factory.mktemp("sets")
     mirrors = f"{BUCKET}={s3_server.endpoint}/public,bos://private.endpoint={s3_server.endpoint}/private"
@@ -147,6 +149,18 @@ def test_the_manuals_session_is_replayed_word_for_word(kubectl: Kubectl, imagene
     shows(kubectl, imagenet, "176 KiB", "0 B", within=30)
     do("warmup")
     shows(kubectl, imagenet, "176 KiB", "176 KiB", within=30)
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "size"), [("coco", "kubeflow", "29 KiB"), ("hiertext", "paddlecloud", "23 KiB")]
+)
+def test_the_sets_of_the_tutorials_are_filled_with_the_secrets_that_are_there(
+    kubectl: Kubectl, name: str, namespace: str, size: str
+) -> None:
+    kubectl("apply", "-f", str(EXAMPLES / "manual" / f"{name}.yaml"))
+    ready(kubectl, name, namespace)
+    assert row(kubectl, name, namespace)[1] == size
+    kubectl("delete", "-f", str(EXAMPLES / "manual" / f"{name}.yaml"), "--timeout=60s")
 
 
 def test_a_training_job_of_the_manual_sees_the_data_in_all_its_pods(kubectl: Kubectl, imagenet: str) -> None:
