@@ -195,6 +195,21 @@ async def test_scaling_up_and_down_moves_labels_and_servers(here: World) -> None
 
     await here.until(back)
     assert (await here.phase("Ready"))["runtimeStatus"]["runtimeReady"] == "1/1"
+    assert sorted(here.servers.asked("clear")) == ["imagenet-runtime-1", "imagenet-runtime-2"], "others keep theirs"
+
+
+async def test_a_server_that_cannot_be_asked_to_empty_its_cache_goes_all_the_same(here: World) -> None:
+    del here.servers.ends["clear"]
+    await here.create_set(partitions=2)
+    await here.phase("Ready")
+    await here.edit(SAMPLESETS, "imagenet", {"partitions": 1})
+    await here.pass_time(30)
+    assert len(await here.labels(LABEL)) == 2
+
+    async def gone() -> bool:
+        return len(await here.labels(LABEL)) == 1
+
+    await here.until(gone)
 
 
 async def test_more_partitions_than_nodes_stay_partial_and_say_why(here: World) -> None:

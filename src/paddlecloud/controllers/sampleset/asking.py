@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
+from paddlecloud.controllers.sampleset import fleet
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport
 from paddlecloud.controllers.sampleset.case import Case, Observed
-from paddlecloud.controllers.sampleset.farewell import clear_work
 from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Key
 
 ANSWERS_LAST = 1.0
 """Seconds during which a server is not asked the same again."""
+
+CLEARING_PATIENCE = 60.0
+"""Seconds that servers which are to go are given to empty their caches."""
 
 
 @dataclass(slots=True)
@@ -34,9 +37,11 @@ class Interview:
         self._servers = servers
         self._clock = clock
         self._memory: dict[Key, _Memory] = {}
+        self._since: dict[Key, float] = {}  # when servers of a set were first seen to be leaving
 
     def forget(self, key: Key) -> None:
         self._memory.pop(key, None)
+        self._since.pop(key, None)
 
     async def ask(self, case: Case, key: Key) -> Observed:
         """Figures of all servers and the state of the import, asked for at most once a second."""
@@ -84,15 +89,20 @@ class Interview:
         except (ServerSilent, ServerRefused):
             pass  # its figures were asked for too, and say why
 
-    async def is_cleared(self, case: Case) -> bool:
-        id = clear_work(case).id
-        for server in case.observed.runtimes:
-            if not server.running or not server.ip:
-                continue
+    async def is_cleared(self, case: Case, key: Key) -> bool:
+        """Whether the caches of servers that are to go are empty. One that cannot be asked must not hold them up."""
+        going = fleet.leaving(case)
+        if not case.token or not going:
+            self._since.pop(key, None)
+            return True
+        if self._clock.monotonic() - self._since.setdefault(key, self._clock.monotonic()) > CLEARING_PATIENCE:
+            return True
+        id = fleet.clear_work(case).id
+        for server in going:
             try:
                 report = await self._servers.job(Server(server.name, server.ip, case.token), id)
             except (ServerSilent, ServerRefused):
-                continue  # it cannot be asked to; deleting a set must not depend on it
+                continue
             if report is None or not report.ended:
                 return False
         return True

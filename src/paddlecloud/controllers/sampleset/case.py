@@ -87,7 +87,7 @@ class Observed:
     sync_asked: bool = False
     """Whether server 0 answered the question for the import."""
     cleared: bool = False
-    """Whether the caches of a set that goes have been emptied, or cannot be."""
+    """Whether the caches of servers that are to go have been emptied, or cannot be."""
     jobs: tuple[Finished, ...] = ()
     readers: tuple[str, ...] = ()
     """Jobs and pods that use the data now."""

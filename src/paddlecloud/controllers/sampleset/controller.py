@@ -38,7 +38,7 @@ from paddlecloud.controllers.sampleset.observe import (
 from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.kube.cache import by_label
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, SystemClock, parse_rfc3339
+from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.controller import Controller, Hooks
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.events import EventRecorder
@@ -70,8 +70,6 @@ SPOKEN = {PERSISTENTVOLUMES.kind: "PV", PERSISTENTVOLUMECLAIMS.kind: "PVC"}
 """How the reasons of events call kinds; others are called by their own name."""
 RETRY = 2.0
 """Seconds until work is offered again to a server that did not answer."""
-FAREWELL_PATIENCE = 60.0
-"""Seconds that a set which is deleted waits for its caches to be emptied."""
 
 
 class SampleSetController:
@@ -266,6 +264,8 @@ class SampleSetController:
         observed = replace(observed, secrets=await self._secrets(settings, case.phase))
         if case.phase == "Bound" and not any(server.ready for server in observed.runtimes):
             observed = replace(observed, warning=await self._last_warning(key))
+        if case.phase in ("PartialReady", "Ready"):
+            observed = replace(observed, cleared=await self._interview.is_cleared(case, key))
         return await self._interview.ask(replace(case, observed=observed), key)
 
     def _named(self, resource: Resource, key: Key) -> Object | None:
@@ -311,9 +311,7 @@ class SampleSetController:
     async def _observe_leaving(self, case: Case, sample_set: Object) -> Observed:
         """Who still uses a set that is to go, and whether its caches are empty."""
         readers = (*case.observed.readers, *await self._pods_with_claim(key_of(sample_set)))
-        asked_at = parse_rfc3339(sample_set["metadata"]["deletionTimestamp"])
-        late = self._clock.now() - asked_at > FAREWELL_PATIENCE
-        cleared = late or not case.token or await self._interview.is_cleared(case)
+        cleared = not readers and await self._interview.is_cleared(case, key_of(sample_set))
         return replace(case.observed, readers=readers, cleared=cleared)
 
     async def _pods_with_claim(self, key: Key) -> list[str]:

@@ -5,10 +5,8 @@ The data itself stays where it is (the volume's policy is Retain): a set is a wa
 
 from __future__ import annotations
 
-from paddlecloud.controllers.sampleset import names, transfer
-from paddlecloud.controllers.sampleset.case import Case
+from paddlecloud.controllers.sampleset import fleet, names
 from paddlecloud.controllers.sampleset.draft import Draft, set_finalizers, unlabel
-from paddlecloud.controllers.sampleset.servers import Work
 from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import Object, resource_of
 
@@ -48,17 +46,11 @@ def leave(draft: Draft) -> None:
     draft.plan.patch.append(set_finalizers(case.sample_set, marks))
 
 
-def clear_work(case: Case) -> Work:
-    """Empty all caches of the set. Only its end asks for this: a server that restarts keeps what it has."""
-    options = {"paths": transfer.clear_paths((), case.cache_dirs)}
-    return Work(names.job_id(case.uid, "farewell", options), "clear", options)
-
-
 def _stop_servers(draft: Draft) -> None:
     case = draft.case
     if not case.observed.cleared and case.token:
-        work = clear_work(case)
-        draft.decision.submit.update({server.name: work for server in case.observed.runtimes if server.running})
+        work = fleet.clear_work(case)
+        draft.decision.submit.update({server.name: work for server in fleet.leaving(case)})
         draft.set(message="emptying the caches")
         draft.look_again(AGAIN)
         return

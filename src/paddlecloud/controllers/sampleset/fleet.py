@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from paddlecloud.api.sampleset.spec import RuntimeStatus
-from paddlecloud.controllers.sampleset import names, objects
-from paddlecloud.controllers.sampleset.case import Case
+from paddlecloud.controllers.sampleset import names, objects, transfer
+from paddlecloud.controllers.sampleset.case import Case, Runtime
 from paddlecloud.controllers.sampleset.draft import Draft, unlabel
+from paddlecloud.controllers.sampleset.servers import Work
 from paddlecloud.kube.plan import Patch
 from paddlecloud.kube.resource import NODES, STATEFULSETS, Object
 
@@ -55,12 +56,31 @@ def label_nodes(draft: Draft) -> None:
             draft.plan.patch.append(unlabel(case, node))
 
 
+def leaving(case: Case) -> tuple[Runtime, ...]:
+    """Servers that run and are about to go: all of a set that is deleted, else those beyond its partitions."""
+    first = 0 if case.sample_set["metadata"].get("deletionTimestamp") else case.settings.partitions
+    return tuple(server for server in case.observed.runtimes if server.running and server.ordinal >= first)
+
+
+def clear_work(case: Case) -> Work:
+    """Empty the caches of servers that leave for good; one that merely restarts keeps what it has."""
+    options = {"paths": transfer.clear_paths((), case.cache_dirs)}
+    salt = case.sample_set["metadata"].get("deletionTimestamp") or case.sample_set["metadata"].get("generation")
+    return Work(names.job_id(case.uid, "farewell", options, salt), "clear", options)
+
+
 def scale(draft: Draft) -> None:
-    found = draft.case.observed.stateful_set
-    if found is not None and found["spec"].get("replicas") != draft.case.settings.partitions:
-        _patch_stateful_set(draft, found, {"spec": {"replicas": draft.case.settings.partitions}})
-    else:
+    case = draft.case
+    found = case.observed.stateful_set
+    if found is None or found["spec"].get("replicas") == case.settings.partitions:
         update_template(draft)
+        return
+    if not case.observed.cleared and (going := leaving(case)):
+        work = clear_work(case)
+        draft.decision.submit.update({server.name: work for server in going})
+        draft.look_again(1.0)
+        return
+    _patch_stateful_set(draft, found, {"spec": {"replicas": case.settings.partitions}})
 
 
 def update_template(draft: Draft) -> None:
