@@ -1,4 +1,8 @@
-"""What pods refer to, as they need it: cached, followed, and asked for once more before it counts as missing."""
+"""What pods refer to: followed, so that a change is heard of, and asked for when a pod needs it.
+
+Only metadata is kept. Contents are wanted when a pod starts or a change was heard, and the API server, in the same
+process, has them at hand; a second copy of every ConfigMap and Secret would cost more memory than the store itself.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,16 @@ from paddlecloud.kube.resource import (
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     SECRETS,
-    Key,
     Object,
     Resource,
 )
 
 WATCHED = (CONFIGMAPS, SECRETS, PERSISTENTVOLUMECLAIMS)
+KEPT = ("name", "namespace", "uid", "resourceVersion")
+
+
+def _metadata_alone(obj: Object) -> Object:
+    return {"metadata": {field: obj["metadata"][field] for field in KEPT}}
 
 
 class WatchedObjects:
@@ -27,12 +35,12 @@ class WatchedObjects:
 
     def __init__(self, client: Client, clock: Clock, *, on_change: Callable[[str], None]) -> None:
         self._client = client
-        self._informers = {resource: Informer(client, resource, clock=clock) for resource in WATCHED}
-        for informer in self._informers.values():
+        self._informers = [Informer(client, kind, transform=_metadata_alone, clock=clock) for kind in WATCHED]
+        for informer in self._informers:
             informer.on_change(lambda old, new: on_change((new or old or {})["metadata"].get("namespace", "")))
 
     async def run(self) -> None:
-        await asyncio.gather(*(informer.run() for informer in self._informers.values()))
+        await asyncio.gather(*(informer.run() for informer in self._informers))
 
     async def configmap(self, namespace: str, name: str) -> Object | None:
         return await self._get(CONFIGMAPS, namespace, name)
@@ -44,16 +52,9 @@ class WatchedObjects:
         return await self._get(PERSISTENTVOLUMECLAIMS, namespace, name)
 
     async def persistent_volume(self, name: str) -> Object | None:
-        try:
-            return await self._client.get(PERSISTENTVOLUMES, name)
-        except NotFound:
-            return None
+        return await self._get(PERSISTENTVOLUMES, None, name)
 
-    async def _get(self, resource: Resource, namespace: str, name: str) -> Object | None:
-        """A pod may be seen before the object that was created before it: only the API itself may say no."""
-        cached = self._informers[resource].cache.get(Key(namespace, name))
-        if cached is not None:
-            return cached
+    async def _get(self, resource: Resource, namespace: str | None, name: str) -> Object | None:
         try:
             return await self._client.get(resource, name, namespace)
         except NotFound:
