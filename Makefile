@@ -47,6 +47,7 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
 	$(BIN)/python -m bench
 
 soak: setup

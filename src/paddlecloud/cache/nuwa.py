@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     shared.add_argument("--cacheDirs", dest="cache", action="append", default=[], help="cache folder; repeat or commas")
     shared.add_argument("--cacheLevels", dest="levels", action="append", default=[], metavar="MEDIUM,MIB,PATH[:PATH]")
     shared.add_argument("--serverDir", dest="state", default="", help="the server's own folder")
+    shared.add_argument("--credentials", default=str(credentials.FOLDER), help="folder with access-key and secret-key")
     shared.add_argument("--partition", type=int, help="number of this partition; the pod's own when left out")
     parser = argparse.ArgumentParser(prog="nuwa", description="The cache server of a SampleSet.", parents=[shared])
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -126,7 +127,7 @@ def _work(args: argparse.Namespace) -> int:
         print(f"nuwa: {notice}", file=sys.stderr)
     try:
         if isinstance(parsed, options_.SyncOptions):
-            engine.sync(parsed, credentials.from_folder(), task)
+            engine.sync(parsed, credentials.from_folder(Path(args.credentials)), task)
         elif isinstance(parsed, options_.WarmupOptions):
             engine.warmup(parsed, task)
         else:
@@ -157,7 +158,7 @@ async def _serving(args: argparse.Namespace, token: str, address: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     engine, state = await asyncio.to_thread(engine_of, args, dict(os.environ))
-    jobs = Jobs(state / "jobs", engine)
+    jobs = Jobs(state / "jobs", engine, fixed=lambda: credentials.from_folder(Path(args.credentials)))
     runner = web.AppRunner(Server(jobs, engine, token=token).application(), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, address, args.port)
