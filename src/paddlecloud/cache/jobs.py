@@ -66,7 +66,8 @@ class Jobs:
         self._stopping = False
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-        self._load()
+        with self._changed:
+            self._load()
         self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
 
     def start(self) -> None:

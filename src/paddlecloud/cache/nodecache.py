@@ -31,6 +31,9 @@ CREATE TABLE IF NOT EXISTS copies (
 ) WITHOUT ROWID;
 """
 _FICLONE = 0x40049409
+INCOMING = "incoming"
+"""Where others leave unfinished files, in our folder of a cache folder (`paddlecloud.data`)."""
+RECOUNT_PAUSE = 10.0
 
 
 class NodeCache:
@@ -53,6 +56,7 @@ class NodeCache:
 
     def recount(self) -> None:
         """Look once at what is really there: after a start the index may be behind, or the folders may be new."""
+        self._stamps, self._recounted = self._incoming(), time.monotonic()
         found: list[tuple[bytes, str, int, int, float]] = []
         for folder in self._level_of:
             found += [(os.fsencode(file.path), folder, file.size, file.mtime, 0.0) for file in walk(folder)]
@@ -64,6 +68,25 @@ class NodeCache:
             self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?, ?)", rows)
             self._db.execute("COMMIT")
             self._count()
+
+    def recount_if_others_changed(self) -> None:
+        """Training programs that fetch ahead change the first folder themselves; what they write passes `incoming`.
+
+        The one walk we ever make between jobs, and only after such changes, with a pause between two.
+        """
+        now = time.monotonic()
+        if now - self._recounted < RECOUNT_PAUSE:
+            return
+        stamps = self._incoming()
+        if stamps != self._stamps:
+            self.recount()
+
+    def _incoming(self) -> list[int]:
+        found = []
+        for folder in self._level_of:
+            with contextlib.suppress(FileNotFoundError):
+                found.append(os.stat(os.path.join(folder, OWN, INCOMING)).st_mtime_ns)
+        return found
 
     def _count(self) -> None:
         rows = self._db.execute("SELECT folder, COUNT(*), SUM(size) FROM copies GROUP BY folder").fetchall()

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from harness import need
+from paddlecloud.cache import nodecache
 from paddlecloud.cache import options as options_
 from paddlecloud.cache.engines.local import LocalEngine
 from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
 from paddlecloud.cache.levels import Level, parse_levels
 from paddlecloud.cache.progress import Task
+from paddlecloud.data.place import Place
 from paddlecloud.storage.credentials import Credentials
 from unit.cache.nuwa import tree
 
@@ -142,6 +144,20 @@ def test_a_restarted_server_counts_what_is_really_there(tmp_path: Path, engine: 
     do(engine(), "warmup")
     (tmp_path / "node" / "train" / "3.jpg").unlink()
     assert engine().status().cachedFiles == 9
+
+
+def test_what_training_fetches_ahead_is_counted(
+    tmp_path: Path, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodecache, "RECOUNT_PAUSE", 0.0)
+    node = engine()
+    assert node.status().cachedFiles == 0
+    place = Place(str(tmp_path / "node"))
+    lock = place.keeper()
+    assert lock is not None
+    with lock, place.arriving("train/0.jpg") as draft:
+        Path(draft).write_bytes(bytes(1000))
+    assert (node.status().cachedFiles, node.status().cachedBytes) == (1, 1000)
 
 
 def test_an_empty_set_is_warm(tmp_path: Path, engine: Engines, data: Path) -> None:

@@ -237,3 +237,32 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path, source: Path) -> N
     assert {name: (server.data / name).stat().st_ino for name in done} == before, "what was whole was copied again"
     assert job["progress"]["skipped"] >= len(done)
     server.stop()
+
+
+def test_a_server_killed_while_warming_up_goes_on(tmp_path: Path, source: Path) -> None:
+    for index in range(3000):
+        (source / f"file-{index:04}").write_bytes(b"%04d" % index)
+    server = Nuwa(tmp_path).start()
+    server.do("sync", "sync", sync_options(source, server))
+    server.put("warm", "warmup", {"threads": 1})
+    until(lambda: len(list(server.cache.iterdir())) > 100, timeout=20, every=0.005)
+    server.stop(signal.SIGKILL)
+    server.start()
+    job = server.wait("warm")
+    assert job["coverage"] == {"planned": 3008, "cached": 3008, "missing": []}
+    assert tree(server.cache) == tree(source)
+    server.stop()
+
+
+def test_a_job_that_kills_its_server_each_time_is_given_up(tmp_path: Path, source: Path) -> None:
+    server = Nuwa(tmp_path).start()
+    server.do("sync", "sync", sync_options(source, server))
+    server.stop()
+    path = server.cache / ".paddlecloud" / "jobs" / "sync.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "state": "Running", "attempts": 5}))
+    (path.parent / "torn.json").write_text('{"id": "to')
+    server.start()
+    assert server.get("sync")["state"] == "Failed"
+    assert "ended 5 times" in server.get("sync")["message"]
+    assert server.request("GET", "/v2/jobs/torn")[0] == 404
+    server.stop()

@@ -82,6 +82,11 @@ class LocalEngine:
         return relative(uri.parse(options.destination).path, (self._data,))[1]
 
     def warmup(self, options: WarmupOptions, task: Task) -> None:
+        with self._lock:
+            self._warmup(options, task)
+
+    def _warmup(self, options: WarmupOptions, task: Task) -> None:
+        self._cache.recount()
         self._manifest.reconcile(manifests.walk(self._data))
         task.check()
         files = warmup.listed(options, self._data, below=self._manifest.files, look_up=self._manifest.get)
@@ -143,13 +148,15 @@ class LocalEngine:
             finally:
                 self._manifest.remove_below(inner)
             task.progress.done(0)
-        self._cache.drop_strangers(self._manifest_path)
+        with self._lock:
+            self._cache.drop_strangers(self._manifest_path)
 
     def clear(self, options: PathOptions, task: Task) -> None:
         for folder, inner in self._cleared(options):
             task.check()
             try:
-                self._cache.clear(folder, inner)
+                with self._lock:
+                    self._cache.clear(folder, inner)
             except OSError as error:
                 raise WorkFailed(f"{folder}/{inner} cannot be cleared: {error.strerror}") from error
 
@@ -162,11 +169,15 @@ class LocalEngine:
     # Figures
 
     def status(self) -> Status:
-        with self._lock:
-            version = self._manifest.version()
-            if version != self._version:  # another server changed the set: its removed files are cached no longer
-                self._version = version
-                self._cache.drop_strangers(self._manifest_path)
+        if self._lock.acquire(blocking=False):  # else work is under way, which leaves the figures right itself
+            try:
+                self._cache.recount_if_others_changed()
+                version = self._manifest.version()
+                if version != self._version:  # another server changed the set: its removed files are cached no longer
+                    self._version = version
+                    self._cache.drop_strangers(self._manifest_path)
+            finally:
+                self._lock.release()
         files, size = self._manifest.totals()
         levels = self._cache.levels
         disk = disks([folder for level in levels for folder in level.folders])
