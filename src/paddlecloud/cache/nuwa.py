@@ -57,16 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--driver", choices=("local", "juicefs"), default="juicefs", help="engine of the set")
-    shared.add_argument("--development", action="store_true", help="accepted for compatibility")
-    shared.add_argument("--dataDir", dest="data", default="", help="where the set is mounted")
-    shared.add_argument("--cacheDirs", dest="cache", action="append", default=[], help="cache folder; repeat or commas")
-    shared.add_argument("--cacheLevels", dest="levels", action="append", default=[], metavar="MEDIUM,MIB,PATH[:PATH]")
-    shared.add_argument("--serverDir", dest="state", default="", help="the server's own folder")
-    shared.add_argument("--credentials", default=str(credentials.FOLDER), help="folder with access-key and secret-key")
-    shared.add_argument("--partition", type=int, help="number of this partition; the pod's own when left out")
-    parser = argparse.ArgumentParser(prog="nuwa", description="The cache server of a SampleSet.", parents=[shared])
+    parser = argparse.ArgumentParser(prog="nuwa", description="The cache server of a SampleSet.")
+    _add_shared(parser)
+    parser.set_defaults(
+        driver="juicefs", data="", cache=[], levels=[], state="", credentials=str(credentials.FOLDER), partition=None
+    )
+    shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    _add_shared(shared)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     server = commands.add_parser("server", parents=[shared], help="serve orders over HTTP")
     server.add_argument("--serverPort", dest="port", type=int, default=PORT)
@@ -81,6 +78,18 @@ def _parser() -> argparse.ArgumentParser:
         _add_options(command, declared)
         command.set_defaults(run=_work, kind=kind)
     return parser
+
+
+def _add_shared(parser: argparse.ArgumentParser) -> None:
+    """Flags that may stand before or after the command, as they always might."""
+    parser.add_argument("--driver", choices=("local", "juicefs"), help="engine of the set; juicefs when left out")
+    parser.add_argument("--development", action="store_true", help="accepted for compatibility")
+    parser.add_argument("--dataDir", dest="data", help="where the set is mounted")
+    parser.add_argument("--cacheDirs", dest="cache", action="append", help="cache folder; repeat or commas")
+    parser.add_argument("--cacheLevels", dest="levels", action="append", metavar="MEDIUM,MIB,PATH[:PATH]")
+    parser.add_argument("--serverDir", dest="state", help="the server's own folder")
+    parser.add_argument("--credentials", help="folder with access-key and secret-key")
+    parser.add_argument("--partition", type=int, help="number of this partition; the pod's own when left out")
 
 
 def _add_options(parser: argparse.ArgumentParser, declared: type) -> None:
