@@ -115,10 +115,6 @@ class Writer:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def drained(self) -> None:
-        while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()

@@ -24,8 +24,6 @@ GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 POD_METRICS = Resource(GROUP, VERSION, "pods", "PodMetrics")
 NODE_METRICS = Resource(GROUP, VERSION, "nodes", "NodeMetrics", namespaced=False)
 
-Rates = Mapping[str, Mapping[str, Rate]]
-
 
 def serve_metrics(platform: Platform) -> None:
     """Add the group to what the API serves."""
