@@ -21,6 +21,7 @@ from paddlecloud.cli.node_values import pairs, quantities, taint
 from paddlecloud.cli.parsing import Parsers, duration
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.resource import NODES, PODS, Object
 from paddlecloud.local.nodes.marks import FAILED, NODE_KIND, SIMULATED, VIRTUAL
 
@@ -132,8 +133,7 @@ def _get(session: Session, name: str) -> Object:
 
 def _pods(session: Session, name: str) -> list[Object]:
     listing = session.api.client.list(PODS, field_selector=f"spec.nodeName={name}", limit=500)
-    over = ("Succeeded", "Failed")
-    return [pod for pod in session.api.do(listing).items if (pod.get("status") or {}).get("phase") not in over]
+    return [pod for pod in session.api.do(listing).items if not is_finished(pod)]
 
 
 def _delete_pod(session: Session, pod: Object) -> None:

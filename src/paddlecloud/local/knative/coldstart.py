@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass
 
 from paddlecloud.kube.metrics import Registry
+from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.pods import is_ready, phase_of
+from paddlecloud.local.workloads.pods import is_ready
 
 _STAGE = re.compile(r'^\w+_start_seconds\{stage="(\w+)"\} ([0-9.e+-]+)$', re.MULTILINE)
 _FIELDS = {"import": "imports", "load": "load", "warmUp": "warmup"}

@@ -19,6 +19,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import LEASES, NODES, PODS, Key, Object, key_of
 from paddlecloud.local.scheduler.shape import Toleration
 from paddlecloud.local.scheduler.watches import ON_NODE, Watches
@@ -175,10 +176,8 @@ class NodeLifecycle:
         since = self._tainted.setdefault(name, now)
         dead = failed(node)
         for pod in self._watches.pods.cache.by_index(ON_NODE, name):
-            if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") and not dead:
-                continue
-            if pod["metadata"].get("deletionTimestamp") and not dead:
-                continue  # it is on its way already
+            if not dead and (is_finished(pod) or is_leaving(pod)):
+                continue  # it is over, or on its way already
             left = 0.0 if dead else stays(pod, taints, since, now)
             if left is not None and left <= 0:
                 verdict.remove.append(_removal(pod, dead, f"node {name} has taint {taints[0].get('key')}"))

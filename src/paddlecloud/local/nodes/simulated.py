@@ -15,6 +15,7 @@ from typing import Any
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.pods import ENDED, phase_of
 from paddlecloud.kube.resource import PODS, Key, Object, key_of
 from paddlecloud.local.scheduler.watches import ON_NODE, Watches
 
@@ -25,7 +26,6 @@ from .marks import FAILED, NODE_KIND, SIMULATED
 log = logging.getLogger(__name__)
 
 CONCURRENCY = 64
-FINAL = ("Succeeded", "Failed")
 LEAST_RUN = 1.0
 """Seconds between two starts of a container that is restarted for ever."""
 
@@ -87,7 +87,7 @@ class SimulatedKubelet:
 
     def _plan(self, pod: Object) -> None:
         """Put the pod's next step on the calendar, unless it is there already."""
-        meta, phase = pod["metadata"], _phase(pod)
+        meta, phase = pod["metadata"], phase_of(pod)
         if ip := (pod.get("status") or {}).get("podIP"):
             self._addresses.reserve(meta["uid"], ip)
         when = self._next_step(pod)
@@ -104,8 +104,8 @@ class SimulatedKubelet:
         now = self._clock.now()
         if pod["metadata"].get("deletionTimestamp"):
             return now
-        phase = _phase(pod)
-        if phase in FINAL:
+        phase = phase_of(pod)
+        if phase in ENDED:
             return None
         try:
             life = life_of(pod)
@@ -177,7 +177,7 @@ class SimulatedKubelet:
             life = life_of(pod)
         except LifeError as error:
             return lives.confused(pod, error)
-        if _phase(pod) != "Running":
+        if phase_of(pod) != "Running":
             self._begun[uid] = now
             return lives.running(pod, ip=self._addresses.of(uid), now=now)
         if life.run is None:
@@ -212,7 +212,3 @@ class Addresses:
 
     def release(self, uid: str) -> None:
         self._taken.discard(self._held.pop(uid, ""))
-
-
-def _phase(pod: Object) -> str:
-    return str((pod.get("status") or {}).get("phase") or "Pending")

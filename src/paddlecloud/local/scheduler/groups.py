@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.pods import ENDED
 from paddlecloud.kube.quantity import written
 from paddlecloud.kube.resource import Object
 
 from .filters import shown
 from .shape import Resources
-from .snapshot import COSCHEDULING, OVER, Gang
+from .snapshot import COSCHEDULING, Gang
 
 QUEUE_REASONS = ("NoQueue", "QueueClosed", "QueueTooSmall")
 """Why a queue lets nothing in; what else keeps a group out is a lack of some resource on the nodes."""
@@ -26,7 +27,7 @@ def phase_of(
     """Where the group stands. `members` counts its pods by phase; `now` is its own phase, `shortage` what it lacks."""
     if gang.placed >= gang.min_member:
         return "Running"
-    over = sum(count for phase, count in members.items() if phase in OVER)
+    over = sum(count for phase, count in members.items() if phase in ENDED)
     if over >= gang.min_member and over == sum(members.values()):
         return "Completed"
     if gang.placed and waiting:

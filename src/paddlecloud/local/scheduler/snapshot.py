@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.quantity import Amount, amounts, total
 from paddlecloud.kube.resource import Key, Object, key_of
 from paddlecloud.kube.selectors import LabelSelector
@@ -24,7 +25,6 @@ COSCHEDULING_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.si
 QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 TASK_ANNOTATION = "volcano.sh/task-spec"
 DEFAULT_QUEUE = "default"
-OVER = frozenset(("Succeeded", "Failed"))
 
 
 class GroupKey(NamedTuple):
@@ -246,7 +246,7 @@ def budget_view(obj: Object) -> Budget:
 
 def takes_room(obj: Object) -> bool:
     """Pods that have ended no longer take anything."""
-    return bool(obj["spec"].get("nodeName")) and (obj.get("status") or {}).get("phase") not in OVER
+    return bool(obj["spec"].get("nodeName")) and not is_finished(obj)
 
 
 def snapshot_of(

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from paddlecloud.kube.pods import is_finished, phase_of
 from paddlecloud.kube.resource import Key, Object, key_of
 
 from .membership import Group, Membership
 from .occupancy import Occupancy
 from .queue_use import QueueUse
 from .shape import Resources
-from .snapshot import DEFAULT_QUEUE, OVER, Budget, GroupKey, Pod, Queue, Snapshot, budget_view, pod_view
+from .snapshot import DEFAULT_QUEUE, Budget, GroupKey, Pod, Queue, Snapshot, budget_view, pod_view
 from .units import Lane, Unit
 from .waiting import Moment, UnitId, WaitingRoom
 
@@ -90,7 +91,7 @@ class State:
             self._members.note_phase(uid, phase_of(obj))
             return
         assumed = self._assumed.get(uid)
-        if assumed is not None and (obj["spec"].get("nodeName") or phase_of(obj) in OVER):
+        if assumed is not None and (obj["spec"].get("nodeName") or is_finished(obj)):
             del self._assumed[uid]
             assumed = None
         if obj["metadata"].get("deletionTimestamp"):
@@ -100,7 +101,7 @@ class State:
             self._clear(uid)  # for its old group; it is put where it belongs below
             self._members.enlist(uid, pod.group)
         self._members.note_phase(uid, phase_of(obj))
-        if phase_of(obj) in OVER:
+        if is_finished(obj):
             self._clear(uid)
         elif pod.node or assumed:
             self._put(pod, pod.node or assumed or "")
@@ -248,10 +249,6 @@ class State:
         return gang.queue if gang else pod.queue or DEFAULT_QUEUE
 
 
-def phase_of(obj: Object) -> str:
-    return str((obj.get("status") or {}).get("phase") or "Pending")
-
-
 def _is_ours(obj: Object) -> bool:
     spec = obj["spec"]
     return spec.get("schedulerName", "default-scheduler") in NAMES and not spec.get("schedulingGates")
@@ -268,7 +265,7 @@ def _same_for_us(old: Object, new: Object) -> bool:
     return (
         all(old["spec"].get(name) == new["spec"].get(name) for name in _SPEC_FIELDS)
         and bool(a.get("deletionTimestamp")) == bool(b.get("deletionTimestamp"))
-        and (phase_of(old) in OVER) == (phase_of(new) in OVER)
+        and is_finished(old) == is_finished(new)
         and before.get("nominatedNodeName") == after.get("nominatedNodeName")
         and a.get("labels") == b.get("labels")
         and a.get("annotations") == b.get("annotations")

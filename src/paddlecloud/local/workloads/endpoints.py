@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from paddlecloud.kube.plan import Delete, Patch, Plan
+from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import Object, Resource, key_of, owner_reference
-from paddlecloud.local.workloads.pods import is_finished, is_leaving, is_ready, suffix
+from paddlecloud.local.workloads.pods import is_ready, suffix
 from paddlecloud.local.workloads.resources import ENDPOINTS
 
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.pods import is_leaving, phase_of
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver import negotiation
 from paddlecloud.local.apiserver.admission import WriteOptions
@@ -17,7 +18,7 @@ from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
 from paddlecloud.local.apiserver.verbs import DeleteOptions, Verbs
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.workloads.disruption import selects
-from paddlecloud.local.workloads.pods import is_leaving, is_ready, phase_of
+from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.resources import BUDGETS
 
 SOON = 1  # seconds: clients wait as told, and a budget is counted in milliseconds

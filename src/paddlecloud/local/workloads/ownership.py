@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from paddlecloud.kube.plan import Patch
+from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import Object, Resource, controller_of, owner_reference
 from paddlecloud.kube.selectors import LabelSelector
 
@@ -44,9 +45,8 @@ def orphans_by_namespace(obj: Object) -> Iterable[str]:
 
 
 def _may_adopt(selector: LabelSelector, obj: Object) -> bool:
-    meta = obj["metadata"]
-    over = (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    return not meta.get("deletionTimestamp") and not over and selector.matches(meta.get("labels") or {})
+    free = not is_leaving(obj) and not is_finished(obj)
+    return free and selector.matches(obj["metadata"].get("labels") or {})
 
 
 def _without(obj: Object, owner: Object) -> list[Object]:

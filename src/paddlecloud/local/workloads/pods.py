@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.workloads.conditions import condition_in
 
@@ -16,18 +17,6 @@ ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 SUFFIX = 5
 LONGEST_NAME = 253
-
-
-def phase_of(pod: Object) -> str:
-    return str((pod.get("status") or {}).get("phase") or "Pending")
-
-
-def is_finished(pod: Object) -> bool:
-    return phase_of(pod) in ("Succeeded", "Failed")
-
-
-def is_leaving(pod: Object) -> bool:
-    return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def is_active(pod: Object) -> bool:

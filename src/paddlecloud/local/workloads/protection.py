@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Patch, Plan
+from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.resource import (
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
@@ -22,7 +23,6 @@ from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.volumes.binding import DEFAULT_MARK
 from paddlecloud.local.workloads.loop import Loop
-from paddlecloud.local.workloads.pods import is_finished
 from paddlecloud.local.workloads.resources import STORAGECLASSES
 
 FINALIZERS = {

@@ -8,19 +8,12 @@ from itertools import islice
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
+from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import PODS, Object, key_of
 from paddlecloud.local.workloads.conditions import conditions_of, with_condition, without_condition
 from paddlecloud.local.workloads.loop import ORPHANS, OWNER, Loop
 from paddlecloud.local.workloads.ownership import claim
-from paddlecloud.local.workloads.pods import (
-    fresh_names,
-    is_active,
-    is_available,
-    is_ready,
-    next_available,
-    phase_of,
-    pod_from,
-)
+from paddlecloud.local.workloads.pods import fresh_names, is_active, is_available, is_ready, next_available, pod_from
 from paddlecloud.local.workloads.resources import REPLICASETS
 
 BURST = 500

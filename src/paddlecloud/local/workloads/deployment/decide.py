@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent
+from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.deployment import status
 from paddlecloud.local.workloads.deployment.revisions import (
@@ -18,7 +19,6 @@ from paddlecloud.local.workloads.deployment.revisions import (
 )
 from paddlecloud.local.workloads.deployment.rollout import Limits, Size, resize_in_place, roll
 from paddlecloud.local.workloads.ownership import claim
-from paddlecloud.local.workloads.pods import is_finished
 from paddlecloud.local.workloads.resources import DEPLOYMENTS, REPLICASETS
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.pods import is_leaving, phase_of
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.job.indexes import LABEL
-from paddlecloud.local.workloads.pods import is_active, is_leaving, phase_of
+from paddlecloud.local.workloads.pods import is_active
 
 
 @dataclass(frozen=True, slots=True)

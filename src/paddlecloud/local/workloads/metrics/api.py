@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import NODES, PODS, Object, Resource
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.listing import Filter
@@ -18,7 +19,6 @@ from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
 from paddlecloud.local.kubelet.usage import pod_usage
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.metrics.meter import Meter, Rate
-from paddlecloud.local.workloads.pods import phase_of
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 POD_METRICS = Resource(GROUP, VERSION, "pods", "PodMetrics")

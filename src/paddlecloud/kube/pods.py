@@ -1,0 +1,20 @@
+"""The few questions that everybody asks of a pod."""
+
+from __future__ import annotations
+
+from paddlecloud.kube.resource import Object
+
+ENDED = frozenset(("Succeeded", "Failed"))
+"""Phases that no pod leaves again."""
+
+
+def phase_of(pod: Object) -> str:
+    return str((pod.get("status") or {}).get("phase") or "Pending")
+
+
+def is_finished(pod: Object) -> bool:
+    return phase_of(pod) in ENDED
+
+
+def is_leaving(pod: Object) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
