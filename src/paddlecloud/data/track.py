@@ -26,6 +26,7 @@ class Track:
         self.lost = False
         self.per_epoch = 0
         """Reads of a rank in an epoch; all epochs are alike in this."""
+        self._announced: int | None = None
         self._reads = self._strays = 0
         self._load(schedule.epochs[0])
 
@@ -35,32 +36,44 @@ class Track:
         return (self._epoch - self._schedule.epochs[0]) * self.per_epoch + self._done
 
     def begin(self, epoch: int) -> None:
-        """An epoch begins, whatever became of the last one."""
-        if epoch != self._epoch or self._count:
-            self._load(epoch)
+        """An epoch begins, whatever became of the last one. Costs nothing: the training loop itself is calling."""
+        self._announced = epoch
 
     def on_read(self, index: int) -> int:
         """One more read; says which epoch it belongs to."""
-        if self._count >= self.per_epoch and self._epoch + 1 in self._schedule.epochs:
+        if self._announced is not None:
+            if self._announced != self._epoch or self._count:
+                self._load(self._announced)
+            self._announced = None
+        elif self._count >= self.per_epoch and self._epoch + 1 in self._schedule.epochs:
             self._load(self._epoch + 1)
         self._count += 1
         self._reads += 1
-        offsets = self._offsets.get(index)
-        if not offsets or abs(offsets[0] - self._count) > self._disorder:
+        offset = self._offset_of(index)
+        if offset is None or abs(offset - self._count) > self._disorder:
             self._strays += 1
             self.lost = self.lost or (self._strays >= _STRAYS and 2 * self._strays > self._reads)
         else:
-            self._read_at(offsets.pop(0))
+            self._read_at(offset)
         return self._epoch
 
     def _load(self, epoch: int) -> None:
-        self._epoch, self._count, self._done, self._newest = epoch, 0, 0, 0
         reads = flat(self._schedule.of_ranks([self._rank], epoch))
+        self._epoch, self._count, self._done, self._newest = epoch, 0, 0, 0
         self.per_epoch = len(reads)
         self._seen = bytearray(len(reads))
-        self._offsets: dict[int, list[int]] = {}
-        for offset, index in enumerate(reads):  # padding may repeat a sample
-            self._offsets.setdefault(index, []).append(offset)
+        self._offsets = dict(zip(reads, range(len(reads)), strict=True))
+        self._earlier = {}  # padding may repeat a sample
+        if len(self._offsets) < len(reads):
+            self._earlier = {index: at for at, index in enumerate(reads) if self._offsets[index] != at}
+
+    def _offset_of(self, index: int) -> int | None:
+        """Where in the epoch a sample is read that has not been read there yet."""
+        for offsets in (self._earlier, self._offsets):
+            offset = offsets.get(index)
+            if offset is not None and not self._seen[offset]:
+                return offset
+        return None
 
     def _read_at(self, offset: int) -> None:
         before = self._done
