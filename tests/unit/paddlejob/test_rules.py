@@ -498,33 +498,6 @@ def test_every_role_mounts_the_claim_and_workers_go_where_their_partition_is() -
     assert "affinity" not in world.pods["job-ps-0"]["spec"]
 
 
-def test_programs_are_told_where_their_data_and_their_nodes_copies_are() -> None:
-    container = {"env": [{"name": "PADDLECLOUD_CACHE_BYTES", "value": "7"}]}
-    ref = {"name": "imagenet", "mountPath": "/mnt/x"}
-    world = World(paddlejob(worker={"replicas": 1, "template": template(container=container)}, sampleSetRef=ref))
-    notes = {"paddlepaddle.org/cache-folders": "/mem/i:/ssd/i", "paddlepaddle.org/cache-bytes": "1024"}
-    world.claim = {"metadata": {"name": "imagenet", "annotations": notes}}
-    world.settle()
-    spec = world.pods["job-worker-0"]["spec"]
-    env = {entry["name"]: entry.get("value") for entry in spec["containers"][0]["env"]}
-    assert env["PADDLECLOUD_DATA_DIR"] == "/mnt/x"
-    folders = env["PADDLECLOUD_CACHE_DIR"].split(":")
-    assert env["PADDLECLOUD_CACHE_BYTES"] == "7", "what the user says stays"
-    mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
-    paths = {volume["name"]: volume["hostPath"]["path"] for volume in spec["volumes"] if "hostPath" in volume}
-    assert [paths[mounts[folder]["name"]] for folder in folders] == ["/mem/i", "/ssd/i"]
-    assert {mounts[folder]["subPathExpr"] for folder in folders} == {"$(PADDLECLOUD_NODE)"}
-
-
-def test_where_the_mount_is_the_cache_only_the_data_is_told() -> None:
-    world = with_data()
-    world.claim = {"metadata": {"name": "imagenet"}}
-    world.settle()
-    env = {entry["name"] for entry in world.pods["job-worker-0"]["spec"]["containers"][0]["env"]}
-    assert "PADDLECLOUD_DATA_DIR" in env
-    assert not env & {"PADDLECLOUD_CACHE_DIR", "PADDLECLOUD_NODE", "PADDLECLOUD_CACHE_BYTES"}
-
-
 # Pods
 
 

@@ -22,11 +22,6 @@ from paddlecloud.api.fields import (
 PHASES = ("Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
 """In the order of a set's life; before the first the phase is empty."""
 
-CACHE_FOLDERS = "paddlepaddle.org/cache-folders"
-CACHE_BYTES = "paddlepaddle.org/cache-bytes"
-"""Annotations of a set's claim, with the engine `local`: where nodes keep copies, in a folder of each node's name below
-these (joined by colons), and how much the first of them may take."""
-
 
 class Source(Wire):
     """Where the data comes from."""

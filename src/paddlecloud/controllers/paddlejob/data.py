@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
-from paddlecloud.api.sampleset.spec import CACHE_BYTES, CACHE_FOLDERS
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.resource import Object
 
 LABEL = "paddlepaddle.org/"
-_COPIES = "/var/cache/paddlecloud"
-"""Where a pod finds its node's copies."""
 _BY_INDEX = ("worker",)
 """Roles whose pod i reads partition i."""
 
@@ -77,10 +74,8 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
     volumes = spec.setdefault("volumes", [])
     if all(volume.get("name") != wanted.name for volume in volumes):
         volumes.append({"name": wanted.name, "persistentVolumeClaim": claim})
-    container = spec["containers"][0]
-    mounts = container.setdefault("volumeMounts", [])
+    mounts = spec["containers"][0].setdefault("volumeMounts", [])
     mounts.append({"name": wanted.name, "mountPath": wanted.mount_path, "readOnly": wanted.read_only})
-    _show_places(spec, container, wanted.mount_path, observed.claim)
     label = observed.cache_nodes.get(index) if role in _BY_INDEX else None
     if label is None:
         return
@@ -98,30 +93,3 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
         term.setdefault("matchExpressions", []).append(rule)
         if term not in terms:
             terms.append(term)
-
-
-def _show_places(spec: dict[str, Any], container: dict[str, Any], data: str, claim: Object | None) -> None:
-    """What `paddlecloud.data` looks at: where the set is mounted, and the node's own copies of it, if there are any.
-
-    Copies of all virtual nodes lie on one machine, each node's in a folder of its name.
-    """
-    notes = ((claim or {}).get("metadata") or {}).get("annotations") or {}
-    folders = [folder for folder in notes.get(CACHE_FOLDERS, "").split(":") if folder]
-    places: list[dict[str, Any]] = [{"name": "PADDLECLOUD_DATA_DIR", "value": data}]
-    if folders:
-        seen = [f"{_COPIES}/{number}" for number in range(len(folders))]
-        places += [
-            {"name": "PADDLECLOUD_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "PADDLECLOUD_CACHE_DIR", "value": ":".join(seen)},
-        ]
-        for number, (folder, path) in enumerate(zip(folders, seen, strict=True)):
-            name = f"paddlecloud-cache-{number}"
-            spec["volumes"].append({"name": name, "hostPath": {"path": folder, "type": "DirectoryOrCreate"}})
-            container["volumeMounts"].append(
-                {"name": name, "mountPath": path, "subPathExpr": "$(PADDLECLOUD_NODE)"},
-            )
-    if CACHE_BYTES in notes:
-        places.append({"name": "PADDLECLOUD_CACHE_BYTES", "value": notes[CACHE_BYTES]})
-    env = container.setdefault("env", [])
-    given = {entry["name"] for entry in env}
-    env += [place for place in places if place["name"] not in given]

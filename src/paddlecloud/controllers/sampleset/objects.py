@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from paddlecloud.api.sampleset.spec import CACHE_BYTES, CACHE_FOLDERS
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.case import Case
 from paddlecloud.kube.resource import Object
@@ -69,15 +68,10 @@ def _local(case: Case) -> Object:
 
 
 def build_claim(case: Case) -> Object:
-    metadata = _metadata(case, case.settings.name)
-    if case.driver == "local":  # there is no mount through which the cache is read: programs read it themselves
-        metadata["annotations"][CACHE_FOLDERS] = ":".join(case.cache_dirs)
-        if case.settings.levels and (size := case.settings.levels[0].size_mib):
-            metadata["annotations"][CACHE_BYTES] = str(size << 20)
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": metadata,
+        "metadata": _metadata(case, case.settings.name),
         "spec": {
             "accessModes": ["ReadWriteMany"],
             "resources": {"requests": {"storage": CAPACITY}},
