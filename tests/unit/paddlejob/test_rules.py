@@ -466,6 +466,36 @@ def test_a_job_waits_for_what_it_asks_of_its_set(
         assert "SampleSet default/imagenet is" in world.status["message"]
 
 
+def test_programs_are_told_where_the_data_and_their_nodes_cache_of_it_are() -> None:
+    world = with_data()
+    world.claim = {"metadata": {"name": "imagenet"}}
+    levels = [{"path": "/dev/shm/a:/data/b", "cacheSize": 100}]
+    world.sample_set = {
+        "spec": {"cache": {"levels": levels}},
+        "status": {"phase": "Ready", "driver": "local", "cacheDirs": ["/dev/shm/a", "/data/b"]},
+    }
+    world.settle()
+    pod = world.pods["job-worker-0"]["spec"]
+    env = {entry["name"]: entry.get("value") for entry in pod["containers"][0]["env"]}
+    assert env["PADDLECLOUD_DATA_DIR"] == "/mnt/x"
+    assert env["PADDLECLOUD_CACHE_DIR"] == "/cache/0:/cache/1"
+    assert env["PADDLECLOUD_CACHE_BYTES"] == str(100 << 20)
+    folders = [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume]
+    assert folders == ["/dev/shm/a", "/data/b"]
+    own = [mount["subPathExpr"] for mount in pod["containers"][0]["volumeMounts"] if "subPathExpr" in mount]
+    assert own == ["$(NODE_NAME)", "$(NODE_NAME)"]
+
+
+def test_a_mount_that_is_its_own_cache_needs_no_other() -> None:
+    world = with_data()
+    world.claim = {"metadata": {"name": "imagenet"}}
+    world.sample_set = {"status": {"phase": "Ready", "driver": "juicefs"}}
+    world.settle()
+    names = {entry["name"] for entry in world.pods["job-worker-0"]["spec"]["containers"][0]["env"]}
+    assert "PADDLECLOUD_DATA_DIR" in names
+    assert "PADDLECLOUD_CACHE_DIR" not in names
+
+
 def test_a_partition_is_found_by_the_volume_of_its_set() -> None:
     claim = {"spec": {"volumeName": "team-imagenet"}}
     sample_set = {"status": {"driver": "local"}}

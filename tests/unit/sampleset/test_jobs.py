@@ -89,6 +89,7 @@ async def test_each_type_goes_to_its_servers_with_absolute_paths(
     assert status["partitions"] == len(pods)
     assert status["completionTime"]
     spoken = {"sync": "SyncJob", "warmup": "WarmupJob", "rmr": "RmrJob", "clear": "ClearJob"}[type]
+    await here.said("job", f"Do{spoken}Successfully")
     reasons = await here.reasons("job")
     assert reasons.count(f"Create{spoken}Successfully") == 1
     assert reasons.count(f"Do{spoken}Successfully") == 1
@@ -147,7 +148,7 @@ async def test_partial_coverage_is_a_failure_that_names_what_is_missing(here: Wo
     status = await ended(here, "warm", "Failed")
     assert "partition 0 has 37 of 40 files (a.jpg, b.jpg, c.jpg)" in status["message"]
     assert status["missing"] == ["partition 0", "partition 1"]
-    assert "ErrorDoWarmupJob" in await here.reasons("warm")
+    await here.said("warm", "ErrorDoWarmupJob")
 
 
 async def test_a_server_that_stays_away_fails_its_partition_only(here: World) -> None:
@@ -239,7 +240,7 @@ async def test_what_is_missing_is_told_and_waited_for(here: World) -> None:
         await here.until(is_said, seconds=20)
 
     await told("SampleSet coco does not exist")
-    assert "ErrorSampleSetNotExist" in await here.reasons("in")
+    await here.said("in", "ErrorSampleSetNotExist")
     await here.create_set("coco")
     await told("Secret default/keys does not exist")
     await here.create_secret("keys")
@@ -258,7 +259,7 @@ async def test_terminate_ends_what_others_asked_for_and_cancel_one_job(here: Wor
     own = (await ended(here, "all"))["jobName"]
     assert {(pod, victim) for pod in RUNTIMES} <= set(here.servers.cancelled)
     assert own not in {id for _, id in here.servers.cancelled}
-    assert "CreateTerminateSuccessfully" in await here.reasons("all")
+    await here.said("all", "CreateTerminateSuccessfully")
 
 
 async def test_deleting_a_job_stops_its_work(here: World) -> None:
@@ -329,7 +330,7 @@ async def test_a_run_that_is_due_while_another_runs(here: World, policy: str, ac
     if policy == "Replace":
         assert here.servers.cancelled
     if policy == "Forbid":
-        assert "JobAlreadyActive" in await here.reasons("nightly")
+        await here.said("nightly", "JobAlreadyActive")
         here.servers.ends["clear"] = done()
         await here.pass_time(30)
         assert await runs(here) == names, "what was skipped is not made up for"
@@ -357,7 +358,7 @@ async def test_runs_missed_while_nobody_was_there_are_made_up_for_once_or_skippe
     await here.pass_time(20)
     assert len([name for name in await runs(here) if name.startswith("patient")]) == 1
     assert not [name for name in await runs(here) if name.startswith("nightly")]
-    assert "MissSchedule" in await here.reasons("nightly")
+    await here.said("nightly", "MissSchedule")
 
 
 async def test_runs_go_with_their_schedule(here: World) -> None:

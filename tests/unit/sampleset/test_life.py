@@ -69,10 +69,15 @@ async def test_a_set_is_bound_mounted_synced_and_ready(here: World) -> None:
     assert work.options == {"source": "bos://bucket.endpoint/imagenet", "destination": "file:///mnt/imagenet"}
     assert len(here.servers.tokens) == 1
     assert min(map(len, here.servers.tokens)) >= 32
-    assert {
-        *("CreatePVSuccessfully", "CreatePVCSuccessfully", "CreateServiceSuccessfully"),
-        *("CreateStatefulSetSuccessfully", "CreateSyncJobSuccessfully", "DoSyncJobSuccessfully"),
-    } <= set(await here.reasons("imagenet"))
+    await here.said(
+        "imagenet",
+        "CreatePVSuccessfully",
+        "CreatePVCSuccessfully",
+        "CreateServiceSuccessfully",
+        "CreateStatefulSetSuccessfully",
+        "CreateSyncJobSuccessfully",
+        "DoSyncJobSuccessfully",
+    )
 
 
 async def test_an_import_shows_its_progress_and_survives_a_restart_of_the_controller(here: World) -> None:
@@ -117,7 +122,7 @@ async def test_a_failed_import_says_why_and_goes_on_when_the_source_is_corrected
     status = await here.phase("SyncFailed")
     assert condition(status, "Synced") == ("False", "no such bucket")
     assert status["message"] == "no such bucket"
-    assert "ErrorDoSyncJob" in await here.reasons("imagenet")
+    await here.said("imagenet", "ErrorDoSyncJob")
     here.servers.ends["sync"] = done()
     await here.edit(SAMPLESETS, "imagenet", {"source": {"uri": "bos://other.endpoint/imagenet"}})
     await here.phase("Ready")
@@ -274,7 +279,7 @@ async def test_a_missing_secret_is_told_and_waited_for(here: World) -> None:
         return condition(status, "Valid") == ("False", "Secret default/keys does not exist")
 
     await here.until(told, seconds=10)
-    assert "ErrorSecretNotExist" in await here.reasons("imagenet")
+    await here.said("imagenet", "ErrorSecretNotExist")
     await here.create_secret("keys")
     await here.phase("Ready")
 
@@ -409,6 +414,30 @@ async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World)
     )
     await here.client.delete(PODS, "notebook", namespace=NAMESPACE, grace_period=0)
     await here.gone(SAMPLESETS, "imagenet")
+
+
+async def test_how_jobs_read_the_set_is_told_by_epoch_and_outlives_them(here: World) -> None:
+    await here.create_set()
+    await here.phase("Ready")
+    job = {
+        "apiVersion": PADDLEJOBS.api_version,
+        "kind": "PaddleJob",
+        "metadata": {"name": "train", "namespace": NAMESPACE},
+        "spec": {"sampleSetRef": {"name": "imagenet", "mountPath": "/data"}, "worker": {"replicas": 1, "template": {}}},
+    }
+    await here.client.create(PADDLEJOBS, job)
+    epochs = [{"epoch": 0, "hits": 1, "misses": 99, "stallSeconds": 2.5}, {"epoch": 1, "hits": 100}]
+    status = {"phase": "Running", "cache": {"hits": 101, "misses": 99, "epochs": epochs}}
+    await here.client.patch(PADDLEJOBS, "train", {"status": status}, namespace=NAMESPACE, subresource="status")
+    expected = [{"job": "train", **epoch} for epoch in epochs]
+
+    async def told() -> bool:
+        return (await here.status(SAMPLESETS, "imagenet")).get("reads") == expected
+
+    await here.until(told)
+    await here.client.delete(PADDLEJOBS, "train", namespace=NAMESPACE)
+    await here.pass_time(30)
+    assert await told()
 
 
 async def test_idle_sets_cost_no_writes(here: World) -> None:

@@ -203,6 +203,14 @@ class World:
         events = (await self.client.list(EVENTS, NAMESPACE)).items
         return [event["reason"] for event in events if event["involvedObject"]["name"] == name]
 
+    async def said(self, name: str, *reasons: str) -> None:
+        """Wait for events: they are written a moment after the status."""
+
+        async def there() -> bool:
+            return set(reasons) <= set(await self.reasons(name))
+
+        await self.until(there, seconds=20)
+
     async def labels(self, key: str) -> dict[str, str]:
         """Nodes that carry a label, with its value."""
         nodes = (await self.client.list(NODES)).items

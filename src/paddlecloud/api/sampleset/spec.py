@@ -174,6 +174,12 @@ class SampleSetStatus(Wire):
     observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
     message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None
     progress: Annotated[TransferProgress | None, doc("How far the import has come.")] = None
+    cache_dirs: Annotated[
+        list[str] | None,
+        doc(
+            "local: the cache directories on every node, fastest first; each node uses the folder of its name in them."
+        ),
+    ] = None
     sync_attempts: Annotated[Int32 | None, doc("How often the import was tried again after it had failed.")] = None
     reads: Annotated[list[ReadReport] | None, doc("How jobs read the set, newest last.")] = None
 

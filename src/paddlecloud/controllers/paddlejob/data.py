@@ -10,6 +10,7 @@ from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.resource import Object
 
 LABEL = "paddlepaddle.org/"
+_CACHE = "/cache"
 _BY_INDEX = ("worker",)
 """Roles whose pod i reads partition i."""
 
@@ -76,6 +77,7 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
         volumes.append({"name": wanted.name, "persistentVolumeClaim": claim})
     mounts = spec["containers"][0].setdefault("volumeMounts", [])
     mounts.append({"name": wanted.name, "mountPath": wanted.mount_path, "readOnly": wanted.read_only})
+    _tell_places(spec, wanted.mount_path, observed.sample_set)
     label = observed.cache_nodes.get(index) if role in _BY_INDEX else None
     if label is None:
         return
@@ -93,3 +95,30 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
         term.setdefault("matchExpressions", []).append(rule)
         if term not in terms:
             terms.append(term)
+
+
+def _tell_places(spec: dict[str, Any], mount_path: str, sample_set: Object | None) -> None:
+    """Where a program that reads through `paddlecloud.data` finds the data, and its node's cache of it.
+
+    A JuiceFS mount is its own cache; the local engine's is a folder per node, which the pod gets as a volume.
+    """
+    container = spec["containers"][0]
+    found = sample_set or {}
+    folders = [str(path) for path in (found.get("status") or {}).get("cacheDirs") or ()]
+    levels = ((found.get("spec") or {}).get("cache") or {}).get("levels") or ()
+    size = sum(int(level.get("cacheSize") or 0) for level in levels) << 20
+    places: list[Object] = [{"name": "PADDLECLOUD_DATA_DIR", "value": mount_path}]
+    if folders:
+        places.append({"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
+        inside = [f"{_CACHE}/{number}" for number in range(len(folders))]
+        places.append({"name": "PADDLECLOUD_CACHE_DIR", "value": ":".join(inside)})
+        if size:
+            places.append({"name": "PADDLECLOUD_CACHE_BYTES", "value": str(size)})
+        for number, folder in enumerate(folders):
+            host = {"path": folder, "type": "DirectoryOrCreate"}
+            spec["volumes"].append({"name": f"sample-cache-{number}", "hostPath": host})
+            mount = {"name": f"sample-cache-{number}", "mountPath": inside[number], "subPathExpr": "$(NODE_NAME)"}
+            container["volumeMounts"].append(mount)
+    entries = container.setdefault("env", [])
+    given = {entry.get("name") for entry in entries}
+    entries.extend(entry for entry in places if entry["name"] not in given)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from paddlecloud import __version__
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
+from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport
 from paddlecloud.kube.resource import Object, controller_of
@@ -91,6 +92,8 @@ class Observed:
     jobs: tuple[Finished, ...] = ()
     readers: tuple[str, ...] = ()
     """Jobs and pods that use the data now."""
+    reads: tuple[ReadReport, ...] = ()
+    """How jobs that are there read the set, epoch by epoch."""
     warning: tuple[str, str] | None = None
     """Reason and message of the last warning about server 0."""
     fresh_token: str = ""

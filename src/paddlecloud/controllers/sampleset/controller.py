@@ -20,18 +20,19 @@ from paddlecloud.controllers.sampleset.case import Case, Observed, Options, Runt
 from paddlecloud.controllers.sampleset.decide import decide
 from paddlecloud.controllers.sampleset.draft import Decision
 from paddlecloud.controllers.sampleset.observe import (
+    epochs_of,
     finished,
     is_over,
     keys_of,
     only_metadata,
     only_reading,
-    phase_moved,
     read_secret,
     runtime_of,
     set_by_claim,
     set_by_label,
     set_of_paddle_job,
     set_of_sample_job,
+    status_moved,
     uses_claim,
     volume_of,
 )
@@ -142,7 +143,7 @@ class SampleSetController:
         watch(self._volumes, map=set_by_claim, expectations=self._expectations)
         watch(self._nodes, map=self._sets_on)
         watch(self._sample_jobs, map=keys_of(set_of_sample_job))
-        watch(self._paddle_jobs, map=keys_of(set_of_paddle_job), when=phase_moved)
+        watch(self._paddle_jobs, map=keys_of(set_of_paddle_job), when=status_moved)
 
     def _sets_on(self, node: Object) -> Iterable[Key]:
         """Sets whose label the node carries. Loss and return of nodes is seen on the pods."""
@@ -241,6 +242,9 @@ class SampleSetController:
             runtimes=self._runtimes(key),
             jobs=tuple(finished(job) for job in self._sample_jobs.cache.by_index("set", str(key))),
             readers=self._training(key),
+            reads=tuple(
+                report for job in self._paddle_jobs.cache.by_index("set", str(key)) for report in epochs_of(job)
+            ),
             fresh_token=secrets.token_urlsafe(32),
             trouble=self._trouble.get(key, ""),
             refused=self._refused.get(key, ""),

@@ -38,6 +38,8 @@ SOON, REFRESH, IDLE = 1.0, 10.0, 60.0
 PROGRESS_EVERY = 5.0
 JUST_DONE, FRESHLY_DONE = 5.0, 60.0
 """Seconds after the end of a job during which the figures are looked at every second, and still often."""
+READS_KEPT = 20
+"""Epochs of jobs whose reading is remembered."""
 FIRST_RETRY, LAST_RETRY = 15.0, 600.0
 """Seconds until a failed import is tried again, at first and at most."""
 
@@ -245,6 +247,7 @@ def _ready(draft: Draft) -> None:
     fleet.label_nodes(draft)
     fleet.update_template(draft)
     _take_figures(draft)
+    _take_reads(draft)
     fleet.count_servers(draft)
     warmth.judge(draft)
     draft.look_again(_next_look(draft.case))
@@ -277,6 +280,13 @@ def _take_figures(draft: Draft) -> None:
     elif observed.silent and old is not None:
         errors = "; ".join(f"{name}: {why}" for name, why in observed.silent.items())
         draft.set(cache_status=msgspec.structs.replace(old, error_massage=errors))
+
+
+def _take_reads(draft: Draft) -> None:
+    """What jobs report of their reading; those that are gone keep their last words, as long as there is room."""
+    known = {report.job for report in draft.case.observed.reads}
+    kept = [report for report in draft.case.old.reads or () if report.job not in known]
+    draft.set(reads=[*kept, *draft.case.observed.reads][-READS_KEPT:] or None)
 
 
 def _show_progress(draft: Draft) -> None:

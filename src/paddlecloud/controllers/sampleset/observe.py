@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from paddlecloud.api.sampleset import Secret
+from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.case import Finished, Runtime, SecretView
 from paddlecloud.kube.cache import Cache, Indexer
@@ -131,9 +132,23 @@ def keys_of(index: Indexer) -> Mapper:
     return lambda obj: [Key(*text.split("/", 1)) for text in index(obj)]
 
 
-def phase_moved(old: Object | None, new: Object | None) -> bool:
-    before, after = (((obj or {}).get("status") or {}).get("phase") for obj in (old, new))
+def status_moved(old: Object | None, new: Object | None) -> bool:
+    before, after = ((obj or {}).get("status") for obj in (old, new))
     return old is None or new is None or before != after
+
+
+def epochs_of(job: Object) -> list[ReadReport]:
+    """How a PaddleJob read the set, epoch by epoch, as far as its program tells."""
+    epochs = ((job.get("status") or {}).get("cache") or {}).get("epochs") or ()
+    fields = ("epoch", "hits", "misses")
+    return [
+        ReadReport(
+            job=job["metadata"]["name"],
+            stall_seconds=found.get("stallSeconds"),
+            **{name: found.get(name) for name in fields},
+        )
+        for found in epochs
+    ]
 
 
 def only_metadata(node: Object) -> Object:
@@ -144,15 +159,15 @@ def only_metadata(node: Object) -> Object:
 
 
 def only_reading(job: Object) -> Object:
-    """Of PaddleJobs: which set they read and whether they have ended."""
+    """Of PaddleJobs: which set they read, how, and whether they have ended."""
     meta, spec = job["metadata"], job.get("spec")
     kept = {name: meta[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in meta}
     ref = spec.get("sampleSetRef") if isinstance(spec, dict) else None
-    phase = (job.get("status") or {}).get("phase")
+    status = job.get("status") or {}
     return {
         "apiVersion": job["apiVersion"],
         "kind": job["kind"],
         "metadata": kept,
         "spec": {"sampleSetRef": ref} if ref else {},
-        "status": {"phase": phase} if phase else {},
+        "status": {name: status[name] for name in ("phase", "cache") if status.get(name)} if ref else {},
     }

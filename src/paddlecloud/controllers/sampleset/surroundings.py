@@ -43,7 +43,7 @@ def check(draft: Draft) -> bool:
 def provide(draft: Draft) -> bool:
     """Make what the phase needs and is not there; False when somebody else holds a name that is ours."""
     case, observed = draft.case, draft.case.observed
-    draft.set(driver=case.driver)
+    draft.set(driver=case.driver, cache_dirs=list(case.cache_dirs) if case.driver == "local" else None)
     if case.alias in observed.taken:
         text = f"PersistentVolume {case.alias} exists and is not ours: rename the set or delete it"
         draft.complain("Bound", "NameTaken", text, event="ErrorPVAlreadyExist")
