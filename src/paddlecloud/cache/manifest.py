@@ -7,6 +7,7 @@ file systems know no encoding. The file is shared by the cache servers of one ma
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import sqlite3
 import stat
@@ -53,7 +54,9 @@ class Manifest:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._db = sqlite3.connect(path, check_same_thread=False, timeout=30, isolation_level=None)
-        self._db.executescript(_SCHEMA)
+        with path.with_suffix(".lock").open("w") as lock:  # the servers of a machine start at the same moment
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._db.executescript(_SCHEMA)
 
     def close(self) -> None:
         self._db.close()

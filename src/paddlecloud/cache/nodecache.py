@@ -27,8 +27,14 @@ _SCHEMA = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS copies (
-    path BLOB PRIMARY KEY, folder TEXT NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, used REAL NOT NULL
+    path BLOB PRIMARY KEY, folder TEXT NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, used REAL NOT NULL,
+    own INTEGER NOT NULL  -- made by us, with the time of its original; others' copies have the time of copying
 ) WITHOUT ROWID;
+"""
+_STRANGERS = """
+SELECT path FROM copies WHERE NOT EXISTS (
+    SELECT 1 FROM data.files AS file WHERE file.path = copies.path AND file.size = copies.size
+    AND (file.mtime = copies.mtime OR (NOT copies.own AND file.mtime < copies.mtime)))
 """
 _FICLONE = 0x40049409
 INCOMING = "incoming"
@@ -57,15 +63,16 @@ class NodeCache:
     def recount(self) -> None:
         """Look once at what is really there: after a start the index may be behind, or the folders may be new."""
         self._stamps, self._recounted = self._incoming(), time.monotonic()
-        found: list[tuple[bytes, str, int, int, float]] = []
+        found: list[tuple[bytes, str, int, int]] = []
         for folder in self._level_of:
-            found += [(os.fsencode(file.path), folder, file.size, file.mtime, 0.0) for file in walk(folder)]
+            found += [(os.fsencode(file.path), folder, file.size, file.mtime) for file in walk(folder)]
         with self._lock:
-            used = dict(self._db.execute("SELECT path, used FROM copies").fetchall())
+            rows = self._db.execute("SELECT path, mtime, used, own FROM copies").fetchall()
+            known = {(path, mtime): (used, own) for path, mtime, used, own in rows}
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute("DELETE FROM copies")
-            rows = [(*row[:4], used.get(row[0], row[4])) for row in found]
-            self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?, ?)", rows)
+            kept = [(*row, *known.get((row[0], row[3]), (0.0, 0))) for row in found]
+            self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?, ?, ?)", kept)
             self._db.execute("COMMIT")
             self._count()
 
@@ -113,12 +120,12 @@ class NodeCache:
     def held(self, original: dict[str, File]) -> dict[str, Held]:
         """What is cached, with its level; copies whose original is another file by now are not counted as such."""
         with self._lock:
-            rows = self._db.execute("SELECT path, folder, size, mtime, used FROM copies").fetchall()
+            rows = self._db.execute("SELECT path, folder, size, mtime, used, own FROM copies").fetchall()
         held = {}
-        for raw, folder, size, mtime, used in rows:
+        for raw, folder, size, mtime, used, own in rows:
             path = os.fsdecode(raw)
             file = original.get(path)
-            if file is None or (file.size, file.mtime) == (size, mtime):
+            if file is None or (file.size == size and (file.mtime == mtime or (not own and file.mtime < mtime))):
                 held[path] = Held(size, self._level_of[folder], used)
         return held
 
@@ -139,10 +146,10 @@ class NodeCache:
         self._note(file, folder)
 
     def _note(self, file: File, folder: str) -> None:
-        row = (os.fsencode(file.path), folder, file.size, file.mtime, time.time())
+        row = (os.fsencode(file.path), folder, file.size, file.mtime, time.time(), 1)
         with self._lock:
             old = self._db.execute("SELECT folder, size FROM copies WHERE path = ?", row[:1]).fetchone()
-            self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
+            self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?)", row)
             if old is not None:
                 self._files[old[0]] -= 1
                 self._bytes[old[0]] -= old[1]
@@ -157,7 +164,7 @@ class NodeCache:
                 info = os.stat(path)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            if (info.st_size, info.st_mtime_ns) == (file.size, file.mtime):
+            if info.st_size == file.size and info.st_mtime_ns >= file.mtime:
                 return path
         return None
 
@@ -175,13 +182,11 @@ class NodeCache:
                 self._trees[row[0]].remove(path)
 
     def drop_strangers(self, manifest: str) -> int:
-        """Drop copies of files that the manifest does not know any more; says how many."""
+        """Drop copies of files that are gone, or are other files by now; says how many."""
         with self._lock:
             self._db.execute("ATTACH ? AS data", (manifest,))
             try:
-                rows = self._db.execute(
-                    "SELECT path FROM copies WHERE NOT EXISTS (SELECT 1 FROM data.files WHERE path = copies.path)"
-                ).fetchall()
+                rows = self._db.execute(_STRANGERS).fetchall()
             finally:
                 self._db.execute("DETACH data")
         self.drop(os.fsdecode(row[0]) for row in rows)

@@ -118,8 +118,24 @@ def test_a_changed_file_is_cached_anew_and_a_removed_one_no_longer(tmp_path: Pat
     do(node, "warmup")
     assert (tmp_path / "node" / "train" / "0.jpg").read_bytes() == b"new content"
     do(node, "rmr", paths=[f"{data}/train/1.jpg"])
-    assert other.status().cachedFiles == 9, "another server's cache still counts what is gone"
+    assert other.status().cachedFiles == 8, "another server counts what is gone or old"
     assert not (tmp_path / "other" / "train" / "1.jpg").exists()
+
+
+def test_a_sync_that_replaces_files_leaves_no_old_copies_on_any_node(
+    tmp_path: Path, engine: Engines, data: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "0.jpg").write_bytes(b"x" * 1000)
+    node, other = engine(), engine(name="other")
+    do(node, "warmup")
+    do(other, "warmup")
+    asked = {"source": f"file://{source}", "destination": f"file://{data}/train", "force-update": True}
+    do(node, "sync", **asked)
+    assert not (tmp_path / "node" / "train" / "0.jpg").exists()
+    assert (node.status().cachedFiles, other.status().cachedFiles) == (9, 9)
+    assert not (tmp_path / "other" / "train" / "0.jpg").exists()
 
 
 def test_copies_cost_nothing_where_links_are_possible(tmp_path: Path, engine: Engines, data: Path) -> None:

@@ -74,9 +74,11 @@ class LocalEngine:
         if source is None:
             sync_with_juicefs(options, location, credentials, task, environment=self._environment)
             self._manifest.reconcile(manifests.walk(self._data))
-            return
-        name = location.path.rstrip("/").rpartition("/")[2]
-        Copier(source, self._data, inner, options, self._manifest, task, single_name=name).run()
+        else:
+            name = location.path.rstrip("/").rpartition("/")[2]
+            Copier(source, self._data, inner, options, self._manifest, task, single_name=name).run()
+        with self._lock:  # copies of what was replaced or deleted must not be read any more
+            self._cache.drop_strangers(self._manifest_path)
 
     def _destination(self, options: SyncOptions) -> str:
         return relative(uri.parse(options.destination).path, (self._data,))[1]
