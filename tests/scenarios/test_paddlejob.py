@@ -87,9 +87,12 @@ def test_under_the_launcher_ranks_find_each_other_by_name(kubectl: Kubectl, run:
 
 
 @pytest.mark.full
-def test_on_the_nodes_own_network_ranks_train_together(kubectl: Kubectl, hands: Hands, run: Run) -> None:
+def test_on_the_nodes_own_network_server_and_worker_train_together(kubectl: Kubectl, hands: Hands, run: Run) -> None:
+    """One of each, for every rank needs a node; without gloo, the worker waits until the server listens."""
     hands.have_nodes(2)
-    name = run("programs/digits.yaml", DIGITS, intranet="Host")
+    (job,) = yaml.safe_load_all((EXAMPLES / "manual/wide-and-deep.yaml").read_text())
+    roles = {role: {**job["spec"][role], "replicas": 1} for role in ("ps", "worker")}
+    name = run("manual/wide-and-deep.yaml", WIDE_AND_DEEP, intranet="Host", withGloo=0, **roles)
     reached(kubectl, name, "Completed", timeout=400)
-    assert "weights equal on 2 ranks: yes" in kubectl("logs", f"{name}-worker-1").stdout
+    learned(kubectl, f"{name}-worker-0")
     assert len({pod["spec"]["nodeName"] for pod in read(kubectl, "pods")["items"]}) == 2

@@ -62,12 +62,6 @@ def last_warning(events: Sequence[Object]) -> Object | None:
     return next((event for event in reversed(events) if event.get("type") == "Warning"), None)
 
 
-def _until_the_end(obj: Object, events: Sequence[Object]) -> list[Object]:
-    """What was said after an object came to its end tells of the clearing up, not of the cause."""
-    end = str((obj.get("status") or {}).get("completionTime") or "~")
-    return [event for event in events if str(event.get("lastTimestamp") or event.get("eventTime") or "") <= end]
-
-
 class _Judge:
     def __init__(self, book: Phrasebook, now: float) -> None:
         self._say = book.say
@@ -75,8 +69,10 @@ class _Judge:
 
     def verdict(self, obj: Object, pods: Sequence[Object], events: Sequence[Object]) -> Verdict:
         verdict = self._deletion(obj) or (self._pod(obj) if obj.get("kind") == "Pod" else self._owner(obj, pods))
-        warning = last_warning(_until_the_end(obj, events))
-        explained = verdict.reason in SELF_EXPLAINING or verdict.reason == "Unschedulable"
+        warning = last_warning(events)
+        status = obj.get("status") or {}
+        ended = bool(status.get("completionTime") and status.get("message"))  # what came later is no cause
+        explained = ended or verdict.reason in SELF_EXPLAINING or verdict.reason == "Unschedulable"
         if verdict.state in (OK, DELETING) or explained or warning is None:
             return verdict
         message = _line(warning.get("message"))

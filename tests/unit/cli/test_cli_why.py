@@ -167,15 +167,10 @@ def test_the_last_warning_is_added_where_the_state_does_not_explain_itself() -> 
     assert "FailedMount" not in why(pod(phase="Running"), events=events, now=NOW).text
 
 
-def test_what_was_said_after_the_end_is_not_the_cause() -> None:
-    cleared = {
-        "type": "Warning",
-        "reason": "DeadlineExceeded",
-        "message": "ended with its job",
-        "lastTimestamp": "2026-01-01T00:00:09Z",
-    }
+def test_a_job_that_ended_and_says_why_needs_no_warning_about_its_pods() -> None:
+    cleared = {"type": "Warning", "reason": "DeadlineExceeded", "message": "the pod was ended with its job"}
     failed = job("Failed")
-    failed["status"]["completionTime"] = "2026-01-01T00:00:08Z"
+    failed["status"].update(completionTime="2026-01-01T00:00:08Z", message="worker-1 failed: OOM")
     assert "DeadlineExceeded" not in why(failed, events=[cleared], now=NOW).text
 
 

@@ -54,6 +54,7 @@ _HOPELESS_IMAGES = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 
 _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NoParameterServer", re.compile(r"cannot import name 'CommContext'|no attribute 'DistFleetWrapper'")),
+    ("NoHostName", re.compile(r"network \S+: cannot be obtained.*name resolution")),
     ("DiskFull", re.compile(r"No space left on device|Disk quota exceeded")),
     ("OOM", re.compile(r"\bMemoryError\b|std::bad_alloc|[Cc]annot allocate memory|out of memory", re.IGNORECASE)),
     (
@@ -68,6 +69,8 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _HINTS = {
     "NoParameterServer": "this build of Paddle has no parameter-server core: use 2.6.2, or 3.0.0 with "
     "FLAGS_enable_pir_api=0",
+    "NoHostName": "gloo cannot resolve the host name of its machine: let nodes resolve their own names, or set "
+    "GLOO_SOCKET_IFNAME to the interface to use",
     "StartError": "the container could not start: check its command and image",
 }
 _HOPELESS = frozenset({"Image", "NoParameterServer"})
