@@ -1,13 +1,15 @@
 """Whose cgroup may be used, what is written into it, and what the kernel then does.
 
-The last part runs where the platform was given a cgroup (`pdc doctor` says how); it makes nothing anywhere else.
+The last part runs where the platform was given a cgroup (`pdc doctor` says how), or where the tests run as root: then
+one is made for each test and removed after it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -195,8 +197,26 @@ def test_a_place_that_cannot_be_used_is_told_and_left(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-async def given(shims: ShimHarness) -> AsyncIterator[PodCgroups]:
+def lent() -> Iterator[Enforcement]:
+    """The cgroup that the platform was given here; else one that root makes for the test and removes after it."""
     found = limits.find()
+    made: list[str] = []
+    if found.place is None:
+        name = f"pdc-test-{os.getpid()}"
+        texts = {"mountinfo": Path("/proc/self/mountinfo"), "membership": Path("/proc/self/cgroup")}
+        for tree in limits.hierarchies(**{key: path.read_text() for key, path in texts.items()}):
+            with contextlib.suppress(OSError):
+                os.mkdir(path := os.path.join(tree.mount, name))
+                made.append(path)
+        found = limits.find(environ={limits.NAME_VARIABLE: name}) if made else found
+    yield found
+    for path in made:
+        os.rmdir(path)
+
+
+@pytest.fixture
+async def given(shims: ShimHarness, lent: Enforcement) -> AsyncIterator[PodCgroups]:
+    found = lent
     need("cgroup", have=found.place is not None, hint=f"{found.reason}; to give it one: {found.fix}")
     pods = PodCgroups(found, data=str(shims.folder))
     pods.start()
