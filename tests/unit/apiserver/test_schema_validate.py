@@ -266,7 +266,7 @@ def may_be_null(value: Any) -> bool:
     return any(may_be_null(part) for part in parts)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(schema=schemas(), value=values.filter(lambda v: not may_be_null(v)))
 def test_value_validation_agrees_with_json_schema(schema: dict[str, Any], value: Any) -> None:
     # Nulls are left out: JSON Schema judges them by each keyword, Kubernetes by type and enum alone.
