@@ -29,7 +29,7 @@ from typing import Any
 
 from . import report
 from .origin import origin_at
-from .place import Place
+from .place import Place, is_inside
 from .tally import Epoch, Tally
 
 LOG = logging.getLogger("paddlecloud.data")
@@ -89,7 +89,7 @@ class Files:
         """The content of a file."""
         began = time.perf_counter()
         path = self._paths[index]
-        place = None if os.path.isabs(path) else self._place
+        place = self._place if is_inside(path) else None
         content = place.read(path) if place else None
         hit = content is not None if self._place else None
         if content is None and place:

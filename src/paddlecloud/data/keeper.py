@@ -20,7 +20,7 @@ from paddlecloud.cache.plan.schedule import Schedule
 
 from .origin import Origin
 from .peers import Peers
-from .place import Place
+from .place import Place, is_inside
 from .reading import Plan
 from .track import Track
 
@@ -98,6 +98,7 @@ class Keeper:
         """This process is the keeper now: take stock."""
         sizes = self._place.sizes(self._paths)
         self._elsewhere = self._place.elsewhere(self._paths)
+        self._elsewhere |= {sample for sample, path in enumerate(self._paths) if not is_inside(path)}
         self._bytes, self._files = sum(sizes.values()), len(sizes)
         quota = self._bytes + int(SPARE * self._place.room()) if self._quota is None else self._quota
         self._kept = Clairvoyant(quota)

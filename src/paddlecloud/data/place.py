@@ -34,6 +34,8 @@ class Place:
 
     def read(self, path: str) -> bytes | None:
         """A file of the cache; None if it is not there."""
+        if not is_inside(path):
+            return None
         for folder in (self.root, *self._others):
             try:
                 with open(os.path.join(folder, path), "rb") as file:
@@ -87,7 +89,7 @@ class Place:
         try:
             open(draft, "wb").close()
             yield draft
-            target = os.path.join(self.root, path)
+            target = self._at(path)
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.replace(draft, target)
         except BaseException:
@@ -95,7 +97,7 @@ class Place:
             raise
 
     def drop(self, path: str) -> None:
-        _remove(os.path.join(self.root, path))
+        _remove(self._at(path))
 
     # How far each rank that shares the cache has come
 
@@ -120,8 +122,19 @@ class Place:
         except (OSError, struct.error):
             return []  # nothing, or its end is being written
 
+    def _at(self, path: str) -> str:
+        if not is_inside(path):
+            raise ValueError(f"{path} leads out of the cache")
+        return os.path.join(self.root, path)
+
     def _draft(self, path: str) -> str:
         return os.path.join(self._incoming, hashlib.sha256(os.fsencode(path)).hexdigest()[:32])
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path stays below a folder, and out of what is ours in it. Lists of files may say anything."""
+    first = os.path.normpath(path).split(os.sep, 1)[0]
+    return not os.path.isabs(path) and first not in (os.pardir, OWN)
 
 
 class Seat:

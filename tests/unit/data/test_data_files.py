@@ -167,6 +167,28 @@ def test_absolute_paths_of_the_set_are_cached_and_those_outside_are_not(
     assert [files.read(number) for number in range(3)] == [content(1), b"outside", b"outside"]
 
 
+def test_a_list_that_leads_out_of_the_set_harms_nothing(
+    server: _Server, data: Path, cache: Path, tmp_path: Path
+) -> None:
+    """What such a list names is neither overwritten with copies nor evicted."""
+    victim, own = tmp_path / "victim.jpg", cache / ".paddlecloud" / "keeper"
+    victim.write_bytes(b"the user's own")
+    sampler = Sampler()
+    for origin, bad in (
+        (str(data), ["../victim.jpg", str(victim)]),
+        (f"http://127.0.0.1:{server.server_address[1]}", ["../victim.jpg", str(victim), ".paddlecloud/keeper"]),
+    ):
+        files = Files([*bad, *paths()[len(bad) :]], data=origin, cache=str(cache), quota=4 * SIZE)
+        files.follow(sampler, epochs=2)
+        for _ in range(2):
+            for index in (index for batch in sampler for index in batch):
+                if index >= len(bad):
+                    assert files.read(index) == content(index)
+        until(lambda: own.exists(), timeout=20)
+    assert victim.read_bytes() == b"the user's own"
+    assert own.read_bytes() == b""
+
+
 def test_a_file_that_is_nowhere_fails_as_it_always_would(data: Path, cache: Path) -> None:
     files = Files(["images/none.jpg"], data=str(data), cache=str(cache))
     with pytest.raises(FileNotFoundError, match=r"none\.jpg"):
