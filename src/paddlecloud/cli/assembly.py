@@ -48,7 +48,7 @@ class Machine:
         clock = platform.clock
         self._platform = platform
         self._workloads = Workloads(platform)
-        self._knative = Knative(platform)
+        self._knative = Knative(platform, warm=lambda image: self._kubelet.keep_warm(image))
         scheduler = platform.client(user_agent="scheduler")
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(scheduler, self._watches, clock=clock)

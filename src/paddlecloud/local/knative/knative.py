@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
@@ -39,7 +39,11 @@ OF_REVISION = "revision"
 class Knative:
     """`run` works until cancelled; `stop` ends the gateways, or leaves them to the next control plane."""
 
-    def __init__(self, platform: Platform, *, gateways: int | None = None) -> None:
+    def __init__(
+        self, platform: Platform, *, gateways: int | None = None, warm: Callable[[str], None] = lambda image: None
+    ) -> None:
+        """`warm` is told the images whose pods may be wanted at any moment: those of revisions that sleep."""
+        self._warm = warm
         self._clock = platform.clock
         self.manager = manager = Manager(platform.client(user_agent="knative"), clock=self._clock)
         self.gateways = Gateways(
@@ -193,6 +197,9 @@ class Knative:
         elif self.gateways.port is not None:
             pods = self._pods.cache.by_index(OF_REVISION, _path(key))
             self._replace(place, revision_entry(found, pods, self.gateways.slots))
+            if not pods and revision.is_reached(found):
+                for container in found["spec"].get("containers") or ():
+                    self._warm(str(container.get("image", "")))
         else:
             return 0.1  # until the first route has the gateway started
         return None

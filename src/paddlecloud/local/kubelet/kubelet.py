@@ -113,6 +113,12 @@ class Kubelet:
         self._background: list[asyncio.Task[None]] = []
         self._names_timer: asyncio.TimerHandle | None = None
 
+    def keep_warm(self, image: str) -> None:
+        """Pods of this image are expected: have its warm parent ready, if it asks for one and is built already."""
+        environment = self.machine.images.resolve(image)
+        if environment is not None:
+            self.machine.warm.find(environment)
+
     async def start(self) -> None:
         (self.machine.data / "pods").mkdir(parents=True, exist_ok=True)
         self._reserve_addresses()

@@ -144,7 +144,7 @@ class Prober:
             due += period
             while eager and verdict.value is None and self._clock.now() + pause < due:
                 await self._clock.sleep(pause)
-                pause *= EAGER_FACTOR
+                pause = min(pause * EAGER_FACTOR, max(EAGER_FIRST, period / 10))
                 result = await ask(probe, self._target(container), timeout=timeout)
                 if result.ok and verdict.record(True):
                     apply(True, "")
