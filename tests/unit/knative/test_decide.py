@@ -184,6 +184,19 @@ def test_a_container_that_cannot_start_fails_its_revision_with_its_own_words(rea
     assert "why it is so" in condition(status)["message"]
 
 
+def test_a_program_that_does_not_listen_is_waited_for_in_words() -> None:
+    status = judged(obj("Revision", "r", template()["spec"]), pod(is_ready=False))
+    assert condition(status)["status"] == "Unknown"
+    assert "port 8080 of its program does not answer yet" in condition(status)["message"]
+
+
+def test_a_program_that_outgrew_its_memory_is_told_as_such() -> None:
+    broken = pod(is_ready=False, waiting={"reason": "CrashLoopBackOff", "message": "back-off"})
+    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    broken["status"]["containerStatuses"][0]["lastState"] = {"terminated": ended}
+    assert "137 (OOMKilled)" in condition(judged(obj("Revision", "r", template()["spec"]), broken))["message"]
+
+
 # Routes
 
 

@@ -51,7 +51,8 @@ def endpoint_verdict(view: RevisionView | None, name: str) -> Verdict:
     if view is None:
         return Verdict("Unknown", "Creating", f"revision {name} is being created")
     if view.ready is None:
-        return Verdict("Unknown", "Starting", f"revision {name} is starting")
+        words = ": ".join(filter(None, (f"revision {name} is starting", view.message)))
+        return Verdict("Unknown", "Starting", words)
     if view.ready:
         return READY
     return Verdict("False", view.reason or "RevisionFailed", f"revision {name}: {view.message or 'failed'}")

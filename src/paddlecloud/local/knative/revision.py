@@ -24,7 +24,7 @@ from paddlecloud.local.knative.names import (
 )
 from paddlecloud.local.knative.settings import Defaults, Scaling
 from paddlecloud.local.workloads.conditions import condition_in, conditions_of
-from paddlecloud.local.workloads.pods import is_active, is_ready
+from paddlecloud.local.workloads.pods import is_active, is_ready, phase_of
 from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 DEFAULT_PORT = 8080
@@ -206,7 +206,7 @@ def status_of(revision: Object, observed: Observed, now: float) -> Object:
     ready = [pod for pod in active if is_ready(pod)]
     wanted = int(((observed.deployment or {}).get("spec") or {}).get("replicas") or 0)
     healthy = _healthy(revision, active, ready)
-    resources = _resources(revision, observed.deployment, ready, healthy)
+    resources = _resources(revision, observed.deployment, ready)
     trouble = Verdict("False", "NoTraffic", "The target is not receiving traffic.")
     awaited = Verdict("Unknown", "Queued", "Requests to the target are being buffered as resources are provisioned.")
     return {
@@ -235,6 +235,8 @@ def _healthy(revision: Object, active: list[Object], ready: list[Object]) -> Ver
     before = condition_in(conditions_of(revision), "ContainerHealthy") or {}
     if before.get("status") == "False" and active:
         return Verdict("False", before.get("reason", ""), before.get("message", ""))  # between two attempts
+    if any(phase_of(pod) == "Running" for pod in active):
+        return Verdict("Unknown", "ContainerStarting", f"port {port_of(revision)} of its program does not answer yet")
     return Verdict("Unknown", "Deploying", "")
 
 
@@ -255,14 +257,15 @@ def _words(container: Object, state: Object) -> str:
     last = (container.get("lastState") or {}).get("terminated") or {}
     parts = [state.get("message", "")]
     if last:
-        parts.append(f"it last exited with code {last.get('exitCode')} {last.get('message', '')}".strip())
+        why = f" ({last['reason']})" if last.get("reason") not in (None, "Error", "Completed") else ""
+        parts.append(f"it last exited with code {last.get('exitCode')}{why} {last.get('message', '')}".strip())
     if "exitCode" in state:
         parts.append(f"it exited with code {state['exitCode']}")
     text = "; ".join(part for part in parts if part)
     return f"Container {container.get('name')}: {text or state.get('reason', '')}"
 
 
-def _resources(revision: Object, deployment: Object | None, ready: list[Object], healthy: Verdict) -> Verdict:
+def _resources(revision: Object, deployment: Object | None, ready: list[Object]) -> Verdict:
     if ready or is_reached(revision):
         return YES
     progress = condition_in(conditions_of(deployment or {}), "Progressing") or {}
@@ -273,6 +276,4 @@ def _resources(revision: Object, deployment: Object | None, ready: list[Object],
         return Verdict(
             "False", progress.get("reason", ""), f"Initial scale was never achieved: {progress.get('message', '')}"
         )
-    if healthy.status == "False":
-        return Verdict("Unknown", "Deploying", "")
     return Verdict("Unknown", "Deploying", "")

@@ -29,7 +29,8 @@ Report = dict[str, dict[str, Any]]
 RETURN = 2.0
 """Seconds that gateways of an earlier control plane have to come back."""
 RESTART, LONGEST_RESTART = 0.1, 5.0
-STOP = 35.0
+STOP = 12.0
+"""Seconds a gateway has to end: a little more than it gives its last requests."""
 
 
 def default_count() -> int:

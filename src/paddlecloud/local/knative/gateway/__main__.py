@@ -22,7 +22,8 @@ REPORT_EVERY = 1.0
 ALONE = 60.0
 """Seconds without a control plane after which a gateway ends."""
 RETRY = 0.1
-DRAIN = 30.0
+DRAIN = 10.0
+"""Seconds that requests in progress have when the process is told to end."""
 
 
 class Worker:
