@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged
 from paddlecloud.local.knative.names import (
@@ -24,7 +25,7 @@ from paddlecloud.local.knative.names import (
 )
 from paddlecloud.local.knative.settings import Defaults, Scaling
 from paddlecloud.local.workloads.conditions import condition_in, conditions_of
-from paddlecloud.local.workloads.pods import is_active, is_ready, phase_of
+from paddlecloud.local.workloads.pods import is_active, is_ready
 from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 DEFAULT_PORT = 8080
