@@ -137,8 +137,29 @@ async def test_a_set_is_warm_after_a_warm_up_of_all_of_it_until_it_is_cleared_or
     await here.pass_time(2)
     await here.create_job("again", "warmup")
     await warm("True", "WarmedUp")
+    del here.servers.ends["warmup"]
     await here.edit(SAMPLESETS, "imagenet", {"partitions": 1})
     await warm("False", "Scaled")
+    here.servers.ends["warmup"] = done()
+    await warm("True", "WarmedUp")
+
+
+async def test_a_warm_set_that_is_scaled_is_warmed_up_again_in_the_same_way(here: World) -> None:
+    options = {"strategyName": "sampler", "batchSize": 8, "shuffle": True}
+    await here.create_job("warm", "warmup", warmupOptions=options)
+    await ended(here, "warm")
+    await here.edit(SAMPLESETS, "imagenet", {"partitions": 1})
+
+    async def again() -> Any:
+        return (await here.status(SAMPLESETS, "imagenet")).get("jobsName", {}).get("warmupJobName")
+
+    name = await here.until(again)
+    await ended(here, name)
+    work = list(here.servers.orders.values())[-1]
+    assert (work.type, work.options["partitions"], work.options["batchSize"]) == ("warmup", 1, 8)
+    await here.pass_time(120)
+    jobs = (await here.client.list(SAMPLEJOBS, NAMESPACE)).items
+    assert sorted(job["metadata"]["name"] for job in jobs) == sorted(["warm", name]), "once"
 
 
 async def test_partial_coverage_is_a_failure_that_names_what_is_missing(here: World) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paddlecloud import __version__
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
@@ -57,10 +57,12 @@ class Finished:
     name: str
     type: str
     whole: bool
-    """A warm-up of everything, not of some paths."""
+    """A warm-up of everything, or of everything that a sampler will read; not of some paths."""
     partitions: int
     phase: str
     completed: float
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of a warm-up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ from paddlecloud.kube.resource import (
 
 COMPONENT = "SampleSet"
 OWNED = (PERSISTENTVOLUMECLAIMS, SECRETS, SERVICES, STATEFULSETS)
-SPOKEN = {PERSISTENTVOLUMES.kind: "PV", PERSISTENTVOLUMECLAIMS.kind: "PVC"}
+SPOKEN = {PERSISTENTVOLUMES.kind: "PV", PERSISTENTVOLUMECLAIMS.kind: "PVC", SAMPLEJOBS.kind: "WarmupJob"}
 """How the reasons of events call kinds; others are called by their own name."""
 RETRY = 2.0
 """Seconds until work is offered again to a server that did not answer."""
@@ -142,7 +142,7 @@ class SampleSetController:
         watch(self._pods, map=set_by_label)
         watch(self._volumes, map=set_by_claim, expectations=self._expectations)
         watch(self._nodes, map=self._sets_on)
-        watch(self._sample_jobs, map=keys_of(set_of_sample_job))
+        watch(self._sample_jobs, map=keys_of(set_of_sample_job), expectations=self._expectations)
         watch(self._paddle_jobs, map=keys_of(set_of_paddle_job), when=status_moved)
 
     def _sets_on(self, node: Object) -> Iterable[Key]:

@@ -250,6 +250,7 @@ def _ready(draft: Draft) -> None:
     _take_reads(draft)
     fleet.count_servers(draft)
     warmth.judge(draft)
+    warmth.warm_again(draft)
     draft.look_again(_next_look(draft.case))
 
 

@@ -7,11 +7,12 @@ server per partition, each on a node of its own.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.case import Case
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import SAMPLEJOBS, Object
 
 CAPACITY = "10Pi"
 """Nobody measures it; it must only never be too small."""
@@ -123,6 +124,23 @@ def build_stateful_set(case: Case) -> Object:
             "selector": {"matchLabels": _pod_labels(case)},
             "template": template,
         },
+    }
+
+
+def build_warmup(case: Case, name: str, options: Mapping[str, Any]) -> Object:
+    """The warm-up that the set itself asks for, gone a day after its end."""
+    spec: Object = {
+        "type": "warmup",
+        "sampleSetRef": {"name": case.settings.name},
+        "ttlSecondsAfterFinished": 24 * 3600,
+    }
+    if options:
+        spec["warmupOptions"] = dict(options)
+    return {
+        "apiVersion": SAMPLEJOBS.api_version,
+        "kind": SAMPLEJOBS.kind,
+        "metadata": _metadata(case, name),
+        "spec": spec,
     }
 
 

@@ -86,7 +86,8 @@ def finished(job: Object) -> Finished:
     return Finished(
         name=job["metadata"]["name"],
         type=str(spec.get("type") or ""),
-        whole=not warmup.get("paths") and not warmup.get("file"),
+        whole=not warmup.get("paths") and (not warmup.get("file") or warmup.get("strategyName") == "sampler"),
+        options={key: value for key, value in warmup.items() if key != "partitions"},
         partitions=int(status.get("partitions") or 0),
         phase=str(status.get("phase") or ""),
         completed=parse_rfc3339(ended) if ended else 0.0,

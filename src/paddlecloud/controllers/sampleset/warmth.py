@@ -1,11 +1,15 @@
 """Whether all of a set is cached: the condition Warm, which jobs may wait for.
 
-A warm-up of everything makes it true. It is over when data was added, caches were emptied, or partitions moved.
+A warm-up of everything makes it true. It is over when data was added, caches were emptied, or partitions moved. A set
+that was warm before it was scaled is warmed up again, in the same way: servers bring only what is not there yet.
 """
 
 from __future__ import annotations
 
-from paddlecloud.controllers.sampleset import conditions
+import msgspec
+
+from paddlecloud.api.sampleset.spec import JobsName
+from paddlecloud.controllers.sampleset import conditions, objects
 from paddlecloud.controllers.sampleset.case import Finished
 from paddlecloud.controllers.sampleset.draft import Draft
 
@@ -31,6 +35,19 @@ def judge(draft: Draft) -> None:
     moved = old is not None and old.spec_replicas not in (None, case.settings.partitions)
     if moved and conditions.holds(draft.status.conditions, "Warm"):
         draft.condition("Warm", False, "Scaled", "the number of partitions changed: warm up again")
+
+
+def warm_again(draft: Draft) -> None:
+    """Make the SampleJob that follows a change of partitions; its name is derived, so it is made once."""
+    case = draft.case
+    found = conditions.find(draft.status.conditions, "Warm")
+    name = f"{case.settings.name}-warmup-{case.sample_set['metadata'].get('generation')}"
+    done = [job for job in case.observed.jobs if job.type == "warmup" and job.whole and job.phase == "Succeeded"]
+    if found is None or found.reason != "Scaled" or not done or any(job.name == name for job in case.observed.jobs):
+        return
+    latest = max(done, key=lambda job: job.completed)
+    draft.plan.create.append(objects.build_warmup(case, name, latest.options))
+    draft.set(jobs_name=msgspec.structs.replace(draft.status.jobs_name or JobsName(), warmup_job_name=name))
 
 
 def _covers_all(draft: Draft, job: Finished) -> bool:
