@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import ssl
 import threading
 from collections.abc import Iterator
@@ -25,8 +24,15 @@ from paddlecloud.local.apiserver.authentication import ADMIN
 from paddlecloud.local.apiserver.request import Answer, Request
 from paddlecloud.local.platform import Platform
 
-SOAK = bool(os.environ.get("PDC_SOAK"))
-EXAMPLES = 20_000 if SOAK else 600
+
+def examples(few: int, many: int) -> pytest.MarkDecorator:
+    """Few each time, the same ones; many, and others, in a soak."""
+    soak = pytest.param(many, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])
+    return pytest.mark.parametrize("count", [pytest.param(few, marks=pytest.mark.timeout(240)), soak])
+
+
+def searching(count: int, *, few: int) -> settings:
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck), derandomize=count == few)
 
 
 class Fuzzed:
@@ -189,11 +195,11 @@ def check(request: Request, answer: Answer) -> None:
         assert body["message"], shown
 
 
-@pytest.mark.timeout(3600 if SOAK else 240)
-def test_no_request_makes_the_server_fail(fuzzed: Fuzzed) -> None:
+@examples(few=600, many=20_000)
+def test_no_request_makes_the_server_fail(fuzzed: Fuzzed, count: int) -> None:
     before = _resident()
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=not SOAK)
+    @searching(count, few=600)
     @given(requests(fuzzed.resources))
     def send(request: Request) -> None:
         check(request, fuzzed.handle(request))
@@ -201,7 +207,7 @@ def test_no_request_makes_the_server_fail(fuzzed: Fuzzed) -> None:
     send()
     assert fuzzed.handle(Request("GET", "/healthz", {}, {}, b"", ADMIN)).status == 200
     assert fuzzed.handle(Request("GET", "/api/v1/namespaces/default", {}, {}, b"", ADMIN)).status == 200
-    assert _resident() - before < (1500 if SOAK else 300), "the generator itself takes most of this"
+    assert _resident() - before < (300 + count / 16), "the generator itself takes most of this"
 
 
 def _resident() -> float:
@@ -222,8 +228,8 @@ LINES = st.one_of(
 )  # fmt: skip
 
 
-@pytest.mark.timeout(1800 if SOAK else 120)
-def test_no_bytes_on_a_connection_end_the_server(fuzzed: Fuzzed) -> None:
+@examples(few=60, many=2000)
+def test_no_bytes_on_a_connection_end_the_server(fuzzed: Fuzzed, count: int) -> None:
     platform = fuzzed.platform
     tls = ssl.create_default_context(cafile=str(platform.certs.ca_cert))
 
@@ -237,7 +243,7 @@ def test_no_bytes_on_a_connection_end_the_server(fuzzed: Fuzzed) -> None:
         finally:
             writer.close()
 
-    @settings(max_examples=2000 if SOAK else 60, deadline=None, suppress_health_check=list(HealthCheck))
+    @searching(count, few=60)
     @given(st.lists(LINES, max_size=8), st.binary(max_size=40))
     def send(lines: list[bytes], rest: bytes) -> None:
         answer = fuzzed.run(converse(b"\r\n".join(lines) + b"\r\n\r\n" + rest))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import shutil
 import signal
@@ -20,7 +19,6 @@ from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
 
 KIND = "/things"
-SOAK = bool(os.environ.get("PDC_SOAK"))
 
 
 def thing(name: str, value: int = 0, size: int = 0) -> dict[str, object]:
