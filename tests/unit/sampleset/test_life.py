@@ -388,6 +388,9 @@ async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World)
         "spec": {"sampleSetRef": {"name": "imagenet", "mountPath": "/data"}, "worker": {"replicas": 1, "template": {}}},
     }
     await here.client.create(PADDLEJOBS, job)
+    await here.client.patch(
+        PADDLEJOBS, "train", {"status": {"phase": "Running"}}, namespace=NAMESPACE, subresource="status"
+    )
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -413,6 +416,20 @@ async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World)
         PADDLEJOBS, "train", {"status": {"phase": "Completed"}}, namespace=NAMESPACE, subresource="status"
     )
     await here.client.delete(PODS, "notebook", namespace=NAMESPACE, grace_period=0)
+    await here.gone(SAMPLESETS, "imagenet")
+
+
+async def test_a_job_that_waits_for_the_set_does_not_keep_it(here: World) -> None:
+    await here.create_set()
+    await here.phase("Ready")
+    job = {
+        "apiVersion": PADDLEJOBS.api_version,
+        "kind": "PaddleJob",
+        "metadata": {"name": "waits", "namespace": NAMESPACE},
+        "spec": {"sampleSetRef": {"name": "imagenet", "mountPath": "/data"}, "worker": {"replicas": 1, "template": {}}},
+    }
+    await here.client.create(PADDLEJOBS, job)
+    await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
     await here.gone(SAMPLESETS, "imagenet")
 
 

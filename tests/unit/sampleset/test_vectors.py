@@ -160,6 +160,15 @@ def test_sizes_are_written_as_people_know_them(count: int, text: str) -> None:
     assert size_text(count) == text
 
 
+def test_servers_have_the_names_by_which_older_parts_call_them() -> None:
+    assert f"http://{names.runtime_pod('S', 3)}.{names.service('S')}:{names.PORT}" == (
+        "http://S-runtime-3.S-runtime-service:7716"
+    )
+    made = objects.build_stateful_set(case())["spec"]
+    assert made["serviceName"] == objects.build_service(case())["metadata"]["name"] == "imagenet-runtime-service"
+    assert objects.build_service(case())["spec"]["ports"] == [{"name": "service", "port": 7716, "targetPort": 7716}]
+
+
 def test_an_id_is_the_same_for_the_same_request_only() -> None:
     assert names.job_id("u", "sync", {"a": 1}) == names.job_id("u", "sync", {"a": 1})
     assert names.job_id("u", "sync", {"a": 1}) != names.job_id("u", "sync", {"a": 2})

@@ -69,6 +69,8 @@ COMPONENT = "SampleSet"
 OWNED = (PERSISTENTVOLUMECLAIMS, SECRETS, SERVICES, STATEFULSETS)
 SPOKEN = {PERSISTENTVOLUMES.kind: "PV", PERSISTENTVOLUMECLAIMS.kind: "PVC", SAMPLEJOBS.kind: "WarmupJob"}
 """How the reasons of events call kinds; others are called by their own name."""
+READING = frozenset({"Starting", "Running", "Restarting", "Scaling"})
+"""Phases of PaddleJobs whose pods read. Pods of others are found by the claim they mount."""
 RETRY = 2.0
 """Seconds until work is offered again to a server that did not answer."""
 
@@ -281,11 +283,9 @@ class SampleSetController:
         return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
 
     def _training(self, key: Key) -> tuple[str, ...]:
-        """PaddleJobs that read the set and have not ended."""
+        """PaddleJobs that read the set. One that waits does not: it may wait for this very set."""
         jobs = self._paddle_jobs.cache.by_index("set", str(key))
-        active = [
-            job for job in jobs if phase_of((job.get("status") or {}).get("phase")) not in ("Completed", "Failed")
-        ]
+        active = [job for job in jobs if phase_of((job.get("status") or {}).get("phase")) in READING]
         return tuple(sorted(f"PaddleJob {job['metadata']['name']}" for job in active))
 
     async def _has_juicefs(self) -> bool:
