@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from paddlecloud.local.kubelet import linux
 from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.storage.credentials import Credentials, from_values, redact
@@ -24,6 +25,7 @@ NEEDED = ("name", "metaurl", "storage", "bucket")
 RENAMED = {"sub-dir": "subdir"}
 DROPPED = frozenset({"http-port"})
 TIMEOUT = 60.0
+UNMOUNT = 15.0
 PROBE = 3.0
 """Seconds that a metadata server has to accept a connection."""
 
@@ -47,13 +49,14 @@ class JuiceFsDriver:
     async def unpublish(self, request: MountRequest) -> None:
         place = self._place(request)
         async with self._lock(place):
-            (place / "users" / request.pod["metadata"]["uid"]).unlink(missing_ok=True)
-            if not place.exists() or any((place / "users").iterdir()):
+            users = place / "users"
+            (users / request.pod["metadata"]["uid"]).unlink(missing_ok=True)
+            if users.is_dir() and any(users.iterdir()):
                 return
             mountpoint = place / "mount"
             if await asyncio.to_thread(_is_mounted, mountpoint):
-                await _run([_program(), "umount", "--flush", str(mountpoint)], {}, Credentials())
-            await asyncio.to_thread(shutil.rmtree, place / "users", ignore_errors=True)
+                await _unmount(mountpoint)
+            await asyncio.to_thread(shutil.rmtree, users, ignore_errors=True)
 
     def _lock(self, place: Path) -> asyncio.Lock:
         return self._locks.setdefault(place, asyncio.Lock())
@@ -80,15 +83,15 @@ class JuiceFsDriver:
         )  # fmt: skip
         await asyncio.to_thread(mountpoint.mkdir, parents=True, exist_ok=True)
         listed = (request.attributes.get("mountOptions", ""), *request.options)
-        options = mount_arguments(",".join(filter(None, listed)), readonly=False)
+        options = flags_of(",".join(filter(None, listed)))
         await _run([program, "mount", "--background", "--no-usage-report", *options, meta, str(mountpoint)], env, keys)
         if not await asyncio.to_thread(_is_mounted, mountpoint):
             raise VolumeError(f"volume {request.handle}: juicefs mount ended but nothing is mounted at {mountpoint}")
 
 
-def mount_arguments(text: str, *, readonly: bool) -> list[str]:
+def flags_of(text: str) -> list[str]:
     """`cache-dir=/a:/b,cache-size=300,writeback` as flags; names of old are translated."""
-    found = ["--read-only"] if readonly else []
+    found = []
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = item.partition("=")
         name = RENAMED.get(name, name)
@@ -101,7 +104,7 @@ def mount_arguments(text: str, *, readonly: bool) -> list[str]:
 
 def _format_options(secrets: Mapping[str, str]) -> list[str]:
     """What else the CSI driver takes from the Secret: `format-options: trash-days=0,block-size=4096`."""
-    return mount_arguments(secrets.get("format-options", ""), readonly=False)
+    return flags_of(secrets.get("format-options", ""))
 
 
 def _metadata(url: str) -> tuple[dict[str, str], str]:
@@ -136,13 +139,24 @@ def _program() -> str:
 
 
 def _is_mounted(path: Path) -> bool:
+    """Whether the mount is there and answers; what is left of one whose process died is taken away."""
+    if os.path.ismount(path):
+        return True
+    left = any(line.split()[1] == str(path) for line in Path("/proc/mounts").read_text().splitlines())
+    if left:
+        linux.unmount(str(path))
+    return False
+
+
+async def _unmount(mountpoint: Path) -> None:
     try:
-        return os.path.ismount(path)
-    except OSError:  # a mount whose process died
-        return False
+        await _run([_program(), "umount", "--flush", str(mountpoint)], {}, Credentials(), timeout=UNMOUNT)
+    except VolumeError:
+        # Its metadata server is gone, say. The pod is, too: nobody waits for what cannot be written any more.
+        await asyncio.to_thread(linux.unmount, str(mountpoint))
 
 
-async def _run(command: list[str], env: Mapping[str, str], keys: Credentials) -> None:
+async def _run(command: list[str], env: Mapping[str, str], keys: Credentials, *, timeout: float = TIMEOUT) -> None:
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -152,9 +166,9 @@ async def _run(command: list[str], env: Mapping[str, str], keys: Credentials) ->
         start_new_session=True,  # a mount outlives the platform, as pods do
     )
     try:
-        output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
+        output, _ = await asyncio.wait_for(process.communicate(), timeout)
     except asyncio.TimeoutError as error:
-        raise VolumeError(f"juicefs {command[1]} did not answer within {TIMEOUT:.0f} s") from error
+        raise VolumeError(f"juicefs {command[1]} did not answer within {timeout:.0f} s") from error
     finally:
         if process.returncode is None:
             process.kill()

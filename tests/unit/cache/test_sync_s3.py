@@ -172,6 +172,6 @@ def _holding(folder: Path, secret: bytes) -> list[Path]:
 
 def _process_list(pid: int) -> str:
     """Arguments of everybody and the environment of the server and what it started."""
-    arguments = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    arguments = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
     family = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
     return arguments + "".join(Path(f"/proc/{each}/environ").read_text() for each in family)
