@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from paddlecloud.local.images import dockerfile
+
 from . import python_image
 from .cluster import ADDONS, Cluster, Options
 from .engines import BASE, ENGINE_TABLE
@@ -40,7 +42,11 @@ def main() -> int:
         elif arguments.command == "node":
             (cluster.node_on if arguments.state == "on" else cluster.node_off)(arguments.number)
         elif arguments.command == "image":
-            _image(layout, arguments.name, arguments.archive, say)
+            if arguments.dockerfile:
+                store, recipe = python_image.find(layout, arguments.name)
+                print(dockerfile.write(store.plan(recipe), arguments.dockerfile))
+            else:
+                _image(layout, arguments.name, arguments.archive, say)
         elif arguments.command == "kubeconfig":
             print(layout.kubeconfig)
         else:
@@ -84,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     image = commands.add_parser("image", help="make an image from its image.yaml and offer it to the cluster")
     image.add_argument("name")
     image.add_argument("--archive", type=Path, help="also write it here, as an OCI archive")
+    image.add_argument("--dockerfile", type=Path, metavar="DIR", help="only write what `docker build DIR` needs")
     commands.add_parser("kubeconfig", help="print where the kubeconfig of a running cluster lies")
     commands.add_parser("status", help="show the machines and their programs")
     return parser

@@ -27,6 +27,7 @@ def write_recipe(folder: Path) -> Path:
         "pip": requirements,
         "files": {f"{_INSIDE}/paddlecloud": "paddlecloud"},
         "env": {"PYTHONPATH": _INSIDE},
+        "user": "65532:65532",
         "entrypoint": ["python", "-m", "paddlecloud.cli.main"],
         "cmd": ["--help"],
     }

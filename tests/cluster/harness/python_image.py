@@ -18,6 +18,7 @@ from pathlib import Path
 from paddlecloud.local.images.dockerfile import LIBRARY
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
+from paddlecloud.local.images.recipe import Recipe
 from paddlecloud.local.images.store import ImageStore
 
 from . import libraries, own_image
@@ -49,16 +50,9 @@ _USR = "/usr/local"
 
 
 def offer(layout: Layout, name: str, *, say: Callable[[str], None]) -> Descriptor:
-    """Have the image of the recipe that answers for a name, and offer it under all names of that recipe.
-
-    Recipes are those that the package ships, and the one of this project itself.
-    """
+    """Have the image of the recipe that answers for a name, and offer it under all names of that recipe."""
     cache = ImageCache(layout.images)
-    own = [own_image.write_recipe(layout.cache / "recipes")] if name == own_image.NAME else []
-    store = ImageStore(folders=own)
-    recipe = store.find(name)
-    if recipe is None:
-        raise HarnessError(f"no recipe answers for the image {name}; `pdc image ls` lists them", reason="NoRecipe")
+    store, recipe = find(layout, name)
     try:
         if store.resolve(name) is None:
             say(f"installing the packages of {name}")
@@ -68,6 +62,16 @@ def offer(layout: Layout, name: str, *, say: Callable[[str], None]) -> Descripto
     made = environment_image(cache, environment)
     Catalogue(cache.store.folder).add(dict.fromkeys(recipe.names, made.digest))
     return made
+
+
+def find(layout: Layout, name: str) -> tuple[ImageStore, Recipe]:
+    """The recipe that answers for a name: one that the package ships, or that of this project itself."""
+    own = [own_image.write_recipe(layout.cache / "recipes")] if name == own_image.NAME else []
+    store = ImageStore(folders=own)
+    recipe = store.find(name)
+    if recipe is None:
+        raise HarnessError(f"no recipe answers for the image {name}; `pdc image ls` lists them", reason="NoRecipe")
+    return store, recipe
 
 
 def environment_image(cache: ImageCache, environment: Environment) -> Descriptor:
