@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import yaml
+
 from harness import Target, pdc
 
 from .harness import own_image
@@ -31,8 +33,12 @@ def running(server: Target, kubectl: str) -> Iterator[None]:
     run("apply", "--server-side", "--force-conflicts", "-f", "-", input=definitions)
     run("wait", "--for=condition=Established", "--timeout=60s", "-f", "-", input=definitions)
     run("apply", "--server-side", "--force-conflicts", "-f", str(MANIFEST))
-    run("rollout", "status", f"deployment/{PADDLEJOB}", "-n", NAMESPACE, "--timeout=120s")
+    objects = yaml.safe_load_all(MANIFEST.read_text())
+    controllers = [each["metadata"]["name"] for each in objects if each["kind"] == "Deployment"]
+    for name in controllers:
+        run("rollout", "status", f"deployment/{name}", "-n", NAMESPACE, "--timeout=120s")
     yield
-    log = run("logs", "-n", NAMESPACE, "-l", f"app={PADDLEJOB}", "--tail=-1", "--prefix")
-    run("delete", "-f", str(MANIFEST), "--wait=false")
-    assert "Traceback" not in log, log[-4000:]
+    logs = {name: run("logs", "-n", NAMESPACE, "-l", f"app={name}", "--tail=-1", "--prefix") for name in controllers}
+    run("delete", "-f", str(MANIFEST), "--timeout=120s")
+    for log in logs.values():
+        assert "Traceback" not in log, log[-4000:]
