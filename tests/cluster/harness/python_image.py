@@ -28,7 +28,8 @@ from .layout import Layout
 from .oci import BlobStore, Descriptor, Entry, Settings, tree
 from .registry import Catalogue
 
-_FORMAT = 1  # raised when the same parts would give another image
+_PACKAGES = 1  # raised when the same packages would give another layer
+_IMAGE = 2  # raised when the same parts would give another image
 _LEFT_OUT = (
     "__pycache__",
     "test",
@@ -80,17 +81,19 @@ def environment_image(cache: ImageCache, environment: Environment) -> Descriptor
     interpreter = _interpreter(environment)
 
     def make(store: BlobStore) -> Descriptor:
-        python = ("python", _FORMAT, str(interpreter), _stamp(interpreter))
+        python = ("python", _IMAGE, str(interpreter), _stamp(interpreter))
         layers = [cache.ensure(python, lambda blobs: blobs.add_layer(base(interpreter)))]
         if venv is not None:
-            layers.append(cache.ensure(("packages", _FORMAT, str(venv)), lambda blobs: blobs.add_layer(packages(venv))))
+            layers.append(
+                cache.ensure(("packages", _PACKAGES, str(venv)), lambda blobs: blobs.add_layer(packages(venv)))
+            )
         if environment.library is not None:
             layers.append(store.add_layer(tree(environment.library, LIBRARY)))
         if environment.root is not None:
             layers.append(store.add_layer(tree(environment.root)))
         return store.add_image(layers, settings(environment))
 
-    return cache.ensure(("environment", _FORMAT, str(interpreter), environment.image_id), make)
+    return cache.ensure(("environment", _IMAGE, str(interpreter), environment.image_id), make)
 
 
 def settings(environment: Environment) -> Settings:
@@ -122,6 +125,7 @@ def base(interpreter: Path) -> Iterator[Entry]:
     for name in ("python3", "python"):
         yield Entry(f"{_USR}/bin/{name}", link=version)
     yield from tree(stdlib, f"{_USR}/lib/{version}", skip=_LEFT_OUT)
+    yield Entry(f"{_USR}/lib/{version}/dist-packages", link="site-packages")  # where Debian's own Python looks
     programs = [Path(found).resolve() for name in _PROGRAMS if (found := shutil.which(name))]
     for program in programs:
         yield Entry(f"usr/bin/{program.name}", source=program)
