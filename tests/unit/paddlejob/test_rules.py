@@ -469,7 +469,7 @@ def test_a_job_waits_for_what_it_asks_of_its_set(
 def test_programs_are_told_where_the_data_and_their_nodes_cache_of_it_are() -> None:
     world = with_data()
     world.claim = {"metadata": {"name": "imagenet"}}
-    levels = [{"path": "/dev/shm/a:/data/b", "cacheSize": 100}]
+    levels = [{"path": "/dev/shm/a:/data/b", "cacheSize": 100}, {"path": "/hdd/c", "cacheSize": 5000}]
     world.sample_set = {
         "spec": {"cache": {"levels": levels}},
         "status": {"phase": "Ready", "driver": "local", "cacheDirs": ["/dev/shm/a", "/data/b"]},
@@ -479,7 +479,7 @@ def test_programs_are_told_where_the_data_and_their_nodes_cache_of_it_are() -> N
     env = {entry["name"]: entry.get("value") for entry in pod["containers"][0]["env"]}
     assert env["PADDLECLOUD_DATA_DIR"] == "/mnt/x"
     assert env["PADDLECLOUD_CACHE_DIR"] == "/cache/0:/cache/1"
-    assert env["PADDLECLOUD_CACHE_BYTES"] == str(100 << 20)
+    assert env["PADDLECLOUD_CACHE_BYTES"] == str(50 << 20), "of the first folder, where programs add copies"
     folders = [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume]
     assert folders == ["/dev/shm/a", "/data/b"]
     own = [mount["subPathExpr"] for mount in pod["containers"][0]["volumeMounts"] if "subPathExpr" in mount]

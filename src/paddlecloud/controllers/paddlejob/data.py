@@ -106,7 +106,8 @@ def _tell_places(spec: dict[str, Any], mount_path: str, sample_set: Object | Non
     found = sample_set or {}
     folders = [str(path) for path in (found.get("status") or {}).get("cacheDirs") or ()]
     levels = ((found.get("spec") or {}).get("cache") or {}).get("levels") or ()
-    size = sum(int(level.get("cacheSize") or 0) for level in levels) << 20
+    first = levels[0] if levels else {}  # programs add to the first folder only, and share its level with the others
+    size = (int(first.get("cacheSize") or 0) << 20) // len(str(first.get("path") or "").split(":"))
     places: list[Object] = [{"name": "PADDLECLOUD_DATA_DIR", "value": mount_path}]
     if folders:
         places.append({"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
