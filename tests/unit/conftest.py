@@ -1,4 +1,4 @@
-"""Real stores for the cache server's tests, started once."""
+"""Real stores, started once for all unit tests that need one."""
 
 from __future__ import annotations
 
