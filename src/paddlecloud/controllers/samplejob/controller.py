@@ -12,7 +12,7 @@ from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Observed
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.answers import JobReport
 from paddlecloud.controllers.sampleset.case import Options, Runtime, SecretView
-from paddlecloud.controllers.sampleset.observe import read_secret, runtime_of, set_by_label, set_of_sample_job
+from paddlecloud.controllers.sampleset.observe import read_secret, runtimes, set_by_label, set_of_sample_job
 from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
@@ -161,7 +161,7 @@ class SampleJobController:
     async def observe(self, job: Object, memory: _Memory) -> Observed:
         key = key_of(job)
         name = next((text.split("/", 1)[1] for text in set_of_sample_job(job)), "")
-        servers = self._runtimes(Key(key.namespace, name))
+        servers = runtimes(self._pods.cache, Key(key.namespace, name))
         token = await self._token(key.namespace, name) if servers else ""
         reports, silent = await self._ask(job, servers, token)
         now = self._clock.monotonic()
@@ -177,11 +177,6 @@ class SampleJobController:
             children=tuple(self._jobs.cache.by_index("owner", job["metadata"]["uid"])),
             refused=memory.refused,
         )
-
-    def _runtimes(self, key: Key) -> tuple[Runtime, ...]:
-        pods = [pod for pod in self._pods.cache.by_index("set", key.name) if key_of(pod).namespace == key.namespace]
-        found = [runtime for pod in pods if (runtime := runtime_of(pod, key.name)) is not None]
-        return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
 
     async def _token(self, namespace: str, name: str) -> str:
         try:

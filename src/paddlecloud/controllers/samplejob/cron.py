@@ -13,7 +13,7 @@ from paddlecloud.controllers.samplejob import calendar
 from paddlecloud.controllers.samplejob.draft import FINISHED, Draft
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.plan import Delete
-from paddlecloud.kube.resource import SAMPLEJOBS, Object
+from paddlecloud.kube.resource import SAMPLEJOBS, Object, owner_reference
 
 PARENT = "paddlepaddle.org/samplejob"
 """Label of runs: the job whose schedule made them."""
@@ -89,16 +89,7 @@ def build_run(job: Object, due: float) -> Object:
             "name": f"{meta['name'][:_NAME_ROOM].rstrip('-')}-{int(due) // 60}",
             "namespace": meta["namespace"],
             "labels": {**(meta.get("labels") or {}), PARENT: meta["name"][:63]},
-            "ownerReferences": [
-                {
-                    "apiVersion": job["apiVersion"],
-                    "kind": job["kind"],
-                    "name": meta["name"],
-                    "uid": meta["uid"],
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
+            "ownerReferences": [owner_reference(job)],
         },
         "spec": spec,
     }

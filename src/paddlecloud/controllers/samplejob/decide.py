@@ -13,9 +13,10 @@ from paddlecloud.api.sampleset import SampleSetStatus
 from paddlecloud.api.sampleset import decode as decode_set
 from paddlecloud.api.sampleset import normalise as normalise_set
 from paddlecloud.controllers.samplejob import cron, verdict, work
-from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Draft, Observed, set_finalizers
+from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Draft, Observed
 from paddlecloud.controllers.sampleset import case as sets
 from paddlecloud.controllers.sampleset import conditions, names
+from paddlecloud.controllers.sampleset.draft import set_finalizers
 from paddlecloud.controllers.sampleset.servers import Work
 from paddlecloud.controllers.sampleset.transfer import BadOptions
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339

@@ -13,8 +13,8 @@ from paddlecloud.controllers.sampleset.answers import JobReport
 from paddlecloud.controllers.sampleset.case import Options, Runtime, SecretView
 from paddlecloud.controllers.sampleset.servers import Work
 from paddlecloud.kube.clock import rfc3339
-from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
-from paddlecloud.kube.resource import SAMPLEJOBS, Object
+from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.resource import Object
 
 FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -96,10 +96,3 @@ class Draft:
 
     def look_again(self, seconds: float) -> None:
         self.plan.after = seconds if self.plan.after is None else min(self.plan.after, seconds)
-
-
-def set_finalizers(job: Object, marks: list[str]) -> Patch:
-    """Fails when somebody else wrote meanwhile: a list in a merge patch replaces the whole list."""
-    meta = job["metadata"]
-    body = {"metadata": {"finalizers": marks, "resourceVersion": meta["resourceVersion"]}}
-    return Patch(SAMPLEJOBS, meta["name"], meta["namespace"], body, seen=meta["resourceVersion"])

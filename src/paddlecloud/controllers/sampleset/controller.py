@@ -16,7 +16,7 @@ from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret, decode, normalise
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.asking import Interview
-from paddlecloud.controllers.sampleset.case import Case, Observed, Options, Runtime, SecretView
+from paddlecloud.controllers.sampleset.case import Case, Observed, Options, SecretView
 from paddlecloud.controllers.sampleset.decide import decide
 from paddlecloud.controllers.sampleset.draft import Decision
 from paddlecloud.controllers.sampleset.observe import (
@@ -27,7 +27,7 @@ from paddlecloud.controllers.sampleset.observe import (
     only_metadata,
     only_reading,
     read_secret,
-    runtime_of,
+    runtimes,
     set_by_claim,
     set_by_label,
     set_of_paddle_job,
@@ -241,7 +241,7 @@ class SampleSetController:
             service=self._named(SERVICES, Key(key.namespace, names.service(key.name))),
             stateful_set=self._named(STATEFULSETS, runtime),
             secret=self._named(SECRETS, runtime),
-            runtimes=self._runtimes(key),
+            runtimes=runtimes(self._pods.cache, key),
             jobs=tuple(finished(job) for job in self._sample_jobs.cache.by_index("set", str(key))),
             readers=self._training(key),
             reads=tuple(
@@ -276,11 +276,6 @@ class SampleSetController:
 
     def _named(self, resource: Resource, key: Key) -> Object | None:
         return self._owned[resource].cache.get(key)
-
-    def _runtimes(self, key: Key) -> tuple[Runtime, ...]:
-        pods = [pod for pod in self._pods.cache.by_index("set", key.name) if key_of(pod).namespace == key.namespace]
-        found = [runtime for pod in pods if (runtime := runtime_of(pod, key.name)) is not None]
-        return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
 
     def _training(self, key: Key) -> tuple[str, ...]:
         """PaddleJobs that read the set. One that waits does not: it may wait for this very set."""

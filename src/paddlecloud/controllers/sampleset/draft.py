@@ -11,7 +11,7 @@ from paddlecloud.controllers.sampleset import conditions
 from paddlecloud.controllers.sampleset.case import Case
 from paddlecloud.controllers.sampleset.servers import Work
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
-from paddlecloud.kube.resource import NODES, SAMPLESETS, Object
+from paddlecloud.kube.resource import NODES, Object, resource_of
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ def set_finalizers(obj: Object, marks: list[str]) -> Patch:
     """Fails when somebody else wrote meanwhile: a list in a merge patch replaces the whole list."""
     meta = obj["metadata"]
     body = {"metadata": {"finalizers": marks, "resourceVersion": meta["resourceVersion"]}}
-    return Patch(SAMPLESETS, meta["name"], meta["namespace"], body, seen=meta["resourceVersion"])
+    return Patch(resource_of(obj), meta["name"], meta["namespace"], body, seen=meta["resourceVersion"])
 
 
 def unlabel(case: Case, node: str) -> Patch:

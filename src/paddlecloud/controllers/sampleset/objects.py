@@ -12,7 +12,7 @@ from typing import Any
 
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.case import Case
-from paddlecloud.kube.resource import SAMPLEJOBS, Object
+from paddlecloud.kube.resource import SAMPLEJOBS, Object, owner_reference
 
 CAPACITY = "10Pi"
 """Nobody measures it; it must only never be too small."""
@@ -254,14 +254,5 @@ def _metadata(case: Case, name: str) -> Object:
         "namespace": meta["namespace"],
         "labels": _labels(case),
         "annotations": dict(names.CREATED_BY),
-        "ownerReferences": [
-            {
-                "apiVersion": case.sample_set["apiVersion"],
-                "kind": case.sample_set["kind"],
-                "name": meta["name"],
-                "uid": meta["uid"],
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+        "ownerReferences": [owner_reference(case.sample_set)],
     }

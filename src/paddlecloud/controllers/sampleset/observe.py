@@ -14,7 +14,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.controller import Mapper
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import SECRETS, Key, Object
+from paddlecloud.kube.resource import SECRETS, Key, Object, key_of
 
 
 def runtime_of(pod: Object, name: str) -> Runtime | None:
@@ -37,6 +37,13 @@ def runtime_of(pod: Object, name: str) -> Runtime | None:
         leaving=leaving,
         trouble=_trouble(status, conditions),
     )
+
+
+def runtimes(pods: Cache, key: Key) -> tuple[Runtime, ...]:
+    """The cache servers of a set, in order. `pods` has the index `set`, by the label that names it."""
+    own = [pod for pod in pods.by_index("set", key.name) if key_of(pod).namespace == key.namespace]
+    found = [runtime for pod in own if (runtime := runtime_of(pod, key.name)) is not None]
+    return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
 
 
 def _trouble(status: dict[str, Any], conditions: dict[str, Any]) -> str:
