@@ -14,7 +14,7 @@ help:
 	@echo "make demo    bring the platform up, train two real models, show what happened"
 	@echo "make test    every test that needs no cluster"
 	@echo "make lint    ruff, mypy, layer contracts"
-	@echo "make bench   every figure we claim, recomputed"
+	@echo "make bench   every figure we claim, recomputed; make bench-cluster beside a real Kubernetes"
 	@echo "make soak    the long versions: kill rounds, fuzzing, large sets"
 	@echo "make cluster, make test-cluster    a real Kubernetes on this machine, and every test that needs one (root)"
 
