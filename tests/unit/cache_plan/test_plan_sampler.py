@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,15 @@ from hypothesis import strategies as st
 from paddlecloud.cache.plan.mersenne import shuffle
 from paddlecloud.cache.plan.sampler import batches, rank_reads
 from tools import paddle
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_numpy() -> Iterator[None]:
+    """What is checked here is the generator of the standard library; the test below Paddle checks numpy's as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "numpy", raising=False)
+        yield
+
 
 GOLDEN = [
     # samples, ranks, batch, epoch (None: no shuffling), what each rank reads
@@ -68,7 +79,21 @@ for count, seed in json.loads(sys.argv[2]):
     items = list(range(count))
     np.random.RandomState(seed).shuffle(items)
     shuffled.append(items)
-print("RESULT" + json.dumps([found, shuffled]))
+from paddlecloud.cache.plan.sampler import batches, rank_reads  # here numpy is loaded, and used
+inside = [
+    [
+        batches(
+            rank_reads(
+                count, ranks=ranks, rank=rank, batch_size=size, epoch=epoch, shuffle=shuffle, drop_last=drop_last
+            ),
+            size,
+        )
+        for epoch in range(epochs)
+    ]
+    for count, ranks, size, shuffle, drop_last, epochs in json.loads(sys.argv[1])
+    for rank in range(ranks)
+]
+print("RESULT" + json.dumps([found, shuffled, inside == found]))
 """
 SHUFFLES = [(1, 0), (2, 7), (255, 1), (256, 1), (257, 1), (4096, 2**31), (5000, 2**32 - 1)]
 
@@ -79,7 +104,8 @@ SHUFFLES = [(1, 0), (2, 7), (255, 1), (256, 1), (257, 1), (4096, 2**31), (5000, 
 def test_paddle_itself_deals_the_same_batches(image: str) -> None:
     done = paddle.run(IN_PADDLE, json.dumps(CASES), json.dumps(SHUFFLES), image=image)
     assert "RESULT" in done.stdout, done.stderr[-2000:]
-    theirs, shuffled = json.loads(done.stdout.partition("RESULT")[2])
+    theirs, shuffled, inside = json.loads(done.stdout.partition("RESULT")[2])
+    assert inside, "what the training program plans is what its own sampler deals"
     ours = [
         [
             batches(

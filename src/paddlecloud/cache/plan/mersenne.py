@@ -3,13 +3,15 @@
 Paddle shuffles an epoch with `RandomState(epoch).shuffle(list)`. numpy keeps that stream frozen for ever, and Python's
 own `random.Random` is the same generator (MT19937) behind another way of seeding. So the order of an epoch needs
 nothing but the standard library: planners, cache servers and training programs all have it. A million items take
-about half a CPU-second; numpy would take a twentieth of that, and 60 MB.
+about half a CPU-second. Where the program has numpy loaded anyway, as every training does, numpy itself is asked: it
+gives the same order in a twentieth of the time.
 """
 
 from __future__ import annotations
 
 import random
 import struct
+import sys
 from collections.abc import Iterator
 
 _WORDS = 624
@@ -20,6 +22,11 @@ _CHUNK = 4096
 
 def shuffle(items: list[int], seed: int) -> None:
     """Shuffle in place, exactly as `numpy.random.RandomState(seed).shuffle(items)` does."""
+    if (numpy := sys.modules.get("numpy")) is not None:
+        order = numpy.array(items)
+        numpy.random.RandomState(seed).shuffle(order)
+        items[:] = order.tolist()
+        return
     words = _words(seed)
     last = len(items) - 1
     while last > 0:
