@@ -3,8 +3,8 @@
 Every prefix of a key (`a`, `a/b`, `a/b/c.jpg`) is held against the rules in turn and the first rule that matches
 decides about it; a key is left out as soon as one of its prefixes is. A pattern with a slash in it is about whole
 prefixes, one without about the last name; a leading slash pins it to the root, a trailing one to folders. `*` stops at
-slashes, `**` does not. A SampleJob has one field of each, without an order between them, so includes come first: an
-included key is taken "although excluded".
+slashes, `**` does not, and `folder/***` is a folder with all it holds. A SampleJob has one field of each, without an
+order between them, so includes come first: an included key is taken "although excluded".
 """
 
 from __future__ import annotations
@@ -53,11 +53,14 @@ class _Rule:
             raise BadOptions(f"pattern {pattern!r} matches nothing")
         self._folders_only = pattern.endswith("/")
         inner = pattern.rstrip("/")
+        self._whole = inner.endswith("/***")  # a folder and everything below it
+        inner = inner.removesuffix("/***")
         self._anchored = inner.startswith("/")
         inner = inner.lstrip("/")
-        self._by_name = "/" not in inner and "**" not in inner and not self._anchored
+        self._by_name = "/" not in inner and "**" not in inner and not self._anchored and not self._whole
         try:
-            self._expression = re.compile(_expression(inner) + r"\Z", re.DOTALL)
+            end = r"(/.*)?\Z" if self._whole else r"\Z"
+            self._expression = re.compile(_expression(inner) + end, re.DOTALL)
         except re.error as error:
             raise BadOptions(f"pattern {pattern!r} cannot be read: {error}") from error
 
@@ -87,13 +90,8 @@ def _expression(pattern: str) -> str:
         elif char == "?":
             out.append("[^/]")
         elif char == "[" and (end := pattern.find("]", index + 2)) > 0:
-            # POSIX classes such as [[:alpha:]] end with ":]]".
-            if pattern.startswith("[:", index + 1) and (close := pattern.find(":]]", index)) > 0:
-                out.append(_CLASSES.get(pattern[index + 3 : close], r"(?!)"))
-                index = close + 3
-                continue
-            body = pattern[index + 1 : end].replace("\\", "\\\\")
-            out.append(f"[^{body[1:]}]" if body[0] in "!^" else f"[{body}]")
+            body = pattern[index + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
+            out.append(f"[{body}]")  # only ^ negates, and classes such as [:digit:] are not known, as in JuiceFS
             index = end
         elif char == "\\" and wild and index + 1 < len(pattern):
             index += 1
@@ -102,14 +100,3 @@ def _expression(pattern: str) -> str:
             out.append(re.escape(char))
         index += 1
     return "".join(out)
-
-
-_CLASSES = {
-    "alpha": "[A-Za-z]",
-    "digit": "[0-9]",
-    "alnum": "[A-Za-z0-9]",
-    "lower": "[a-z]",
-    "upper": "[A-Z]",
-    "space": r"[ \t\r\n]",
-    "xdigit": "[0-9A-Fa-f]",
-}
