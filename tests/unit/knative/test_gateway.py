@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.local.knative.gateway import slots
-from paddlecloud.local.knative.gateway.client import HEAD_TIMEOUT
+from paddlecloud.local.knative.gateway.client import HEAD_TIMEOUT, LINGER
 from unit.knative.gateway_world import Gateway, Pod, gateway
 
 R = ("ns/r", 100)
@@ -424,6 +424,26 @@ async def test_an_early_answer_ends_the_connection_after_it(gate: Gateway, pod: 
     assert (await client.answer())[0] == 413
     assert b"Connection: close" in client.head
     server.close()
+
+
+async def test_a_client_that_still_sends_can_read_why_it_was_refused(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    client.send(b"POST / HTTP/1.1\r\nHost: nobody\r\nContent-Length: %d\r\n\r\n" % (8 << 20))
+    for _ in range(8):
+        client.send(b"x" * (1 << 20))
+        await client.writer.drain()
+    assert (await client.answer())[0] == 404
+    assert await client.ended()
+
+
+async def test_a_refused_client_that_never_hangs_up_is_hung_up_on(gate: Gateway) -> None:
+    client = await gate.connect()
+    client.send(b"nonsense\r\n\r\n")
+    assert (await client.answer())[0] == 400
+    assert len(gate.table.clients) == 1
+    gate.time.ahead = LINGER + 1
+    gate.table.sweep()
+    await until(lambda: not gate.table.clients)
 
 
 async def test_a_gateway_that_leaves_answers_what_it_has_begun(gate: Gateway, pod: Pod) -> None:

@@ -175,7 +175,7 @@ class Knative:
     def _declare_table(self) -> None:
         routes = self.manager.controller("gateway-routes", self._publish_route, workers=1)
         routes.watch(self._routes)
-        pods = self.manager.controller("gateway-pods", self._publish_revision, workers=1)
+        pods = self._pods_controller = self.manager.controller("gateway-pods", self._publish_revision, workers=1)
         pods.watch(self._revisions)
         pods.watch(self._pods, map=_revision_key)
         self._pods.on_change(self._pod_changed)
@@ -228,9 +228,10 @@ class Knative:
 
     def _gateways_changed(self) -> None:
         """Gateways came or went: what routes say of them, and what they are told, may be another."""
-        for loop in (self._route_loop, self._revision_loop):
-            for key in loop.primary.cache:
-                loop.controller.queue.add(key)
+        concerned = ((self._route_loop.controller, self._routes), (self._pods_controller, self._revisions))
+        for controller, informer in concerned:
+            for key in informer.cache:
+                controller.queue.add(key)
 
     # News from the gateways
 

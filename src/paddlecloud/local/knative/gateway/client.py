@@ -17,6 +17,8 @@ HEAD_TIMEOUT = 30.0
 KEEP_ALIVE = 75.0
 STALLED = 300.0
 """Seconds a client may take without reading a byte of what was sent to it."""
+LINGER = 2.0
+"""Seconds for a client to take its last answer and hang up."""
 FOREVER = float("inf")
 
 _shared = bytearray(256 * 1024)
@@ -24,7 +26,18 @@ _view = memoryview(_shared)
 
 
 class Client(asyncio.BufferedProtocol):
-    __slots__ = ("_buffer", "_exchange", "_holds", "_table", "deadline", "forwarded", "leaving", "now", "transport")
+    __slots__ = (
+        "_buffer",
+        "_exchange",
+        "_holds",
+        "_lingers",
+        "_table",
+        "deadline",
+        "forwarded",
+        "leaving",
+        "now",
+        "transport",
+    )
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -36,6 +49,7 @@ class Client(asyncio.BufferedProtocol):
         self._buffer = b""
         self._exchange: Exchange | None = None
         self._holds: set[str] = set()
+        self._lingers = False
 
     # Events of the event loop
 
@@ -51,6 +65,8 @@ class Client(asyncio.BufferedProtocol):
         return _view
 
     def buffer_updated(self, nbytes: int) -> None:
+        if self._lingers:
+            return
         data = bytes(_view[:nbytes])
         exchange = self._exchange
         if exchange is None:
@@ -81,9 +97,10 @@ class Client(asyncio.BufferedProtocol):
             self._exchange.hold_answer()
 
     def resume_writing(self) -> None:
-        self.deadline = FOREVER
-        if self._exchange is not None:
-            self._exchange.continue_answer()
+        exchange = self._exchange
+        self.deadline = exchange.deadline if exchange is not None and not exchange.tunnel else FOREVER
+        if exchange is not None:
+            exchange.continue_answer()
 
     # Requests
 
@@ -140,11 +157,22 @@ class Client(asyncio.BufferedProtocol):
         if keep:
             self.deadline = self.now() + KEEP_ALIVE
         else:
-            self.transport.close()
+            self._linger()
 
     def _mistaken(self, error: BadMessage) -> None:
         self.say(error.status, str(error), keep_alive=False)
-        self.transport.close()
+        self._linger()
+
+    def _linger(self) -> None:
+        """Close, but not on a client that still sends: it would be reset before it could read its answer."""
+        if self.transport.is_closing():
+            return
+        self._lingers = True
+        self._buffer = b""
+        self._holds.clear()
+        self.transport.resume_reading()
+        self.transport.write_eof()
+        self.deadline = self.now() + LINGER
 
     # For the exchange
 
@@ -166,6 +194,9 @@ class Client(asyncio.BufferedProtocol):
         if self._exchange is exchange:
             self._exchange = None
         if self.transport.is_closing():
+            return
+        if exchange.wants_body:
+            self._linger()
             return
         if not exchange.keep_alive or self.leaving:
             self.transport.close()
@@ -199,7 +230,9 @@ class Client(asyncio.BufferedProtocol):
         """The deadline has passed: that of an answer, of a head, or of a client that does nothing."""
         self.deadline = FOREVER
         exchange = self._exchange
-        if exchange is not None and not exchange.answered:
+        if self._lingers:
+            self.transport.abort()
+        elif exchange is not None and not exchange.answered:
             exchange.expire()
         elif exchange is not None or not self._buffer:
             self.transport.abort() if exchange is not None else self.transport.close()
@@ -209,5 +242,5 @@ class Client(asyncio.BufferedProtocol):
     def leave(self) -> None:
         """The process ends: finish what is in progress, begin nothing."""
         self.leaving = True
-        if self._exchange is None:
+        if self._exchange is None and not self._lingers:
             self.transport.close()
