@@ -6,8 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from harness import Kubectl, until
-from paddlecloud.kube.resource import Object
+import pytest
+import yaml
+
+from harness import Kubectl, Target, pdc, until
+from scenarios.hands import EXAMPLES, read
 
 KIND = "paddlejobs.kubeflow.org"
 OURS = "paddlejobs.batch.paddlepaddle.org"
@@ -26,11 +29,6 @@ def job(name: str, command: str, *, workers: int = 2, **run_policy: Any) -> str:
             "spec": {"paddleReplicaSpecs": {"Worker": worker}, "runPolicy": run_policy},
         }
     )
-
-
-def read(kubectl: Kubectl, *args: str) -> Object:
-    found: Object = json.loads(kubectl("get", *args, "-o", "json").stdout)
-    return found
 
 
 def condition(kubectl: Kubectl, name: str, wanted: str) -> Callable[[], bool]:
@@ -76,3 +74,45 @@ def test_a_job_that_cannot_run_says_why_in_a_condition(kubectl: Kubectl) -> None
     kubectl("apply", "-f", "-", input=json.dumps(body))
     until(condition(kubectl, "empty", "Failed"), timeout=30)
     assert "containers" in read(kubectl, KIND, "empty")["status"]["conditions"][-1]["message"]
+
+
+# Kubeflow's own examples, with real Paddle
+
+
+@pytest.fixture
+def example(kubectl: Kubectl) -> Callable[[str], str]:
+    """Applies a file of examples/kubeflow in the test's own namespace; returns the job's name."""
+
+    def put(path: str) -> str:
+        body = yaml.safe_load((EXAMPLES / "kubeflow" / path).read_text())
+        del body["metadata"]["namespace"]
+        kubectl("apply", "-f", "-", input=json.dumps(body))
+        return str(body["metadata"]["name"])
+
+    return put
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_kubeflows_example_on_cpu_checks_paddle_in_two_processes(
+    kubectl: Kubectl, example: Callable[[str], str]
+) -> None:
+    name = example("simple-cpu.yaml")
+    until(condition(kubectl, name, "Succeeded"), timeout=240)
+    for index in range(2):
+        assert "Distributed training completed" in kubectl("logs", f"{name}-worker-{index}").stdout
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_kubeflows_example_on_gpus_waits_and_says_why_until_a_node_declares_them(
+    kubectl: Kubectl, server: Target, example: Callable[[str], str]
+) -> None:
+    name = example("simple-gpu.yaml")
+    until(lambda: "nvidia.com/gpu" in str(read(kubectl, OURS, name).get("status", {}).get("message")), timeout=30)
+    pdc("node", "add", "four-gpus", "--capacity", "cpu=8,memory=16Gi,nvidia.com/gpu=4", env=server.env)
+    try:
+        until(condition(kubectl, name, "Succeeded"), timeout=240)
+    finally:
+        kubectl("delete", KIND, name)
+        pdc("node", "rm", "four-gpus", "-y", env=server.env)
