@@ -27,9 +27,9 @@ class Plan:
         self._schedule, self._per_epoch, self._together = schedule, per_epoch, together
         self._members: tuple[int, ...] = ()
         self._epoch = -1
-        self._known: dict[int, list[int]] = {}
+        self._known: dict[int, array[int]] = {}
         self._uses: dict[int, _Uses] = {}
-        self._reads: list[int] = []
+        self._reads = array("q")  # arrays: a list of a million numbers takes several times the room
         self._own: dict[int, int] = {}
         self.first: Mapping[int, int] = {}
         """Where each sample is wanted first."""
@@ -86,9 +86,12 @@ class Plan:
         many = 2 if self._together else max(2, min(HORIZON, LONGEST_PLAN // per_epoch))
         coming = [number for number in range(epoch, epoch + many) if number in self._schedule.epochs]
         self._known = {
-            number: self._known.get(number) or flat(self._schedule.of_ranks(members, number)) for number in coming
+            number: self._known.get(number) or array("q", flat(self._schedule.of_ranks(members, number)))
+            for number in coming
         }
-        self._reads = [sample for number in coming for sample in self._known[number]]
+        self._reads = array("q")
+        for number in coming:
+            self._reads.extend(self._known[number])
         self._own = {sample: place for place, sample in enumerate(self._reads[:per_epoch])} if self._together else {}
         if self._together and coming:
             self._following, self.first = self._next_uses_of_all(coming, per_epoch)
