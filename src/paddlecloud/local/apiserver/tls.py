@@ -66,12 +66,12 @@ class _Connection(asyncio.BufferedProtocol):
             self._socket.close()
             return False
         self._flush()
-        self._settle()
+        self._stop_clock()
         self._plain = Transport(self, self._socket, self._tls, self._serve())
         self._plain.get_protocol().connection_made(self._plain)
         return True
 
-    def _settle(self) -> None:
+    def _stop_clock(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -119,7 +119,7 @@ class _Connection(asyncio.BufferedProtocol):
             self._plain.get_protocol().eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._settle()
+        self._stop_clock()
         if self._plain is not None:
             self._plain.closing = True
             self._plain.get_protocol().connection_lost(error)
