@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Resource
@@ -94,16 +94,43 @@ def generate_name(prefix: str, rng: random.Random) -> str:
 
 # --- types ---
 
-_MAPS_OF_STRINGS = ("labels", "annotations")
-_STRINGS = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "selfLink",
+
+class _Shape(NamedTuple):
+    """The type of a field, and of its parts if it has some; beside each the name that Go has for it."""
+
+    kind: type
+    name: str
+    of: type | None = None
+    part_name: str = ""
+
+
+_STRING = _Shape(str, "string")
+_STRINGS = _Shape(dict, "map[string]string", str, "string")
+_INTEGER = _Shape(int, "int64")
+_SHAPES = {
+    "name": _STRING,
+    "generateName": _STRING,
+    "namespace": _STRING,
+    "uid": _STRING,
+    "resourceVersion": _STRING,
+    "creationTimestamp": _STRING,
+    "deletionTimestamp": _STRING,
+    "selfLink": _STRING,
+    "generation": _INTEGER,
+    "deletionGracePeriodSeconds": _INTEGER,
+    "labels": _STRINGS,
+    "annotations": _STRINGS,
+    "finalizers": _Shape(list, "[]string", str, "string"),
+    "ownerReferences": _Shape(list, "[]v1.OwnerReference", dict, "v1.OwnerReference"),
+    "managedFields": _Shape(list, "[]v1.ManagedFieldsEntry", dict, "v1.ManagedFieldsEntry"),
+}
+_REFERENCE = (
+    ("apiVersion", str, "string"),
+    ("kind", str, "string"),
+    ("name", str, "string"),
+    ("uid", str, "string"),
+    ("controller", bool, "bool"),
+    ("blockOwnerDeletion", bool, "bool"),
 )
 _JSON_NAMES = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
 
@@ -111,31 +138,25 @@ _JSON_NAMES = {bool: "bool", int: "number", float: "number", str: "string", list
 def check_types(meta: Any) -> None:
     """Refuse metadata of the wrong shape, as decoding it would. Null stands for absent, but not inside a list."""
     _expect(meta, dict, "metadata", "v1.ObjectMeta")
-    for field in _STRINGS:
-        _expect(meta.get(field), str, f"ObjectMeta.metadata.{field}", "string")
-    for field in ("generation", "deletionGracePeriodSeconds"):
-        _expect(meta.get(field), int, f"ObjectMeta.metadata.{field}", "int64")
-    for field in _MAPS_OF_STRINGS:
-        entries = meta.get(field)
-        _expect(entries, dict, f"ObjectMeta.metadata.{field}", "map[string]string")
-        for value in (entries or {}).values():
-            _expect(value, str, f"ObjectMeta.metadata.{field}", "string")
-    for field, of_item, name in (
-        ("finalizers", str, "string"),
-        ("ownerReferences", dict, "v1.OwnerReference"),
-        ("managedFields", dict, "v1.ManagedFieldsEntry"),
-    ):
-        items = meta.get(field)
-        _expect(items, list, f"ObjectMeta.metadata.{field}", f"[]{name}")
-        for item in items or ():
-            if item is None:
-                raise BadRequest(f"json: cannot unmarshal null into Go struct field ObjectMeta.metadata.{field}")
-            _expect(item, of_item, f"ObjectMeta.metadata.{field}", name)
-    for reference in meta.get("ownerReferences") or ():
-        for field in ("apiVersion", "kind", "name", "uid"):
-            _expect(reference.get(field), str, f"OwnerReference.metadata.ownerReferences.{field}", "string")
-        for field in ("controller", "blockOwnerDeletion"):
-            _expect(reference.get(field), bool, f"OwnerReference.metadata.ownerReferences.{field}", "bool")
+    for field, value in meta.items():
+        shape = _SHAPES.get(field)
+        if shape is None or value is None:
+            continue
+        if type(value) is not shape.kind:
+            _expect(value, shape.kind, f"ObjectMeta.metadata.{field}", shape.name)
+        if shape.of is not None and value:
+            _check_parts(field, value.values() if shape.kind is dict else value, shape)
+
+
+def _check_parts(field: str, parts: Iterable[Any], shape: _Shape) -> None:
+    assert shape.of is not None
+    for part in parts:
+        if part is None and shape.kind is list:
+            raise BadRequest(f"json: cannot unmarshal null into Go struct field ObjectMeta.metadata.{field}")
+        _expect(part, shape.of, f"ObjectMeta.metadata.{field}", shape.part_name)
+        if field == "ownerReferences":
+            for inner, expected, name in _REFERENCE:
+                _expect(part.get(inner), expected, f"OwnerReference.metadata.ownerReferences.{inner}", name)
 
 
 def _expect(value: Any, expected: type, field: str, go_type: str) -> None:
