@@ -103,13 +103,20 @@ def test_kubeflows_example_on_cpu_checks_paddle_in_two_processes(
         assert "Distributed training completed" in kubectl("logs", f"{name}-worker-{index}").stdout
 
 
-@pytest.mark.paddle
-@pytest.mark.timeout(300)
-def test_kubeflows_example_on_gpus_waits_and_says_why_until_a_node_declares_them(
-    kubectl: Kubectl, server: Target, example: Callable[[str], str]
+def test_kubeflows_example_on_gpus_waits_without_them_and_says_why(
+    kubectl: Kubectl, example: Callable[[str], str]
 ) -> None:
     name = example("simple-gpu.yaml")
     until(lambda: "nvidia.com/gpu" in str(read(kubectl, OURS, name).get("status", {}).get("message")), timeout=30)
+    assert not condition(kubectl, name, "Running")()
+
+
+@pytest.mark.paddle
+@pytest.mark.soak
+def test_kubeflows_example_on_gpus_trains_once_a_node_declares_them(
+    kubectl: Kubectl, server: Target, example: Callable[[str], str]
+) -> None:
+    name = example("simple-gpu.yaml")
     pdc("node", "add", "four-gpus", "--capacity", "cpu=8,memory=16Gi,nvidia.com/gpu=4", env=server.env)
     try:
         until(condition(kubectl, name, "Succeeded"), timeout=240)

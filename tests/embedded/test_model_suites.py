@@ -42,9 +42,9 @@ def data(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Itera
 
 @pytest.fixture(scope="module")
 def kubectl(kubectl_binary: str, data: Path) -> Kubectl:
-    def run(*args: str, check: bool = True, input: str | None = None) -> Completed:
+    def run(*args: str, check: bool = True, input: str | None = None, timeout: float = 60) -> Completed:
         command = [kubectl_binary, "--kubeconfig", str(data / "kubeconfig"), *args]
-        done = subprocess.run(command, capture_output=True, text=True, input=input, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, input=input, timeout=timeout)
         assert not check or done.returncode == 0, f"{args}: {done.stdout}{done.stderr}"
         return done
 
@@ -113,7 +113,10 @@ def test_the_set_is_filled_and_the_suites_program_learns_from_it(
 ) -> None:
     for file in files:
         kubectl("apply", "-f", str(EXAMPLES / file))
-    until(lambda: status(kubectl, "pdj", job, namespace).get("phase") in ("Completed", "Failed"), timeout=300)
+    labelled = ("get", "pods", "-n", namespace, "-l", f"paddle-res-name={job}-worker-0", "--no-headers")
+    until(lambda: kubectl(*labelled).stdout.split()[:3] == [f"{job}-worker-0", "1/1", "Running"], timeout=120)
+    kubectl("logs", "-f", f"{job}-worker-0", "-n", namespace, timeout=200)
+    until(lambda: status(kubectl, "pdj", job, namespace).get("phase") in ("Completed", "Failed"), timeout=60)
     found = status(kubectl, "pdj", job, namespace)
     env = {**os.environ, "KUBECONFIG": str(data / "kubeconfig")}
     log = pdc("-n", namespace, "logs", job, env=env).stdout  # the pod is gone, as the manual's policy says
