@@ -3,7 +3,8 @@
 The Secret of the volume describes the file system (name, metaurl, storage, bucket, access-key, secret-key), as it does
 for the CSI driver on a cluster. It is formatted when it is new and mounted with the options of the PersistentVolume.
 Keys travel by environment. Who uses a mount is noted in files, so that a platform that starts again keeps what is
-mounted and the last pod unmounts it.
+mounted and the last pod unmounts it. Every pod that began meanwhile, of whatever kind, has a copy of the mount in its
+own view of the machine: the process behind it ends with the last of these.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def listed(manifest: Manifest) -> list[File]:
     return list(manifest.files())
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(sets, sets)
 def test_a_reconciled_manifest_equals_what_was_found(
     tmp_path: Path, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]

@@ -35,7 +35,7 @@ TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
 CHECKED_AT_ONCE = 500
 """Files per `juicefs warmup --check`, which tells a tenth of a percent: less than one file of so many."""
-MOST_CHECKS = 40
+MOST_CHECKS = 24
 """Runs of `juicefs warmup --check` spent on finding out which files are missing."""
 
 _CHECKED = re.compile(r"(\d+) files checked, .* \(([\d.]+)%\) cached")
