@@ -11,7 +11,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.knative import configuration, names, revision, route, service
-from paddlecloud.local.knative.routing import revision_entry, route_entries, routed
+from paddlecloud.local.knative.routing import is_split, named_in, revision_entry, revisions_of, route_entries
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.validation import judge
 from unit.workloads.cluster import START as NOW
@@ -266,9 +266,18 @@ def test_only_pods_that_take_requests_are_in_the_table() -> None:
     assert entries == {"rev:ns/r": {"pods": [["127.9.9.9", 8080, "p1", "p1/3"]], "limit": 3, "timeout": 9}}
 
 
-def test_reachable_is_what_a_route_has_or_wants() -> None:
-    made = obj("Route", "s", {"traffic": [{"revisionName": "r2"}]}, status={"traffic": [{"revisionName": "r1"}]})
-    assert routed([made]) == {"ns/r1", "ns/r2"}
+def test_routes_are_found_by_what_they_lead_to_and_by_what_they_name() -> None:
+    made = obj(
+        "Route",
+        "s",
+        {"traffic": [{"revisionName": "r2"}, {"configurationName": "c"}]},
+        status={"traffic": [{"revisionName": "r1"}]},
+    )
+    assert set(revisions_of(made)) == {"ns/r1", "ns/r2"}
+    assert set(named_in(made)) == {"ns/r2", "ns/c"}
+    assert not is_split(made)
+    made["status"]["traffic"].append({"revisionName": "r2"})
+    assert is_split(made)
 
 
 # What Knative's webhook refuses

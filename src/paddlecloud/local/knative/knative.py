@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
@@ -23,7 +23,15 @@ from paddlecloud.local.knative.names import (
     SERVICES,
     deployment_of,
 )
-from paddlecloud.local.knative.routing import Entries, revision_entry, route_entries, routed, takes_requests
+from paddlecloud.local.knative.routing import (
+    Entries,
+    is_split,
+    named_in,
+    revision_entry,
+    revisions_of,
+    route_entries,
+    takes_requests,
+)
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.supervisor import Gateways, Report
 from paddlecloud.local.knative.validation import judge
@@ -34,6 +42,7 @@ from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 CONFIG = Key("knative-serving", "config-autoscaler")
 OF_REVISION = "revision"
+LEADS_TO, NAMED = "leads to", "named"
 
 
 class Knative:
@@ -53,7 +62,7 @@ class Knative:
             wake=self._wake,
             count=gateways,
         )
-        self._routes = manager.informer(ROUTES)
+        self._routes = manager.informer(ROUTES, indexers={LEADS_TO: revisions_of, NAMED: named_in})
         self._configurations = manager.informer(CONFIGURATIONS)
         self._pods = manager.informer(PODS, label_selector=REVISION, indexers={OF_REVISION: _revision_of})
         self._config = manager.informer(CONFIGMAPS, namespace=CONFIG.namespace)
@@ -101,11 +110,8 @@ class Knative:
 
     def _declare_configuration(self) -> Loop[configuration.Observed]:
         def observe(obj: Object) -> configuration.Observed:
-            found = routed(self._routes.cache.list(obj["metadata"]["namespace"]))
-            return configuration.Observed(
-                tuple(revisions.cache.by_index(OWNER, obj["metadata"]["uid"])),
-                {name.partition("/")[2] for name in found},
-            )
+            made = tuple(revisions.cache.by_index(OWNER, obj["metadata"]["uid"]))
+            return configuration.Observed(made, {r["metadata"]["name"] for r in made if self._is_routed(key_of(r))})
 
         loop = Loop(
             self.manager,
@@ -145,21 +151,24 @@ class Knative:
     def _declare_route(self) -> Loop[route.Observed]:
         def observe(obj: Object) -> route.Observed:
             namespace, uid = obj["metadata"]["namespace"], obj["metadata"]["uid"]
+            found, made = {}, {}
+            for target in (obj.get("spec") or {}).get("traffic") or ():
+                name, source = target.get("revisionName"), target.get("configurationName", "")
+                if (known := self._configurations.cache.get(Key(namespace, source))) is not None:
+                    found[source] = known
+                    name = name or (known.get("status") or {}).get("latestReadyRevisionName")
+                if name and (version := self._revisions.cache.get(Key(namespace, name))) is not None:
+                    made[name] = version
             return route.Observed(
-                revisions={r["metadata"]["name"]: r for r in self._revisions.cache.list(namespace)},
-                configurations={c["metadata"]["name"]: c for c in self._configurations.cache.list(namespace)},
+                revisions=made,
+                configurations=found,
                 service=next(iter(services.cache.by_index(OWNER, uid)), None),
                 slice=next(iter(slices.cache.by_index(OWNER, uid)), None),
                 port=self.gateways.port if self.gateways.ready else None,
             )
 
-        def concerned(obj: Object) -> Iterator[Key]:
-            """Routes that name a revision or configuration, or whose service made it."""
-            name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
-            for found in self._routes.cache.list(namespace):
-                for target in (found.get("spec") or {}).get("traffic") or ():
-                    if name in (target.get("revisionName"), target.get("configurationName")):
-                        yield key_of(found)
+        def concerned(obj: Object) -> list[Key]:
+            return [key_of(found) for found in self._routes.cache.by_index(NAMED, _path(key_of(obj)))]
 
         loop = Loop(
             self.manager, ROUTES, name="route-controller", observe=observe, decide=route.decide, clock=self._clock
@@ -247,13 +256,11 @@ class Knative:
         self._cold_starts.woken(name, self._clock.monotonic())
         self.autoscaler.wake(name)
 
+    def _is_routed(self, key: Key) -> bool:
+        return bool(self._routes.cache.by_index(LEADS_TO, _path(key)))
+
     def _shares_a_route(self, name: str) -> bool:
-        namespace, _, own = name.partition("/")
-        for found in self._routes.cache.list(namespace):
-            targets = {t.get("revisionName") for t in (found.get("status") or {}).get("traffic") or ()}
-            if own in targets and len(targets) > 1:
-                return True
-        return False
+        return any(is_split(found) for found in self._routes.cache.by_index(LEADS_TO, name))
 
     def _remarks(self, obj: Object) -> dict[str, str]:
         name = _path(key_of(obj))
@@ -271,19 +278,17 @@ class Knative:
             namespace, _, own = name.partition("/")
             one = self._revisions.cache.get(Key(namespace, own))
             found = [one] if one is not None else []
-        reachable = routed(self._routes.cache.list()) if found else set()
         for obj in found:
             namespace, own = obj["metadata"]["namespace"], obj["metadata"]["name"]
             deployment = self._deployments.cache.get(Key(namespace, deployment_of(own)))
             if deployment is None or obj["metadata"].get("deletionTimestamp"):
                 continue
-            path = f"{namespace}/{own}"
-            pods = self._pods.cache.by_index(OF_REVISION, path)
+            pods = self._pods.cache.by_index(OF_REVISION, f"{namespace}/{own}")
             yield Scene(
                 obj,
                 deployment,
                 ready=sum(takes_requests(pod) for pod in pods),
-                reachable=path in reachable or not revision.is_reached(obj),
+                reachable=self._is_routed(Key(namespace, own)) or not revision.is_reached(obj),
             )
 
 

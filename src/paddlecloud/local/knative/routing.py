@@ -18,7 +18,7 @@ def route_entries(route: Object) -> Entries:
     """Hosts and paths of a route, and of each of its tags."""
     meta = route["metadata"]
     namespace, name = meta["namespace"], meta["name"]
-    traffic = (route.get("status") or {}).get("traffic") or ()
+    traffic = _targets(route, "status")
     shares: dict[str, int] = {}
     tags: dict[str, dict[str, int]] = {}
     for target in traffic:
@@ -58,13 +58,24 @@ def takes_requests(pod: Object) -> bool:
     return is_active(pod) and is_ready(pod) and bool((pod.get("status") or {}).get("podIP"))
 
 
-def routed(routes: Iterable[Object]) -> set[str]:
-    """Keys of the revisions that a route leads to, or is asked to lead to."""
-    found = set()
-    for route in routes:
-        namespace = route["metadata"]["namespace"]
-        for part in ("spec", "status"):
-            for target in (route.get(part) or {}).get("traffic") or ():
-                if target.get("revisionName"):
-                    found.add(f"{namespace}/{target['revisionName']}")
-    return found
+def revisions_of(route: Object) -> Iterable[str]:
+    """An index: keys of the revisions that a route leads to, or is asked to lead to."""
+    namespace = route["metadata"]["namespace"]
+    targets = [*_targets(route, "spec"), *_targets(route, "status")]
+    return {f"{namespace}/{target['revisionName']}" for target in targets if target.get("revisionName")}
+
+
+def named_in(route: Object) -> Iterable[str]:
+    """An index: keys of the revisions and configurations that a route's spec names."""
+    namespace = route["metadata"]["namespace"]
+    names = {target.get(field) for target in _targets(route, "spec") for field in ("revisionName", "configurationName")}
+    return {f"{namespace}/{name}" for name in names if name}
+
+
+def is_split(route: Object) -> bool:
+    """Whether several revisions share its traffic."""
+    return len({target.get("revisionName") for target in _targets(route, "status")}) > 1
+
+
+def _targets(route: Object, part: str) -> list[Object]:
+    return list((route.get(part) or {}).get("traffic") or ())
