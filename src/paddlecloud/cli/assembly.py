@@ -43,8 +43,10 @@ class Machine:
         nodes: int = 1,
         simulated: int | None = None,
         simulated_capacity: Mapping[str, str] | None = None,
+        controllers: bool = True,
     ) -> None:
-        """`simulated` None keeps the simulated nodes there are; a number makes there be so many."""
+        """`simulated` None keeps the simulated nodes there are; a number makes there be so many. Without `controllers`
+        those of this project do not run: somebody installs them as pods."""
         clock = platform.clock
         self._platform = platform
         self._workloads = Workloads(platform)
@@ -95,11 +97,12 @@ class Machine:
         )
         self._simulated = simulated
         self._simulated_capacity = simulated_capacity or {}
+        self._with_controllers = controllers
 
     async def start(self) -> None:
         machine = (self._workloads, self._scheduler, self._knative, self._images)
         controllers = (self._jobs, self._kubeflow, self._services, self._sets, self._set_jobs)
-        for part in (*machine, *controllers):
+        for part in (*machine, *(controllers if self._with_controllers else ())):
             self._platform.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:

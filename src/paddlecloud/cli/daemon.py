@@ -78,6 +78,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--simulated", type=int)
     parser.add_argument("--simulated-capacity", type=json.loads, default={})
     parser.add_argument("--durable", action="store_true")
+    parser.add_argument("--no-controllers", dest="controllers", action="store_false")
     parser.add_argument("--ready-fd", type=int, required=True)
     return parser.parse_args()
 
@@ -97,7 +98,13 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
             if not (args.any_port_if_taken and args.port):
                 raise
             await platform.listen(port=0)
-        body = Machine(platform, nodes=args.nodes, simulated=args.simulated, simulated_capacity=args.simulated_capacity)
+        body = Machine(
+            platform,
+            nodes=args.nodes,
+            simulated=args.simulated,
+            simulated_capacity=args.simulated_capacity,
+            controllers=args.controllers,
+        )
         await body.start()
         machine.announce(args.data, port=platform.port)
         log.info("ready on port %d", platform.port)

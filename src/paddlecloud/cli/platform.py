@@ -33,6 +33,9 @@ def add_commands(parsers: Parsers) -> None:
         metavar="cpu=…,…",
         help="what each of them has (default: cpu=32,memory=256Gi,pods=250)",
     )
+    up.add_argument(
+        "--no-controllers", action="store_true", help="run none of our controllers: the Helm chart installs them"
+    )
     up.add_argument("--durable", action="store_true", help="fsync every commit: survives a power cut, writes slower")
     up.set_defaults(run=run_up)
     down = parsers.add_parser("down", help="stop the embedded platform and its pods; the data stays")
@@ -87,6 +90,7 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
         command += ["--simulated-capacity", json.dumps(args.simulated_capacity or {})]
     command += ["--any-port-if-taken"] if args.port is None else []
     command += ["--durable"] if args.durable else []
+    command += ["--no-controllers"] if args.no_controllers else []
     began = time.monotonic()
     with log:
         subprocess.Popen(

@@ -1,8 +1,11 @@
-"""A controller as a process of its own, which is what a Deployment runs: `python -m paddlecloud.controllers NAME`.
+"""Controllers as a process of their own, which is what a Deployment runs: `python -m paddlecloud.controllers NAME…`.
 
-Of several replicas one leads, by a Lease named after the controller in the namespace of the process; the others wait
-with nothing done. Only the leader's writes pass. /healthz, /readyz and /metrics are served on the port given. Ended
-with SIGTERM it finishes the pass it is in and gives the lease back, so that the next replica takes over at once.
+Of several replicas one leads, by a Lease named after the first controller in the namespace of the process; the others
+wait with nothing done. Only the leader's writes pass. /healthz, /readyz and /metrics are served on the port given.
+Ended with SIGTERM it finishes the pass it is in and gives the lease back, so that the next replica takes over at once.
+
+Where `REPORT_URL` says how pods reach it, the paddlejob controller listens to their reports. That URL is a Service in
+front of all replicas, so the one that leads says so by a label on its own pod, which the Service selects.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from paddlecloud.controllers import paddleservice
-from paddlecloud.controllers.paddlejob import PaddleJobController
+from paddlecloud.controllers.paddlejob import PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.samplejob import SampleJobController
@@ -25,34 +29,55 @@ from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.controller import Hooks
-from paddlecloud.kube.errors import ConfigError
+from paddlecloud.kube.errors import ConfigError, Forbidden, NotFound
 from paddlecloud.kube.fence import Fence, FencedTransport
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.lease import Elector, LeadershipLost
 from paddlecloud.kube.manager import Manager, Service
+from paddlecloud.kube.resource import PODS
 
-Maker = Callable[[Client, Hooks], Awaitable[Service]]
-
-
-async def _paddlejob(client: Client, hooks: Hooks) -> Service:
-    return PaddleJobController(client, served=await served_kinds(client), hooks=hooks).run
-
-
-async def _kubeflow(client: Client, hooks: Hooks) -> Service:
-    return KubeflowPaddleJobController(client, hooks=hooks).run
+REPORT_PORT = 8082
+LEADS = "paddlecloud.org/leads"
+"""Label of the pod whose controllers work; its value is the name of the lease's controller."""
 
 
-async def _sampleset(client: Client, hooks: Hooks) -> Service:
-    return SampleSetController(client, hooks=hooks).run
+class Setting(NamedTuple):
+    client: Client
+    hooks: Hooks
+    namespace: str | None
+    """Where objects are served; None for everywhere."""
+    own_namespace: str
 
 
-async def _samplejob(client: Client, hooks: Hooks) -> Service:
-    return SampleJobController(client, hooks=hooks).run
+Maker = Callable[[Setting], Awaitable[Service]]
 
 
-async def _paddleservice(client: Client, hooks: Hooks) -> Service:
-    served = await paddleservice.served_kinds(client)
-    return paddleservice.PaddleServiceController(client, served=served, hooks=hooks).run
+async def _paddlejob(given: Setting) -> Service:
+    url = os.environ.get("REPORT_URL", "")
+    place = Place(host=_address(), port=REPORT_PORT, url=url, key_namespace=given.own_namespace) if url else None
+    served = await served_kinds(given.client)
+    return PaddleJobController(
+        given.client, namespace=given.namespace, served=served, hooks=given.hooks, reports=place
+    ).run
+
+
+async def _kubeflow(given: Setting) -> Service:
+    return KubeflowPaddleJobController(given.client, namespace=given.namespace, hooks=given.hooks).run
+
+
+async def _sampleset(given: Setting) -> Service:
+    return SampleSetController(given.client, namespace=given.namespace, hooks=given.hooks).run
+
+
+async def _samplejob(given: Setting) -> Service:
+    return SampleJobController(given.client, namespace=given.namespace, hooks=given.hooks).run
+
+
+async def _paddleservice(given: Setting) -> Service:
+    served = await paddleservice.served_kinds(given.client)
+    return paddleservice.PaddleServiceController(
+        given.client, namespace=given.namespace, served=served, hooks=given.hooks
+    ).run
 
 
 CONTROLLERS: dict[str, Maker] = {
@@ -64,24 +89,58 @@ CONTROLLERS: dict[str, Maker] = {
 }
 
 
-async def run(name: str, settings: config.Config, *, identity: str, health: tuple[str, int]) -> None:
+async def run(
+    names: Sequence[str],
+    settings: config.Config,
+    *,
+    identity: str,
+    health: tuple[str, int],
+    namespace: str | None = None,
+) -> None:
     """Work until cancelled. Raises `LeadershipLost` when another replica may lead: end the process then."""
-    agent = f"{name}-controller"
+    agent = f"{names[0]}-controller"
     fence = Fence()
     transport = HttpTransport(settings, user_agent=agent)
     elector = Elector(Client(transport), name=agent, namespace=settings.namespace, identity=identity, fence=fence)
     client = Client(FencedTransport(transport, fence))
     manager = Manager(client, elector=elector, health=health)
+    given = Setting(client, manager.hooks, namespace, settings.namespace)
     try:
-        manager.add_service(name, await CONTROLLERS[name](client, manager.hooks))
+        await _mark(Client(transport), settings.namespace, None)  # of a life before this one
+        manager.add_service("leader", lambda: _lead(client, settings.namespace, names[0]))
+        for name in names:
+            manager.add_service(name, await CONTROLLERS[name](given))
         await manager.run()
     finally:
         await client.close()
 
 
+async def _lead(client: Client, namespace: str, name: str) -> None:
+    """Runs while this replica leads."""
+    await _mark(client, namespace, name)
+    await asyncio.Event().wait()
+
+
+async def _mark(client: Client, namespace: str, leads: str | None) -> None:
+    """Nothing where the process is in no pod, or may not touch it: then no Service depends on the mark."""
+    pod = os.environ.get("POD_NAME")
+    if pod is None:
+        return
+    try:
+        await client.patch(PODS, pod, {"metadata": {"labels": {LEADS: leads}}}, namespace=namespace)
+    except (Forbidden, NotFound) as error:
+        logging.getLogger(__name__).info("the pod is not marked: %s", error)
+
+
+def _address() -> str:
+    """Where to listen: the pod's own address where it is told, every one elsewhere."""
+    return os.environ.get("POD_IP", "")
+
+
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paddlecloud.controllers", description="Run one controller.")
-    parser.add_argument("name", choices=tuple(CONTROLLERS))
+    parser = argparse.ArgumentParser(prog="python -m paddlecloud.controllers", description="Run controllers.")
+    parser.add_argument("names", nargs="+", choices=tuple(CONTROLLERS), metavar="NAME", help=", ".join(CONTROLLERS))
+    parser.add_argument("--namespace", help="serve the objects of this namespace only (default: all)")
     parser.add_argument("--kubeconfig", help="default: KUBECONFIG, ~/.kube/config, or the pod's own account")
     parser.add_argument("--health-port", type=int, default=8080, help="/healthz, /readyz, /metrics (default 8080)")
     chosen = parser.parse_args(arguments)
@@ -93,7 +152,14 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{os.getpid()}"
     try:
-        asyncio.run(_until_told(run(chosen.name, settings, identity=identity, health=("", chosen.health_port))))
+        work = run(
+            chosen.names,
+            settings,
+            identity=identity,
+            health=(_address(), chosen.health_port),
+            namespace=chosen.namespace,
+        )
+        asyncio.run(_until_told(work))
     except LeadershipLost as lost:
         print(f"error: {lost}", file=sys.stderr)
         return 1

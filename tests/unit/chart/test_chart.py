@@ -1,0 +1,165 @@
+"""The chart as Helm renders it: valid, complete, and with no more rights than the controllers use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+CHART = Path(__file__).parents[3] / "charts" / "paddlecloud"
+HELM = Path(sys.executable).with_name("helm")
+KUBERNETES = "1.31"
+SERVED = ("networking.k8s.io/v1/NetworkPolicy", "monitoring.coreos.com/v1/ServiceMonitor")
+COMBINATIONS: dict[str, list[str]] = {
+    "default": [],
+    "namespace": ["watch=namespace"],
+    "jobs alone": ["sampleset.enabled=false", "serving.enabled=false", "paddlejob.replicas=1"],
+    "everything": [
+        "paddlejob.kubeflow=true",
+        "metrics.dashboard.enabled=true",
+        "dataCenter.enabled=true",
+        "dataCenter.bucket=http://minio:9000/data-center",
+        "dataCenter.metaurl=redis://redis:6379/0",
+        "paddlejob.podAffinityPreset=hard",
+        "paddlejob.podAntiAffinityPreset=",
+        "paddlejob.nodeAffinityPreset.type=soft",
+        "paddlejob.nodeAffinityPreset.key=pool",
+        "paddlejob.nodeAffinityPreset.values={train}",
+        "global.imageRegistry=registry.example.com",
+        "global.imagePullSecrets={pull}",
+    ],
+    "diagnosis": ["diagnosticMode.enabled=true", "crds.install=false"],
+}
+
+
+def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(HELM), *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def render(*values: str, served: tuple[str, ...] = SERVED, namespace: str = "kubeflow") -> list[dict[str, Any]]:
+    flags = [word for value in values for word in ("--set", value)]
+    flags += [word for api in served for word in ("--api-versions", api)]
+    done = helm("template", "pdc", str(CHART), "--namespace", namespace, *flags)
+    assert done.returncode == 0, done.stderr
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:
+    return {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == kind}
+
+
+def test_helm_finds_nothing_to_complain_about() -> None:
+    done = helm("lint", "--strict", str(CHART))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", COMBINATIONS)
+def test_every_object_is_valid_kubernetes(name: str) -> None:
+    for obj in render(*COMBINATIONS[name]):
+        if obj["kind"] != "ServiceMonitor":  # not of Kubernetes itself
+            kubernetes_validate.validate(obj, KUBERNETES, strict=True)
+
+
+def test_the_deployments_are_called_as_ever_and_hardened() -> None:
+    deployments = of_kind(render(), "Deployment")
+    assert sorted(deployments) == ["pdc-paddlecloud-paddlejob", "pdc-paddlecloud-sampleset", "pdc-paddlecloud-serving"]
+    for deployment in deployments.values():
+        pod = deployment["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert deployment["spec"]["replicas"] == 2
+        assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 65532)
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert container["image"] == "paddlecloud/paddlecloud:0.1.0"
+
+
+def test_what_is_served_decides_what_is_made() -> None:
+    kinds = {obj["kind"] for obj in render(served=())}
+    assert {"PodDisruptionBudget"} <= kinds
+    assert not {"ServiceMonitor", "NetworkPolicy"} & kinds
+    assert {"ServiceMonitor", "NetworkPolicy"} <= {obj["kind"] for obj in render()}
+
+
+def test_a_single_replica_may_be_disturbed() -> None:
+    assert "pdc-paddlecloud-paddlejob" not in of_kind(render("paddlejob.replicas=1"), "PodDisruptionBudget")
+
+
+def test_a_release_for_one_namespace_has_no_rights_elsewhere() -> None:
+    objects = render("watch=namespace")
+    for name, role in of_kind(objects, "ClusterRole").items():
+        if name.endswith("-crds"):
+            continue
+        resources = {resource for rule in role["rules"] for resource in rule["resources"]}
+        assert resources <= {"nodes", "persistentvolumes", "csidrivers"}, name
+    for deployment in of_kind(objects, "Deployment").values():
+        assert "--namespace=kubeflow" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def test_two_releases_of_one_name_share_no_cluster_wide_object() -> None:
+    names = [
+        {
+            (obj["kind"], obj["metadata"]["name"])
+            for obj in render("watch=namespace", namespace=namespace)
+            if obj["kind"].startswith("Cluster")
+        }
+        for namespace in ("team-a", "team-b")
+    ]
+    assert not names[0] & names[1]
+
+
+def test_every_binding_leads_to_a_role_and_an_account_of_the_release() -> None:
+    """The original chart bound the serving controller to another one's role."""
+    objects = render()
+    for binding in [*of_kind(objects, "RoleBinding").values(), *of_kind(objects, "ClusterRoleBinding").values()]:
+        assert binding["roleRef"]["name"] in of_kind(objects, binding["roleRef"]["kind"])
+        for subject in binding["subjects"]:
+            assert subject["name"] in of_kind(objects, "ServiceAccount")
+            assert subject["namespace"] == "kubeflow"
+
+
+def test_no_rule_is_a_wildcard() -> None:
+    for role in [obj for obj in render() if obj["kind"] in ("Role", "ClusterRole")]:
+        for rule in role["rules"]:
+            assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+
+
+def keys_of_the_original() -> Iterator[str]:
+    """Those that its users may have in a values file."""
+    yield from ("nameOverride=x", "fullnameOverride=x", "clusterDomain=example.org", "kubeVersion=1.29")
+    yield from ("tags.all-dep=true", "juicefs.enabled=true", "redis.architecture=standalone", "global.storageClass=nfs")
+    yield from ("jupyterhub.hub.password=x", "pipelines.minio.auth.rootUser=minio", "hostpath.nodeHostPath=/mnt")
+    for controller in ("paddlejob", "sampleset", "serving"):
+        yield from (
+            f"{controller}.image.repository=x/y",
+            f"{controller}.image.debug=true",
+            f"{controller}.args={{a,b}}",
+        )
+        yield from (f"{controller}.nodeSelector.pool=cpu", f"{controller}.podAntiAffinityPreset=hard")
+    yield "serving.proxyImage.tag=v0.5.0"
+
+
+def test_values_files_of_the_original_chart_are_accepted() -> None:
+    assert sorted(of_kind(render(*keys_of_the_original()), "Deployment")) == ["x-paddlejob", "x-sampleset", "x-serving"]
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("paddlejob.replica=2", "replica"),
+        ("watch=everything", "watch"),
+        ("paddlejob.replicas=-1", "replicas"),
+        ("paddlejob.podAntiAffinityPreset=maybe", "podAntiAffinityPreset"),
+        ("image.pullPolicy=Sometimes", "pullPolicy"),
+        ("dataCenter.enabled=true", "dataCenter"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_named(value: str, named: str) -> None:
+    done = helm("template", "pdc", str(CHART), "--set", value)
+    assert done.returncode != 0
+    assert named in done.stderr
