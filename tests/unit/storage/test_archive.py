@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.cache.engines.local import LocalEngine
+from paddlecloud.cache.options import SyncOptions, parse
+from paddlecloud.cache.progress import Task
 from paddlecloud.storage import archive, uri
 from paddlecloud.storage.archive import ArchiveSource
+from paddlecloud.storage.credentials import Credentials
 from paddlecloud.storage.errors import BadUri, Missing, Unreachable
 from paddlecloud.storage.sources import Source
 
@@ -65,6 +69,19 @@ def test_an_archive_is_read_like_a_folder(web: tuple[Path, str], name: str) -> N
     else:
         tar_of(folder / name, members)
     assert contents(ArchiveSource(uri.parse(f"{address}/{name}"))) == members
+
+
+def test_a_set_can_come_from_an_archive(web: tuple[Path, str], tmp_path: Path) -> None:
+    folder, address = web
+    tar_of(folder / "data.tar.gz", {"train/1.jpg": b"one", "label.txt": b"two"})
+    data = tmp_path / "set"
+    engine = LocalEngine(str(data), [], state=tmp_path / "state", partition=0, environment={})
+    options, _ = parse("sync", {"source": f"{address}/data.tar.gz", "destination": f"file://{data}"})
+    assert isinstance(options, SyncOptions)
+    engine.sync(options, Credentials(), Task())
+    assert (data / "train" / "1.jpg").read_bytes() == b"one"
+    assert engine.status().totalFiles == 2
+    engine.close()
 
 
 @pytest.mark.parametrize("member", ["../escaped", "/etc/escaped", "a/../../escaped"])

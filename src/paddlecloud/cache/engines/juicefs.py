@@ -17,19 +17,16 @@ from pathlib import Path
 
 from paddlecloud.cache import manifest as manifests
 from paddlecloud.cache import warmup
-from paddlecloud.cache.confine import OWN, Confined, relative
+from paddlecloud.cache.confine import OWN, Confined
 from paddlecloud.cache.engines.base import LevelStatus, Status
-from paddlecloud.cache.errors import BadOptions, WorkFailed
+from paddlecloud.cache.errors import WorkFailed
 from paddlecloud.cache.levels import Level, disks
 from paddlecloud.cache.manifest import File, Manifest
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
+from paddlecloud.cache.orders import Orders
 from paddlecloud.cache.programs import find_juicefs, run
 from paddlecloud.cache.progress import EXAMPLES, Task
-from paddlecloud.cache.sync.copier import Copier
-from paddlecloud.cache.sync.foreign import sync_with_juicefs
-from paddlecloud.storage import uri
 from paddlecloud.storage.credentials import Credentials
-from paddlecloud.storage.sources import open_source
 
 TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
@@ -54,8 +51,9 @@ class JuiceFsEngine:
         self._program = find_juicefs(environment)
         if not os.path.exists(f"{self._data}/.stats"):
             raise WorkFailed(f"{self._data} is no JuiceFS mount: mount the set there, or use --driver=local")
-        self._tree = Confined(self._data)
         self._manifest = Manifest(state / manifests.NAME)
+        folders = [folder for level in levels for folder in level.folders]
+        self._orders = Orders(self._data, folders, self._manifest, environment)
         self._lock = threading.Lock()
         self._totals: tuple[float, int, int] = (-TOTALS_FRESH, 0, 0)
 
@@ -63,35 +61,16 @@ class JuiceFsEngine:
         self._manifest.close()
 
     def check(self, kind: str, options: Options) -> None:
-        if isinstance(options, SyncOptions):
-            self._destination(options)
-        elif isinstance(options, WarmupOptions):
-            warmup.inner_paths(options, self._data)
-        elif kind == "rmr":
-            for path in options.paths:
-                if not relative(path, (self._data,))[1]:
-                    raise BadOptions(f"path {path!r} is the whole set: name what is to be removed in it")
-        else:
-            self._cleared(options)
+        self._orders.check(kind, options)
 
     # Work
 
     def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None:
-        location = uri.parse(options.source)
-        source = open_source(location, credentials, environment=self._environment, https=not options.no_https)
-        inner = self._destination(options)
-        if source is None:
-            sync_with_juicefs(options, location, credentials, task, environment=self._environment)
-        else:
-            name = location.path.rstrip("/").rpartition("/")[2]
-            Copier(source, self._data, inner, options, self._manifest, task, single_name=name).run()
+        self._orders.copy(options, credentials, task)
         self._stale()
         if not options.dry:
             # What went through the mount lies in this node's cache; it belongs to whoever warms it up.
-            self._juicefs(task, "warmup", "--evict", os.path.join(self._data, inner))
-
-    def _destination(self, options: SyncOptions) -> str:
-        return relative(uri.parse(options.destination).path, (self._data,))[1]
+            self._juicefs(task, "warmup", "--evict", os.path.join(self._data, self._orders.destination(options)))
 
     def warmup(self, options: WarmupOptions, task: Task) -> None:
         files = warmup.listed(options, self._data, below=self._below, look_up=self._look_up)
@@ -170,23 +149,16 @@ class JuiceFsEngine:
         return _ListFile(self._state, [os.path.join(self._data, file.path) for file in files])
 
     def rmr(self, options: PathOptions, task: Task) -> None:
-        for path in options.paths:
-            task.check()
-            _, inner = relative(path, (self._data,))
-            try:
-                self._tree.remove(inner)
-            except OSError as error:
-                raise WorkFailed(f"{path!r} cannot be removed: {error.strerror}") from error
-            finally:
-                self._manifest.remove_below(inner)
-                self._stale()
-            task.progress.done(0)
+        try:
+            self._orders.remove(options, task)
+        finally:
+            self._stale()
 
     def clear(self, options: PathOptions, task: Task) -> None:
-        whole = {folder for folder, inner in self._cleared(options) if not inner}
-        if whole >= {folder for level in self._levels for folder in level.folders}:
+        cleared = self._orders.cleared(options)
+        if {folder for folder, inner in cleared if not inner} >= set(self._orders.folders):
             self._juicefs(task, "warmup", "--evict", self._data)
-        for folder, inner in self._cleared(options):
+        for folder, inner in cleared:
             task.check()
             try:
                 if inner:
@@ -196,12 +168,6 @@ class JuiceFsEngine:
             except OSError as error:
                 raise WorkFailed(f"{folder}/{inner} cannot be cleared: {error.strerror}") from error
 
-    def _cleared(self, options: PathOptions) -> list[tuple[str, str]]:
-        folders = [folder for level in self._levels for folder in level.folders]
-        if not options.paths:
-            return [(folder, "") for folder in folders]
-        return [relative(path.removesuffix("/*"), folders) for path in options.paths]
-
     def _juicefs(self, task: Task, *arguments: str) -> str:
         return run([self._program, *arguments], task, environment=self._environment)
 
@@ -210,7 +176,7 @@ class JuiceFsEngine:
     def status(self) -> Status:
         files, size = self._set_size()
         cached, blocks = self._cached()
-        disk = disks([folder for level in self._levels for folder in level.folders])
+        disk = disks(self._orders.folders)
         return Status(
             totalBytes=size,
             totalFiles=files,

@@ -10,21 +10,18 @@ from pathlib import Path
 
 from paddlecloud.cache import manifest as manifests
 from paddlecloud.cache import warmup
-from paddlecloud.cache.confine import OWN, Confined, relative
+from paddlecloud.cache.confine import OWN
 from paddlecloud.cache.engines.base import LevelStatus, Status
-from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
+from paddlecloud.cache.errors import Cancelled, WorkFailed
 from paddlecloud.cache.levels import Level, disks
 from paddlecloud.cache.manifest import File, Manifest
 from paddlecloud.cache.nodecache import NodeCache
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
+from paddlecloud.cache.orders import Orders
 from paddlecloud.cache.placement import Wanted, place
 from paddlecloud.cache.progress import Task
-from paddlecloud.cache.sync.copier import Copier
-from paddlecloud.cache.sync.foreign import sync_with_juicefs
 from paddlecloud.cache.texts import amount
-from paddlecloud.storage import uri
 from paddlecloud.storage.credentials import Credentials
-from paddlecloud.storage.sources import open_source
 
 MOST_THREADS = 16
 """Copies at the same time: more only queue up at the disk."""
@@ -36,14 +33,14 @@ class LocalEngine:
     ) -> None:
         self._data = data.rstrip("/")
         os.makedirs(self._data, exist_ok=True)
-        self._tree = Confined(self._data)
         self._partition = partition
-        self._environment = environment
         own = Path(self._data) / OWN / manifests.NAME
         fresh = not own.exists()
         self._manifest = Manifest(own)
         self._manifest_path = str(own)
         self._cache = NodeCache(state / "cache.db", levels)
+        folders = [folder for level in levels for folder in level.folders]
+        self._orders = Orders(self._data, folders, self._manifest, environment)
         self._version = -1
         self._lock = threading.Lock()
         if fresh:  # a folder that somebody filled already
@@ -54,34 +51,15 @@ class LocalEngine:
         self._cache.close()
 
     def check(self, kind: str, options: Options) -> None:
-        if isinstance(options, SyncOptions):
-            self._destination(options)
-        elif isinstance(options, WarmupOptions):
-            warmup.inner_paths(options, self._data)
-        elif kind == "clear":
-            self._cleared(options)
-        else:
-            for path in options.paths:
-                if not relative(path, (self._data,))[1]:
-                    raise BadOptions(f"path {path!r} is the whole set: name what is to be removed in it")
+        self._orders.check(kind, options)
 
     # Work
 
     def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None:
-        location = uri.parse(options.source)
-        source = open_source(location, credentials, environment=self._environment, https=not options.no_https)
-        inner = self._destination(options)
-        if source is None:
-            sync_with_juicefs(options, location, credentials, task, environment=self._environment)
+        if not self._orders.copy(options, credentials, task):
             self._manifest.reconcile(manifests.walk(self._data))
-        else:
-            name = location.path.rstrip("/").rpartition("/")[2]
-            Copier(source, self._data, inner, options, self._manifest, task, single_name=name).run()
         with self._lock:  # copies of what was replaced or deleted must not be read any more
             self._cache.drop_strangers(self._manifest_path)
-
-    def _destination(self, options: SyncOptions) -> str:
-        return relative(uri.parse(options.destination).path, (self._data,))[1]
 
     def warmup(self, options: WarmupOptions, task: Task) -> None:
         with self._lock:
@@ -140,33 +118,20 @@ class LocalEngine:
         raise WorkFailed(text)
 
     def rmr(self, options: PathOptions, task: Task) -> None:
-        for path in options.paths:
-            task.check()
-            _, inner = relative(path, (self._data,))
-            try:
-                self._tree.remove(inner)
-            except OSError as error:
-                raise WorkFailed(f"{path!r} cannot be removed: {error.strerror}") from error
-            finally:
-                self._manifest.remove_below(inner)
-            task.progress.done(0)
-        with self._lock:
-            self._cache.drop_strangers(self._manifest_path)
+        try:
+            self._orders.remove(options, task)
+        finally:
+            with self._lock:
+                self._cache.drop_strangers(self._manifest_path)
 
     def clear(self, options: PathOptions, task: Task) -> None:
-        for folder, inner in self._cleared(options):
+        for folder, inner in self._orders.cleared(options):
             task.check()
             try:
                 with self._lock:
                     self._cache.clear(folder, inner)
             except OSError as error:
                 raise WorkFailed(f"{folder}/{inner} cannot be cleared: {error.strerror}") from error
-
-    def _cleared(self, options: PathOptions) -> list[tuple[str, str]]:
-        folders = [folder for level in self._cache.levels for folder in level.folders]
-        if not options.paths:
-            return [(folder, "") for folder in folders]
-        return [relative(path.removesuffix("/*"), folders) for path in options.paths]
 
     # Figures
 
@@ -182,7 +147,7 @@ class LocalEngine:
                 self._lock.release()
         files, size = self._manifest.totals()
         levels = self._cache.levels
-        disk = disks([folder for level in levels for folder in level.folders])
+        disk = disks(self._orders.folders)
         return Status(
             totalBytes=size,
             totalFiles=files,
