@@ -3,7 +3,8 @@
 Real training with Paddle (MobileNetV1 × 0.25, Adam) on generated JPEGs. The origin is a web server in a network
 namespace of its own; the link to the namespace of the training is `tc tbf`, 50 Mbit/s as in the manual or less, so that
 computing alone would read about three times what the link delivers. Local and cached epochs take turns in one process,
-and their ratio is taken over all of them, because nothing else is comparable on a machine that does other things too.
+and each cached one is compared with its neighbour, because nothing else is comparable on a machine that does other
+things too. CPU time is compared as well: it bounds the speed on a machine that does nothing else.
 Needs root, for the namespaces; takes two minutes on two idle cores.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,7 +28,7 @@ from .claim import Claim
 
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCE = Path(__file__).parents[1] / "src"
-COUNT, EDGE, READ_AT, BATCH, ROUNDS, WORKERS = 192, 512, 96, 16, 4, 1
+COUNT, EDGE, READ_AT, BATCH, ROUNDS, WORKERS = 192, 512, 96, 16, 6, 1
 STARVED = 3
 """How many times the link's rate computing alone would read."""
 MANUAL_LINK = 50e6
@@ -85,24 +87,25 @@ def _experiment(python: Path, data: Path, folder: Path, *, ranks: int, link: flo
         at_least=True,
         note=f"{local:.0f} img/s from local disk",
     )
+    yield Claim(f"cached epochs after warm-up, {name}", warm, "img/s", other=cold, other_name="without cache")
+    pairs = [one[0] / other[0] for one, other in zip(found["local"], found["warm"], strict=True)]
     yield Claim(
-        f"cached epoch after warm-up, {name}",
-        warm,
-        "img/s",
-        goal=0.98 * local,
+        f"cached epoch as fast as from local disk, {name}",
+        statistics.median(pairs),
+        "×",
+        goal=0.98,
         at_least=True,
-        other=local,
-        other_name="local disk",
-        note=f"{ROUNDS} epochs each in turn; {warm / cold:.1f} × without cache; loss {losses[0]:.2f} → {losses[1]:.2f}",
+        note=f"wall clock, median of {ROUNDS} pairs in turn ({min(pairs):.2f}–{max(pairs):.2f}); "
+        f"loss {losses[0]:.2f} → {losses[1]:.2f}",
     )
-    used = [sum(epoch[1] for epoch in found[kind]) for kind in ("warm", "local")]
+    warm_cpu, local_cpu = (sum(epoch[1] for epoch in found[kind]) / ROUNDS for kind in ("warm", "local"))
     yield Claim(
-        f"CPU of a cached epoch, {name}",
-        used[0] / ROUNDS,
-        "CPU-s",
-        other=used[1] / ROUNDS,
-        other_name="local disk",
-        note="rank 0 and its loaders, prefetching included",
+        f"the same by CPU time, {name}",
+        local_cpu / warm_cpu,
+        "×",
+        goal=0.98,
+        at_least=True,
+        note=f"rank 0 and its loaders: {warm_cpu:.2f} CPU-s an epoch with prefetching, {local_cpu:.2f} from local disk",
     )
     yield Claim(
         f"hit ratio of shuffled cached epochs, {name}",

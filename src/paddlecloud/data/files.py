@@ -21,10 +21,12 @@ directly, and only a file that cannot be read at all raises.
 from __future__ import annotations
 
 import atexit
+import itertools
 import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from . import report
@@ -59,7 +61,7 @@ class Files:
         self._paths = [_below(path, data) for path in paths]
         self._sampler: Any = None
         self._begun = 0
-        self._tally: Tally | None = Tally(_tell)
+        self._tally: Tally | None = Tally(partial(_tell, next(_numbers)))
         atexit.register(self._tally.finish)
 
     @classmethod
@@ -206,10 +208,23 @@ def _below(path: str, data: str) -> str:
     return os.path.abspath(whole) if relative.split(os.sep, 1)[0] == os.pardir else relative
 
 
-def _tell(epochs: dict[int, Epoch]) -> None:
+_numbers = itertools.count()
+_told: dict[int, dict[int, Epoch]] = {}
+"""What each `Files` of this process has counted: a program may train with one and evaluate with another."""
+
+
+def _tell(number: int, epochs: dict[int, Epoch]) -> None:
+    _told[number] = epochs
+    together: dict[int, Epoch] = {}
+    for one in list(_told.values()):
+        for epoch, read in one.items():
+            sum_of = together.setdefault(epoch, Epoch())
+            sum_of.hits += read.hits
+            sum_of.misses += read.misses
+            sum_of.stall_seconds += read.stall_seconds
     report.cache(
-        hits=sum(epoch.hits for epoch in epochs.values()),
-        misses=sum(epoch.misses for epoch in epochs.values()),
-        stall_seconds=sum(epoch.stall_seconds for epoch in epochs.values()),
-        epochs={number: vars(epoch) for number, epoch in sorted(epochs.items())[-_TOLD:]},
+        hits=sum(epoch.hits for epoch in together.values()),
+        misses=sum(epoch.misses for epoch in together.values()),
+        stall_seconds=sum(epoch.stall_seconds for epoch in together.values()),
+        epochs={epoch: vars(together[epoch]) for epoch in sorted(together)[-_TOLD:]},
     )

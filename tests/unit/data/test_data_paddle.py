@@ -104,6 +104,35 @@ def test_two_ranks_with_workers_read_through_one_cache(dataset: Path, tmp_path: 
     assert sum(epoch["hits"] for epoch in final[-1]["epochs"]) == final[-1]["hits"]
 
 
+def test_files_for_training_and_for_evaluation_are_told_together(tmp_path: Path, controller: Controller) -> None:
+    (tmp_path / "a.bin").write_bytes(b"a")
+    program = """
+import sys
+from paddlecloud.data import Files
+for reads in (3, 2):
+    files = Files(["a.bin"], data=sys.argv[1], cache=sys.argv[1] + "/cache")
+    for batch in files.watch(files.read(0) for _ in range(reads)):
+        pass
+"""
+    done = bare(program, str(tmp_path), **listening(controller))
+    assert (done.returncode, done.stderr) == (0, "")
+    told = [body["cache"] for body in controller.bodies if "cache" in body][-1]
+    assert (told["hits"], told["misses"], len(told["epochs"])) == (0, 5, 1)
+
+
+def bare(program: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in an interpreter without any installed package, with what pods get."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PADDLE"))}
+    return subprocess.run(
+        [sys.executable, "-S", "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**clean, "PYTHONPATH": str(library.folder(default_cache())), **env},
+    )
+
+
 def test_pods_get_what_they_need_and_nothing_else_is_needed(tmp_path: Path) -> None:
     """An interpreter without any installed package reads, plans and prefetches."""
     (tmp_path / "data").mkdir()
@@ -116,13 +145,5 @@ files = Files(["a.bin"], data=sys.argv[1] + "/data", cache=sys.argv[1] + "/cache
 files.follow(sampler, epochs=1)
 print(files.read(0), "paddlecloud.cache.plan.schedule" in sys.modules)
 """
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PADDLE"))}
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", program, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-        env={**clean, "PYTHONPATH": str(library.folder(default_cache()))},
-    )
+    done = bare(program, str(tmp_path))
     assert (done.stdout, done.stderr) == ("b'a' True\n", "")
