@@ -28,7 +28,7 @@ class Pod:
 
     def __init__(self, word: str = "one") -> None:
         self.word = word
-        self.connections = 0
+        self.connections = self.open = 0
         self.heads: list[bytes] = []
         self.bodies: list[bytes] = []
         self.inside = self.most = 0
@@ -54,6 +54,7 @@ class Pod:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         self._writers.append(writer)
         try:
             while await self._one(reader, writer):
@@ -61,6 +62,7 @@ class Pod:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the gateway hung up
         finally:
+            self.open -= 1
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

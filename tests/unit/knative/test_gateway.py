@@ -11,6 +11,7 @@ import pytest
 
 from paddlecloud.local.knative.gateway import slots
 from paddlecloud.local.knative.gateway.client import HEAD_TIMEOUT, LINGER
+from paddlecloud.local.knative.gateway.revisions import IDLE
 from unit.knative.gateway_world import Gateway, Pod, gateway
 
 R = ("ns/r", 100)
@@ -47,6 +48,15 @@ async def test_many_requests_on_one_connection_use_one_connection_to_the_pod(gat
         client.get()
         assert await client.answer() == (200, b"one")
     assert pod.connections == 1
+
+
+async def test_a_connection_nobody_uses_is_let_go(gate: Gateway, pod: Pod) -> None:
+    assert await gate.ask() == (200, b"one")
+    assert pod.open == 1
+    gate.time.ahead = IDLE + 0.1
+    gate.table.sweep()
+    await until(lambda: pod.open == 0)
+    assert await gate.ask() == (200, b"one")
 
 
 async def test_a_pod_is_told_who_asked_and_nothing_of_the_connection(gate: Gateway, pod: Pod) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.local.knative.gateway.bodies import Chunked, Counted, chunk
-from paddlecloud.local.knative.gateway.http1 import CHUNKED, UNTIL_CLOSE, BadMessage, read_request, read_response
+from paddlecloud.local.knative.gateway.http1 import (
+    CHUNKED,
+    UNTIL_CLOSE,
+    BadMessage,
+    read_request,
+    read_response,
+    render,
+)
 
 
 def request(*lines: str, first: str = "GET /x HTTP/1.1", host: str | None = "a.b") -> bytes:
@@ -155,3 +164,39 @@ def test_a_counted_body_leaves_what_follows() -> None:
     body = Counted(5)
     assert body.feed(b"he") == (b"he", False, b"")
     assert body.feed(b"lloGET") == (b"llo", True, b"GET")
+
+
+NOISE = st.one_of(
+    st.binary(max_size=200),
+    st.lists(st.sampled_from([b"GET / HTTP/1.1", b"Host: a", b"Content-Length: 3", b"Transfer-Encoding: chunked", b": ",
+                              b"\r\n", b"\n", b"\r", b" ", b"\t", b"\x00", b"HTTP/1.1 200 OK", b"Connection: close"]))
+    .map(b"".join),
+)  # fmt: skip
+
+
+@given(NOISE)
+def test_noise_is_refused_or_read_and_nothing_else_happens(noise: bytes) -> None:
+    for read in (read_request, lambda head: read_response(head, to=b"GET"), lambda data: Chunked(400).feed(data)):
+        assert _status(read, noise) in (200, 400, 405, 414, 417, 501, 502, 505)
+
+
+def _status(read: Callable[[bytes], object], data: bytes) -> int:
+    try:
+        read(data)
+    except BadMessage as refusal:
+        return refusal.status
+    return 200
+
+
+@given(NOISE)
+def test_what_is_passed_on_is_read_the_same_way_again(noise: bytes) -> None:
+    """A pod must find the same request in what we send as we found in what we got."""
+    try:
+        head = read_request(b"POST /x HTTP/1.1\r\nHost: a.b\r\n" + noise + b"\r\n")
+    except BadMessage:
+        return
+    lines = [] if head.length != CHUNKED else [b"Transfer-Encoding: chunked"]
+    sent = render(b"%b %b HTTP/1.1\r\n" % (head.method, head.target), head.headers, *lines)
+    assert sent.count(b"\r\n\r\n") == 1
+    again = read_request(sent[:-2])
+    assert (again.host, again.length, again.target) == (head.host, head.length, head.target)

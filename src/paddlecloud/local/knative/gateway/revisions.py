@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 300.0
 MOST_WAITING = 10_000
 """Requests that one process keeps for a revision without pods."""
+IDLE = 1.5
+"""Seconds a connection to a pod is kept without a request: less than any common server waits before it closes its end,
+so that a request is not sent into a connection that is being closed."""
 REST, LONGEST_REST = 0.05, 1.0
 """Seconds a pod that refused a connection is left alone, doubled each time."""
 
@@ -132,6 +135,13 @@ class Revision:
             backend.active += 1
             self.waiting.popleft().go(backend)
         self._listen()
+
+    def sweep(self, now: float) -> None:
+        """Let go of connections that nobody has used for a while."""
+        for backend in self._list:
+            for connection in [found for found in backend.idle if now - found.since > IDLE]:
+                backend.idle.remove(connection)
+                connection.close()
 
     def abandon(self) -> None:
         """The revision is gone."""

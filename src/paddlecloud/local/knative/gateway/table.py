@@ -123,6 +123,8 @@ class Table:
         now = self.now()
         for client in [client for client in self.clients if client.deadline <= now]:
             client.expire()
+        for revision in self.revisions.values():
+            revision.sweep(now)
 
     def report(self) -> dict[str, Any]:
         now = self.now()

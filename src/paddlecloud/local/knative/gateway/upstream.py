@@ -7,16 +7,13 @@ import socket
 from typing import TYPE_CHECKING, Any, cast
 
 from paddlecloud.local.knative.gateway.http1 import MAX_HEAD, BadMessage, read_response
+from paddlecloud.local.knative.gateway.revisions import IDLE
 
 if TYPE_CHECKING:
     from paddlecloud.local.knative.gateway.exchange import Exchange
     from paddlecloud.local.knative.gateway.revisions import Backend
 
 CONNECT_TIMEOUT = 5.0
-IDLE = 1.5
-"""Seconds a connection is kept without a request: less than any common server waits before it closes its end, so that
-a request is not sent into a connection that is being closed."""
-
 _shared = bytearray(256 * 1024)
 _view = memoryview(_shared)
 """Where the kernel puts what it received. It is copied out before anything else can run."""
