@@ -256,3 +256,23 @@ def test_the_other_samples_come_to_run(kubectl: Kubectl, path: str, mode: str) -
     until(phase_is(kubectl, name, "Running", "Completed"), timeout=120)
     assert read(kubectl, "pdj", name)["status"]["mode"] == mode
     kubectl("delete", "pdj", name)
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_a_paddle_without_parameter_servers_fails_the_job_at_once_and_names_one_that_has_them(
+    kubectl: Kubectl, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text((EXAMPLES / "programs" / "wide_and_deep.py").read_text())
+    (job,) = objects("manual/wide-and-deep.yaml")
+    for role in ("ps", "worker"):
+        pod = job["spec"][role]["template"]["spec"]
+        mounts = [{"name": "code", "mountPath": "/code"}]
+        command = ["python", "/code/train.py"]
+        pod["containers"][0] |= {"image": "paddlecloud/paddle:3.3", "command": command, "volumeMounts": mounts}
+        pod["volumes"] = [{"name": "code", "hostPath": {"path": str(tmp_path)}}]
+    job["metadata"] = {"name": "too-new"}
+    kubectl("apply", "-f", "-", input=json.dumps(job))
+    status = finished(kubectl, "too-new", timeout=200)
+    assert (status["phase"], status["reason"], status.get("restarts")) == ("Failed", "NoParameterServer", None)
+    assert "use 2.6.2" in status["message"]

@@ -240,6 +240,16 @@ def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:
     assert "use 2.6.2" in world.status["message"]
 
 
+@pytest.mark.parametrize(("ps", "kind"), [(1, "NoParameterServer"), (0, "UserError")])
+def test_a_static_program_that_servers_cannot_use_is_told_only_where_there_are_servers(ps: int, kind: str) -> None:
+    world = World(paddlejob(worker=1, withGloo=1, backoffLimit=0, **({"ps": ps} if ps else {}))).start()
+    world.fail(
+        "job-worker-0", code=1, message=">>> pred = paddle.less_than(x, y)\n>>> paddle.static.nn.cond(pred, ...)"
+    )
+    world.settle()
+    assert world.status["failures"][-1]["failureClass"] == kind
+
+
 def restarted(world: World, name: str, times: int) -> None:
     container = world.pods[name]["status"]["containerStatuses"][0]
     container["restartCount"] = times

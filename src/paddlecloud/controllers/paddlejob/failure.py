@@ -66,8 +66,11 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 """Classes told by the last lines of output, tried in order; everything else is the program's own error."""
 
 
+_NEW_PROGRAMS = re.compile(r"triggers bool\(Tensor\)|paddle\.static\.nn\.cond\(pred")
+"""How a Paddle whose static programs parameter servers cannot use stumbles over one, before it misses the servers."""
+
 _HINTS = {
-    "NoParameterServer": "this build of Paddle has no parameter-server core: use 2.6.2, or 3.0.0 with "
+    "NoParameterServer": "this build of Paddle cannot train with parameter servers: use 2.6.2, or 3.0.0 with "
     "FLAGS_enable_pir_api=0",
     "NoHostName": "gloo cannot resolve the host name of its machine: let nodes resolve their own names, or set "
     "GLOO_SOCKET_IFNAME to the interface to use",
@@ -110,8 +113,17 @@ class Judgement(NamedTuple):
 
 def failures(pods: Iterable[PodView]) -> list[Failure]:
     """Failures among pods, the likely cause first: who ended first, and consequences after causes."""
+    pods = tuple(pods)
     found = [failure for pod in pods if (failure := classify(pod)) is not None]
+    if any(pod.role == "ps" for pod in pods):
+        found = [_in_a_job_with_servers(failure) for failure in found]
     return sorted(found, key=lambda f: (f.kind == "PeerLost", f.finished or "~", f.pod))
+
+
+def _in_a_job_with_servers(failure: Failure) -> Failure:
+    if failure.kind == "UserError" and _NEW_PROGRAMS.search(failure.message):
+        return failure._replace(kind="NoParameterServer")
+    return failure
 
 
 def classify(pod: PodView) -> Failure | None:
