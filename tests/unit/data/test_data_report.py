@@ -97,7 +97,8 @@ report.checkpoint("/checkpoint/last", step=100)
 
 @pytest.mark.parametrize("value", ["float('nan')", "None", "'soon'", "object()"])
 def test_what_is_no_number_is_left_out_and_the_rest_told(controller: Controller, tmp_path: Path, value: str) -> None:
-    done = run(f"report.progress(step=3, loss={value}, acc={value})", tmp_path, **listening(controller))
+    program = f"report.progress(step=3, loss={value}, acc={value}); report.flush(30)"
+    done = run(program, tmp_path, **listening(controller))
     assert (done.returncode, done.stderr) == (0, "")
     assert controller.bodies == [{"step": 3}]
 
