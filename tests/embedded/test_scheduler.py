@@ -241,12 +241,17 @@ async def test_a_group_whose_least_resources_are_not_there_is_not_let_in(client:
 @pytest.mark.parametrize(
     ("queue", "least", "said", "remedy"),
     [
-        ({}, {}, ("NoQueue", "queue q does not exist"), {}),
-        ({"state": "Closed"}, {}, ("QueueClosed", "queue q is closed"), {"status": {"state": "Open"}}),
+        ({}, {}, ("NoQueue", "queue q does not exist: create it, or name another"), {}),
+        (
+            {"state": "Closed"},
+            {},
+            ("QueueClosed", "queue q is closed: open it, or name another"),
+            {"status": {"state": "Open"}},
+        ),
         (
             {"capability": {"cpu": "2"}},
             {"minResources": {"cpu": "3"}},
-            ("QueueTooSmall", "queue q may use 2 cpu, 3 wanted in all"),
+            ("QueueTooSmall", "queue q may use 2 cpu, 3 wanted in all: raise its capability, or ask for less"),
             {"spec": {"capability": {"cpu": "3"}}},
         ),
     ],

@@ -14,8 +14,12 @@ from .filters import shown
 from .shape import Resources
 from .snapshot import COSCHEDULING, Gang
 
-QUEUE_REASONS = ("NoQueue", "QueueClosed", "QueueTooSmall")
-"""Why a queue lets nothing in; what else keeps a group out is a lack of some resource on the nodes."""
+QUEUE_REASONS = {
+    "NoQueue": "create it, or name another",
+    "QueueClosed": "open it, or name another",
+    "QueueTooSmall": "raise its capability, or ask for less",
+}
+"""Why a queue lets a group in never, and what to do; what else keeps one out is a lack of some resource on the nodes."""
 
 REASONS = {"GangIncomplete": "NotEnoughPods"}
 """Volcano's words for why a group waits, by ours; everything else is a lack of resources."""
@@ -70,6 +74,8 @@ def _condition(phase: str, why: str, code: str, shortage: Mapping[str, str]) -> 
     if phase == "Pending" and shortage:
         text = "; ".join(shortage.values())
         reason = next((name for name in shortage if name in QUEUE_REASONS), "NotEnoughResources")
+        if advice := QUEUE_REASONS.get(reason):
+            text = f"{text}: {advice}"
         return {"type": "Unschedulable", "status": "True", "reason": reason, "message": text}
     if why and phase in ("Inqueue", "Unknown"):
         reason = REASONS.get(code, "NotEnoughResources")
