@@ -148,11 +148,11 @@ async def test_closing_sends_what_was_written_and_says_farewell(place: Place) ->
     await reader.readexactly(1)
     echo = await place.first()
     assert echo.transport is not None
-    echo.transport.write(b"x" * (1 << 20))
+    echo.transport.writelines([b"x" * (1 << 20), b"y"])
     echo.transport.close()
     assert echo.transport.is_closing()
     echo.transport.write(b"not any more")
-    assert await asyncio.wait_for(reader.read(-1), DEADLINE) == b"x" * (1 << 20)  # raises if it was cut off
+    assert await asyncio.wait_for(reader.read(-1), DEADLINE) == b"x" * (1 << 20) + b"y"  # raises if it was cut off
     writer.close()
     await asyncio.wait_for(echo.over.wait(), DEADLINE)
 
