@@ -19,7 +19,7 @@ QUEUE_REASONS = {
     "QueueClosed": "open it, or name another",
     "QueueTooSmall": "raise its capability, or ask for less",
 }
-"""Why a queue lets a group in never, and what to do; what else keeps one out is a lack of some resource on the nodes."""
+"""Why a queue never lets a group in, and what to do. What else keeps one out is a lack of something on the nodes."""
 
 REASONS = {"GangIncomplete": "NotEnoughPods"}
 """Volcano's words for why a group waits, by ours; everything else is a lack of resources."""
