@@ -14,7 +14,7 @@ import re
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -211,12 +211,13 @@ class Jobs:
     # On disk
 
     def _finish(self, job: Job, state: str, message: str) -> None:
-        job.state, job.message, job.finished = state, message, _now()
-        self._save(job)
+        finished = _now()
+        self._save(replace(job, state=state, message=message, finished=finished))
         with contextlib.suppress(FileNotFoundError):
             (self._folder / f"{job.id}.keys").unlink()
-        finished = sorted((job for job in self._jobs.values() if job.state in FINAL), key=lambda job: job.number)
-        for old in finished[:-KEPT]:
+        job.message, job.finished, job.state = message, finished, state  # seen as ended when its keys are gone
+        ended = sorted((each for each in self._jobs.values() if each.state in FINAL), key=lambda each: each.number)
+        for old in ended[:-KEPT]:
             del self._jobs[old.id]
             with contextlib.suppress(FileNotFoundError):
                 (self._folder / f"{old.id}.json").unlink()
