@@ -198,5 +198,6 @@ def test_a_window_averages_what_it_has_and_counts_silence_as_zero() -> None:
     assert window.average(10, 60) is None
     window.add(10, 60.0)
     assert window.average(10, 60) == 60
-    assert window.average(12, 60) == 20
+    assert window.average(11, 60) == 60, "a second that is not over counts once somebody has reported in it"
+    assert window.average(12, 60) == 30
     assert window.average(200, 60) == 0

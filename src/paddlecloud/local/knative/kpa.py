@@ -117,10 +117,10 @@ def _last_pod(scaling: Scaling, seen: Seen, mood: Mood, pods: int) -> tuple[int,
         return 1, mood, "scaling to zero is switched off"
     if seen.ready == 0:
         return 0, mood, ""
+    if seen.reachable and seen.active_for < scaling.window:
+        return 1, replace(mood, idle_since=None), f"awake for {seen.active_for:.0f} of {scaling.window:.0f} s"
     since = mood.idle_since if mood.idle_since is not None else seen.now
     mood = replace(mood, idle_since=since)
-    if seen.reachable and seen.active_for < scaling.window:
-        return 1, mood, f"awake for {seen.active_for:.0f} of {scaling.window:.0f} s"
     patience = max(scaling.grace, scaling.retention) if seen.reachable else 0.0
     if seen.now - since < patience:
         return 1, mood, f"idle for {seen.now - since:.0f} of {patience:.0f} s"

@@ -26,8 +26,7 @@ class Window:
         if self._first is None:
             return None
         second = int(now)
+        if second not in self._sums:
+            second -= 1  # this one is not over, and nobody has spoken in it yet
         length = max(1, min(math.ceil(span), second - self._first + 1, self._size))
         return sum(self._sums.get(second - back, 0.0) for back in range(length)) / length
-
-    def resize(self, span: float) -> None:
-        self._size = max(1, math.ceil(span))
