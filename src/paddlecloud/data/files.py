@@ -30,7 +30,7 @@ from functools import partial
 from typing import Any
 
 from . import report
-from .origin import origin_at
+from .origin import is_remote, origin_at
 from .place import Place, is_inside
 from .tally import Epoch, Tally
 
@@ -56,7 +56,7 @@ class Files:
         data = _data_folder(data)
         cache = cache or os.environ.get(CACHE)
         self._place = Place(cache) if cache else None
-        self._origin = origin_at(data)
+        self._data, self._origin = data, origin_at(data)
         self._quota = _quota(quota)
         self._paths = [_below(path, data) for path in paths]
         self._sampler: Any = None
@@ -110,7 +110,7 @@ class Files:
         are `host:port` of every rank, or a port that is free in all pods of a job whose ranks have a pod each.
         """
         self._sampler = sampler
-        if self._place is None or self._tally is None:
+        if self._tally is None or (self._place is None and not is_remote(self._data)):
             return
         try:
             self._follow(sampler, epochs=epochs, threads=threads, peers=_addresses(peers))
@@ -121,11 +121,11 @@ class Files:
         from paddlecloud.cache.plan.sampler import SamplerOptions
         from paddlecloud.cache.plan.schedule import Schedule
 
+        from .ahead import Ahead
         from .keeper import Keeper
         from .peers import Peers
         from .track import Track
 
-        assert self._place is not None
         assert self._tally is not None
         options = SamplerOptions(
             batch_size=sampler.batch_size,
@@ -137,16 +137,20 @@ class Files:
         schedule = Schedule(len(self._paths), sampler.nranks, options)
         track = Track(schedule, sampler.local_rank)
         self._tally.follow(track)
+        rank = sampler.local_rank
+        if self._place is None:
+            Ahead(self._paths, schedule=schedule, rank=rank, track=track, origin=self._origin, threads=threads).start()
+            return
         Keeper(
             self._paths,
             schedule=schedule,
-            rank=sampler.local_rank,
+            rank=rank,
             track=track,
             origin=self._origin,
             place=self._place,
             quota=self._quota,
             threads=threads,
-            peers=Peers(peers, sampler.local_rank, os.environ.get(report.TOKEN, "")) if peers else None,
+            peers=Peers(peers, rank, os.environ.get(report.TOKEN, "")) if peers else None,
         ).start()
 
     def watch(self, loader: Iterable[Any]) -> Iterator[Any]:

@@ -12,6 +12,8 @@ from urllib.parse import quote, urlsplit
 PATIENCE = 60.0
 """Seconds a server may be silent."""
 _CHUNK = 1 << 20
+_REMOTE = ("fuse.", "nfs", "ceph", "cifs", "lustre", "9p")
+"""Beginnings of the types of file systems that come over a network."""
 
 
 class Origin(Protocol):
@@ -26,6 +28,24 @@ class Origin(Protocol):
 
 def origin_at(place: str) -> Origin:
     return Web(place) if place.startswith(("http://", "https://")) else Folder(place)
+
+
+def is_remote(folder: str, mounts: str | None = None) -> bool:
+    """Whether a folder lies on such a file system; `mounts` is the text of /proc/self/mounts."""
+    if mounts is None:
+        try:
+            with open("/proc/self/mounts") as file:
+                mounts = file.read()
+        except OSError:
+            return False
+    path = os.path.join(os.path.realpath(folder), "")
+    found = ("", "")
+    for line in mounts.splitlines():
+        _, point, kind, *_ = line.split(" ")
+        point = os.path.join(point.replace("\\040", " "), "")
+        if path.startswith(point) and len(point) >= len(found[0]):
+            found = (point, kind)
+    return found[1].startswith(_REMOTE)
 
 
 class Folder:

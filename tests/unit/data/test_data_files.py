@@ -19,6 +19,7 @@ import pytest
 from harness import until
 from paddlecloud.cache.plan.sampler import batches, rank_reads
 from paddlecloud.data import Files
+from paddlecloud.data.origin import Folder, is_remote
 from paddlecloud.data.peers import Peers
 from paddlecloud.data.place import Place
 
@@ -333,6 +334,51 @@ def test_a_reader_waits_for_what_is_on_its_way_rather_than_fetch_it_twice(
     assert found == [b"from the keeper"]
     assert files.figures()[0].misses == 1, "it was not there when it was wanted"
     assert lock is not None
+
+
+# Where the mount is the cache
+
+MOUNTS = r"""
+/dev/vda / ext4 rw 0 0
+JuiceFS:lake /mnt/lake fuse.juicefs rw 0 0
+tmpfs /mnt/lake/scratch tmpfs rw 0 0
+server:/x /mnt/with\040space nfs4 rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "remote"),
+    [
+        ("/mnt/lake", True),
+        ("/mnt/lake/imagenet", True),
+        ("/mnt/lake/scratch/x", False),
+        ("/mnt/lakeside", False),
+        ("/mnt/with space/x", True),
+        ("/home", False),
+    ],
+)
+def test_file_systems_that_come_over_a_network_are_known(folder: str, remote: bool) -> None:
+    assert is_remote(folder, MOUNTS.strip()) is remote
+
+
+def test_through_such_a_mount_the_next_batches_are_read_ahead(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paddlecloud.data.files.is_remote", lambda folder: True)
+    asked: list[str] = []
+    read = Folder.read
+    monkeypatch.setattr(Folder, "read", lambda self, path: asked.append(path) or read(self, path))
+    monkeypatch.setattr("paddlecloud.data.ahead.WINDOW", 2)
+    sampler = Sampler()
+    files = Files(paths(), data=str(data))
+    first = [files[index] for batch in Sampler() for index in batch][:16]
+    files.follow(sampler, epochs=2, threads=1)
+    until(lambda: len(asked) >= 16, timeout=20)
+    assert asked == first, "two batches, before anybody asked"
+    for epoch in range(2):
+        for batch in files.watch(sampler):
+            ahead = lambda batch=batch, times=2 * epoch + 1: all(asked.count(files[i]) >= times for i in batch)  # noqa: E731
+            until(ahead, timeout=20, every=0.005)
+            assert [files.read(index) for index in batch] == [content(index) for index in batch]
+    assert sorted(asked) == sorted(4 * paths()), "in each epoch every sample once ahead and once by its reader"
 
 
 # What goes wrong stays out of the training
