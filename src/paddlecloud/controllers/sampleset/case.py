@@ -94,6 +94,8 @@ class Observed:
     jobs: tuple[Finished, ...] = ()
     readers: tuple[str, ...] = ()
     """Jobs and pods that use the data now."""
+    holders: tuple[str, ...] = ()
+    """Pods that have ended but still refer to the claim: Kubernetes keeps it until they are deleted."""
     reads: tuple[ReadReport, ...] = ()
     """How jobs that are there read the set, epoch by epoch."""
     warning: tuple[str, str] | None = None

@@ -35,6 +35,7 @@ from paddlecloud.controllers.sampleset.observe import (
     status_moved,
     uses_claim,
     volume_of,
+    without_ids,
 )
 from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.kube.cache import by_label
@@ -305,19 +306,20 @@ class SampleSetController:
         except ApiError:
             return None  # a nicety: the condition says what is awaited all the same
         newest = max(events, key=lambda event: str(event.get("lastTimestamp") or ""), default=None)
-        return (str(newest.get("reason")), str(newest.get("message"))) if newest else None
+        return (str(newest.get("reason")), without_ids(str(newest.get("message")))) if newest else None
 
     async def _observe_leaving(self, case: Case, sample_set: Object) -> Observed:
         """Who still uses a set that is to go, and whether its caches are empty."""
-        readers = (*case.observed.readers, *await self._pods_with_claim(key_of(sample_set)))
-        cleared = not readers and await self._interview.is_cleared(case, key_of(sample_set))
-        return replace(case.observed, readers=readers, cleared=cleared)
+        key = key_of(sample_set)
+        pods = [pod for pod in (await self._client.list(PODS, key.namespace)).items if uses_claim(pod, key.name)]
+        using, ended = ([_called(pod) for pod in pods if is_over(pod) is over] for over in (False, True))
+        readers = (*case.observed.readers, *sorted(using))
+        cleared = not readers and await self._interview.is_cleared(case, key)
+        return replace(case.observed, readers=readers, holders=tuple(sorted(ended)), cleared=cleared)
 
-    async def _pods_with_claim(self, key: Key) -> list[str]:
-        pods = (await self._client.list(PODS, key.namespace)).items
-        return sorted(
-            f"Pod {pod['metadata']['name']}" for pod in pods if uses_claim(pod, key.name) and not is_over(pod)
-        )
+
+def _called(pod: Object) -> str:
+    return f"Pod {pod['metadata']['name']}"
 
 
 def _token(observed: Observed) -> str:

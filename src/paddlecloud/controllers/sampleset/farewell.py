@@ -39,7 +39,8 @@ def leave(draft: Draft) -> None:
         # A claim that goes before its volume is what Kubernetes expects; both have finalizers that see to the rest.
         doomed = [obj for obj in (*ours, observed.volume) if obj is not None and not _is_going(obj)]
         draft.plan.delete.extend(_delete(obj) for obj in doomed)
-        draft.set(message="waiting for the volume to go")
+        held = f": {_listed(observed.holders)} must be deleted first" if observed.holders else ""
+        draft.set(message=f"waiting for the volume to go{held}")
         draft.look_again(AGAIN)
         return
     marks = [mark for mark in case.sample_set["metadata"]["finalizers"] if mark != names.finalizer(case.settings.name)]

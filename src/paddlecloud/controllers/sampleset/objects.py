@@ -155,9 +155,7 @@ def build_template(case: Case) -> Object:
     for path in case.cache_dirs:
         volume = names.volume_name(path)
         volumes.append({"name": volume, "hostPath": {"path": path, "type": "DirectoryOrCreate"}})
-        mounts.append(
-            {"name": volume, "mountPath": names.cache_dir(path), "mountPropagation": "HostToContainer", **apart}
-        )
+        mounts.append({"name": volume, "mountPath": names.cache_dir(path), **apart})
     volumes.append({"name": name, "persistentVolumeClaim": {"claimName": name}})
     mounts.append({"name": name, "mountPath": names.data_dir(name), "mountPropagation": "HostToContainer"})
     if source := _hidden_source(case):

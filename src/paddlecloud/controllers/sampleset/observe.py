@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -54,8 +55,13 @@ def _trouble(status: dict[str, Any], conditions: dict[str, Any]) -> str:
         state = container.get("state") or {}
         stopped = state.get("waiting") or state.get("terminated")
         if stopped and stopped.get("reason") not in ("ContainerCreating", "PodInitializing"):
-            return ": ".join(str(stopped[key]) for key in ("reason", "message") if stopped.get(key))
+            return without_ids(": ".join(str(stopped[key]) for key in ("reason", "message") if stopped.get(key)))
     return ""
+
+
+def without_ids(text: str) -> str:
+    """A sentence that does not change each time a container is tried again."""
+    return re.sub(r"\b[0-9a-f]{64}\b", "…", text)
 
 
 async def read_secret(client: Client, secret: Secret) -> SecretView | None:
