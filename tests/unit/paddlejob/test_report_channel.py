@@ -146,7 +146,8 @@ async def test_a_job_of_the_same_name_has_another_token(cluster: Cluster) -> Non
     await cluster.apply(worker=1)
 
     async def replaced() -> bool:
-        return bool((await cluster.get(SECRETS, "job-report"))["data"] != first)
+        there = (await cluster.client.list(SECRETS, "default")).items  # none at the moment it is replaced
+        return any(secret["metadata"]["name"] == "job-report" and secret["data"] != first for secret in there)
 
     await cluster.until(replaced)
 
