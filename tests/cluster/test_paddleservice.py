@@ -28,9 +28,10 @@ KIND = "paddleservice.serving.paddlepaddle.org"
 ENGINES = {
     "knative": "from paddlecloud.controllers.__main__ import main; main(sys.argv[1:])",
     "deployment": (
-        "from paddlecloud.controllers import paddleservice, __main__ as program\n"
-        "async def none(client): return []\n"
-        "program.paddleservice.served_kinds = none\n"
+        "from paddlecloud.controllers import __main__ as program\n"
+        "from paddlecloud.controllers.paddleservice.names import AUTOSCALERS\n"
+        "async def no_knative(client): return [AUTOSCALERS]\n"
+        "program.paddleservice.served_kinds = no_knative\n"
         "program.main(sys.argv[1:])"
     ),
 }

@@ -33,7 +33,7 @@ from paddlecloud.kube.resource import SERVICES, Key, Object, Resource
 
 COMPONENT = "paddleservice-controller"
 GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
-OPTIONAL = (KSERVICES, KREVISIONS)
+OPTIONAL = (KSERVICES, KREVISIONS, AUTOSCALERS)
 """Kinds that not every API server has."""
 
 
@@ -81,7 +81,8 @@ class PaddleServiceController:
             self._revisions = informer(KREVISIONS, labelled=True)
         else:
             self._owned[DEPLOYMENTS] = informer(DEPLOYMENTS, labelled=True)
-            self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
+            if AUTOSCALERS in served:
+                self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
         self.controller = Controller(
             "paddleservice", self.reconcile, clock=self._clock, workers=workers, hooks=hooks, backoff_cap=10.0
         )
@@ -154,7 +155,7 @@ class PaddleServiceController:
                 revisions={found.name: found for found in views},
                 services=owned[SERVICES],
                 deployments=deployments,
-                autoscalers=owned[AUTOSCALERS],
+                autoscalers=owned.get(AUTOSCALERS),
                 trouble=trouble,
             )
         assert self._revisions is not None

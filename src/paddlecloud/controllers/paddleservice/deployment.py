@@ -54,7 +54,9 @@ def bring(
         replicas = replicas_of(settings, endpoint, seen.deployments.get(name_of(meta["name"], DEFAULT)))
         _bring_deployment(plan, meta, reference, current, found, replicas)
     _bring_service(plan, owner, reference, settings, seen.services.get(meta["name"]))
-    _bring_autoscaler(plan, meta, reference, settings, seen.autoscalers.get(name_of(meta["name"], DEFAULT)))
+    if seen.autoscalers is not None:
+        present = seen.autoscalers.get(name_of(meta["name"], DEFAULT))
+        _bring_autoscaler(plan, meta, reference, settings, present)
 
 
 def replicas_of(settings: ServiceSettings, endpoint: str, default: Object | None) -> int:

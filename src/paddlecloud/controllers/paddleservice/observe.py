@@ -46,7 +46,8 @@ class Observed:
     revisions: Mapping[str, RevisionView] = field(default_factory=dict)
     services: Mapping[str, Object] = field(default_factory=dict)
     deployments: Mapping[str, Object] = field(default_factory=dict)
-    autoscalers: Mapping[str, Object] = field(default_factory=dict)
+    autoscalers: Mapping[str, Object] | None = field(default_factory=dict)
+    """None where the API server has no such kind."""
     rival: str = ""
     trouble: str = ""
 
