@@ -133,7 +133,7 @@ def test_a_partition_warms_its_share_only(mount: Mount, tmp_path: Path, source: 
 
 def test_without_a_mount_the_server_says_so(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "paddlecloud.cache.nuwa", "server", "--driver=juicefs", f"--dataDir={tmp_path}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "is no JuiceFS mount" in done.stderr
 

@@ -81,8 +81,14 @@ class JuiceFsEngine:
             return
         if any("\n" in file.path for file in wanted):
             raise WorkFailed("a file name holds a line break; JuiceFS cannot be told to warm it up")
-        with self._list(wanted) as name:
-            self._juicefs(task, "warmup", f"--file={name}", f"--threads={options.threads or 50}")
+        threads = f"--threads={options.threads or 50}"
+        if len(wanted) == len(files) and not options.file:
+            # Everything below some folders: half the time that the same takes as a list of files.
+            folders = [os.path.join(self._data, inner) for inner in warmup.inner_paths(options, self._data)]
+            self._juicefs(task, "warmup", threads, *folders)
+        else:
+            with self._list(wanted) as name:
+                self._juicefs(task, "warmup", threads, f"--file={name}")
         parts = [wanted[start : start + CHECKED_AT_ONCE] for start in range(0, len(wanted), CHECKED_AT_ONCE)]
         partial = []
         cached = 0
