@@ -11,6 +11,7 @@ from paddlecloud.controllers.sampleset import names, objects, transfer
 from paddlecloud.controllers.sampleset.answers import Figures
 from paddlecloud.controllers.sampleset.case import Case, Observed, Options
 from paddlecloud.controllers.sampleset.figures import cache_status, size_text
+from paddlecloud.controllers.sampleset.observe import runtime_of
 from paddlecloud.controllers.sampleset.transfer import BadOptions
 from paddlecloud.kube.resource import Object
 
@@ -210,3 +211,13 @@ def test_servers_keep_off_each_others_nodes_and_take_the_users_wishes() -> None:
     assert apart["topologyKey"] == "kubernetes.io/hostname"
     assert pod["affinity"]["nodeAffinity"] == wish
     assert pod["tolerations"] == [{"operator": "Exists"}]
+
+
+def test_what_is_said_about_a_server_does_not_change_with_every_try() -> None:
+    container = "6b51c6c7c4b31332a20a560125b2a4ddc0900d0f0db550d0c80c08503f400615"
+    waiting = {"reason": "CreateContainerError", "message": f'failed to generate container "{container}" spec'}
+    status = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": waiting}}]}
+    pod = {"metadata": {"name": "imagenet-runtime-0", "uid": "u"}, "spec": {}, "status": status}
+    found = runtime_of(pod, "imagenet")
+    assert found is not None
+    assert found.trouble == 'CreateContainerError: failed to generate container "…" spec'
