@@ -7,6 +7,7 @@ needed to read: whatever goes wrong, samples come from where they lie.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -35,6 +36,8 @@ _FAILURES = 8
 """Failures in a row after which the origin is left in peace for a moment."""
 _PAUSE = 20
 """Pulses of that moment."""
+_FULL = -1
+"""The size of a sample for which the disk had no room."""
 
 
 class Keeper:
@@ -155,6 +158,11 @@ class Keeper:
 
     def _take_in(self, sample: int, size: int | None) -> None:
         self._flying.discard(sample)
+        if size == _FULL:
+            self._kept.drop(sample)
+            self._kept.capacity = self._kept.used  # the disk has no more: from here on one goes for each that comes
+            self._plan.ahead = self._plan.done  # and what did not fit is asked for again
+            return
         if size is None:
             self._kept.drop(sample)
             self._failures += 1
@@ -182,7 +190,8 @@ class Keeper:
                     if size is None:
                         size = self._origin.copy(path, draft)
             except Exception as error:
-                size = None
+                full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+                size = _FULL if full else None
                 LOG.debug("%s was not fetched: %r", path, error)
             self._arrived.put((sample, size))
             self._wake.set()

@@ -7,7 +7,9 @@ import logging
 import multiprocessing
 import os
 import pickle
+import shutil
 import socket
+import subprocess
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from harness import until
+from harness import need, until
 from paddlecloud.cache.plan.sampler import batches, rank_reads
 from paddlecloud.data import Files
 from paddlecloud.data.origin import Folder, is_remote
@@ -404,6 +406,23 @@ def test_a_cache_that_cannot_be_written_is_read_past(
         files.follow(sampler, epochs=1)
         assert [files.read(index) for batch in sampler for index in batch]
         until(lambda: "read where they lie" in caplog.text, timeout=20)
+
+
+def test_a_full_disk_is_used_as_far_as_it_goes(data: Path, cache: Path) -> None:
+    """No quota, and a disk for some twenty of the samples."""
+    need("root", have=os.getuid() == 0, hint="mounting a tmpfs takes root")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", str(cache)], capture_output=True)
+    need("root", have=mounted.returncode == 0, hint=f"this machine mounts no tmpfs: {mounted.stderr.decode()}")
+    try:
+        free = shutil.disk_usage(cache).free
+        sampler = Sampler()
+        files = Files(paths(), data=str(data), cache=str(cache), quota=1 << 30)
+        files.follow(sampler, epochs=2, threads=2)
+        train(files, sampler, cache, epochs=2)
+        assert sum(figures.misses for figures in files.figures().values()) == 0
+        assert free < COUNT * 4096, "it could not hold them all"
+    finally:
+        subprocess.run(["umount", "-l", str(cache)], check=True)
 
 
 def test_an_origin_that_fails_for_a_while_is_tried_again(data: Path, cache: Path) -> None:
