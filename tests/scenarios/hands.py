@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -36,8 +36,28 @@ class Hands(Protocol):
     def restore_node(self, name: str) -> None: ...
 
 
-Story = Callable[[str], list[str]]
-"""The phases a job went through, each run of equal ones told once."""
+class Story:
+    """The phases that jobs went through, from a watch that writes them down: `job=phase`, a line for each change."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def of(self, name: str) -> list[str]:
+        """Equal ones that follow each other count once. How a job formed at first is left out: it may be over soon."""
+        phases: list[str] = []
+        for line in self._log.read_text().splitlines():
+            who, _, phase = line.partition("=")
+            told = "Forming" if phase in ("", "Pending", "Starting") else phase
+            if who == name and phases[-1:] != [told]:
+                phases.append(told)
+        return phases[1:] if phases[:1] == ["Forming"] else phases
+
+    def was(self, name: str, *phases: str) -> None:
+        """Fails when a job has another story, once the watch has had time to hear its end."""
+        try:
+            until(lambda: self.of(name) == list(phases), timeout=20)
+        except AssertionError:
+            raise AssertionError(f"{name} went through {self.of(name)}, not {list(phases)}") from None
 
 
 def job(name: str, command: str, *, workers: int = 2, ps: int = 0, pod: Object | None = None, **spec: object) -> str:
@@ -119,23 +139,14 @@ def conditions(found: Object) -> dict[str, str]:
 
 @contextmanager
 def watched(binary: str, server: Target, namespace: str, log: Path) -> Iterator[Story]:
-    """What phases the jobs of a namespace go through; how long it takes to form is not part of the story."""
+    """Writes down what phases the jobs of a namespace go through."""
     shape = 'jsonpath={.metadata.name}={.status.phase}{"\\n"}'
     command = [binary, "--namespace", namespace, "get", "pdj", "--watch", "-o", shape]
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=server.env, stdout=output, stderr=output)
 
-    def story(name: str) -> list[str]:
-        phases: list[str] = []
-        for line in log.read_text().splitlines():
-            who, _, phase = line.partition("=")
-            told = "Forming" if phase in ("", "Pending", "Starting") else phase
-            if who == name and phases[-1:] != [told]:
-                phases.append(told)
-        return phases
-
     try:
-        yield story
+        yield Story(log)
     finally:
         process.terminate()
         process.wait(timeout=10)

@@ -37,7 +37,7 @@ def nodes_of(kubectl: Kubectl, name: str) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in pods}
 
 
-def test_on_the_nodes_own_network_ranks_have_a_node_each_and_its_address(kubectl: Kubectl, story: Story) -> None:
+def test_on_the_nodes_own_network_ranks_have_a_node_each_and_its_address(kubectl: Kubectl) -> None:
     apply(kubectl, job("hosted", f"{HOLD}; echo $POD_IP:$PADDLE_PORT $PADDLE_TRAINER_ENDPOINTS", intranet="Host"))
     found = reached(kubectl, "hosted", "Running")
     nodes = nodes_of(kubectl, "hosted")
@@ -91,4 +91,4 @@ def test_a_lost_node_restarts_the_job_elsewhere_on_a_budget_of_its_own(
     reached(kubectl, "moved", "Running")
     release(kubectl, *identities(kubectl, "moved"))
     reached(kubectl, "moved", "Completed")
-    assert story("moved") == ["Forming", *["Running", "Restarting"] * 2, "Running", "Completed"]
+    story.was("moved", *["Running", "Restarting"] * 2, "Running", "Completed")
