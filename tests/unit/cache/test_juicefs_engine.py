@@ -84,10 +84,10 @@ def a_life(server: Nuwa, source: Path) -> None:
     job = server.do("warm", "warmup")
     assert job["state"] == "Succeeded", job
     assert job["coverage"] == {"planned": 31, "cached": 31, "missing": []}
-    until(lambda: server.status()["cachedBytes"] >= 600_000, timeout=10)
+    until(lambda: server.status()["cachedBytes"] >= 600_000, timeout=30)
 
     assert server.do("clear", "clear")["state"] == "Succeeded"
-    until(lambda: server.status()["cachedBytes"] == 0, timeout=10)
+    until(lambda: server.status()["cachedBytes"] == 0, timeout=30)
 
     assert server.do("rmr", "rmr", {"paths": [f"{server.data}/train"]})["state"] == "Succeeded"
     until(lambda: server.status()["totalFiles"] == 1, timeout=15)
@@ -128,7 +128,7 @@ def test_a_partition_warms_its_share_only(mount: Mount, tmp_path: Path, source: 
     server.do("sync", "sync", sync_options(source, server))
     job = server.do("warm", "warmup", {"partitions": 3, "paths": [f"{server.data}/train"]})
     assert job["coverage"] == {"planned": 10, "cached": 10, "missing": []}
-    until(lambda: 0 < server.status()["cachedBytes"] < 300_000, timeout=10)
+    until(lambda: 0 < server.status()["cachedBytes"] < 300_000, timeout=30)
 
 
 def test_without_a_mount_the_server_says_so(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_source_that_only_juicefs_reads(tmp_path: Path, web_folder: tuple[Path
         assert job["notices"] == ["http-port is ignored: current JuiceFS has no such option"]
         assert job["progress"]["files"] == job["progress"]["filesTotal"] == 5
         assert tree(server.data) == tree(folder)
-        until(lambda: server.status()["totalFiles"] == 5, timeout=5)
+        until(lambda: server.status()["totalFiles"] == 5, timeout=20)
         refused = server.do("keys", "sync", {**asked, "threads": 2}, credentials={"secret-key": "geheim"})
         assert "Unsupported: keys for webdav cannot be handed over" in refused["message"]
 

@@ -32,7 +32,7 @@ def test_a_large_set_survives_kills_and_its_figures_stay_cheap(tmp_path: Path) -
     job = server.wait("sync", timeout=900)
     assert job["state"] == "Succeeded", job
     assert job["progress"]["files"] == FILES
-    until(lambda: server.status()["totalFiles"] == FILES, timeout=10)
+    until(lambda: server.status()["totalFiles"] == FILES, timeout=30)
     assert server.status()["totalBytes"] == 128 * FILES
 
     server.put("warm", "warmup")
@@ -47,7 +47,7 @@ def test_a_large_set_survives_kills_and_its_figures_stay_cheap(tmp_path: Path) -
     for _ in range(10):
         began = time.monotonic()
         assert server.status()["cachedFiles"] == FILES
-        until(lambda began=began: time.monotonic() - began > 1.0, timeout=5)  # figures are a second old at most
+        until(lambda began=began: time.monotonic() - began > 1.0, timeout=20)  # figures are a second old at most
     assert cpu_seconds(server.process.pid) - before < 0.5, "figures are walked for, not kept"
     server.stop()
 
