@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness import need, until
+from paddlecloud.cache.engines.juicefs import parts_of
+from paddlecloud.cache.manifest import File
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.sync.foreign import arguments
 from tools.redis import RedisServer
@@ -129,6 +131,15 @@ def test_a_partition_warms_its_share_only(mount: Mount, tmp_path: Path, source: 
     job = server.do("warm", "warmup", {"partitions": 3, "paths": [f"{server.data}/train"]})
     assert job["coverage"] == {"planned": 10, "cached": 10, "missing": []}
     until(lambda: 0 < server.status()["cachedBytes"] < 300_000, timeout=30)
+
+
+def test_a_check_names_folders_that_hold_nothing_else_and_lists_the_rest() -> None:
+    paths = ["top", "a/1", "a/2", "a/b/3", "c/4", "c/5"]
+    files = [File(path, 1, 0) for path in paths]
+    parts = [([file.path for file in part], folders) for part, folders in parts_of(files, by_folder=True)]
+    assert parts == [(["a/b/3", "c/4", "c/5"], ["a/b", "c"]), (["top", "a/1", "a/2"], [])]
+    listed = [([file.path for file in part], folders) for part, folders in parts_of(files, by_folder=False)]
+    assert listed == [(paths, [])]
 
 
 def test_without_a_mount_the_server_says_so(tmp_path: Path) -> None:

@@ -82,18 +82,18 @@ class JuiceFsEngine:
         if any("\n" in file.path for file in wanted):
             raise WorkFailed("a file name holds a line break; JuiceFS cannot be told to warm it up")
         threads = f"--threads={options.threads or 50}"
-        if len(wanted) == len(files) and not options.file:
+        whole = len(wanted) == len(files) and not options.file
+        if whole:
             # Everything below some folders: half the time that the same takes as a list of files.
             folders = [os.path.join(self._data, inner) for inner in warmup.inner_paths(options, self._data)]
             self._juicefs(task, "warmup", threads, *folders)
         else:
             with self._list(wanted) as name:
                 self._juicefs(task, "warmup", threads, f"--file={name}")
-        parts = [wanted[start : start + CHECKED_AT_ONCE] for start in range(0, len(wanted), CHECKED_AT_ONCE)]
         partial = []
         cached = 0
-        for part in parts:
-            share = self._cached_share(part, task)
+        for part, folders in parts_of(wanted, by_folder=whole):
+            share = self._cached_share(part, task, folders)
             cached += int(share * len(part))
             task.progress.report(files=int(share * len(part)), size=int(share * sum(file.size for file in part)))
             if share < 1:
@@ -138,13 +138,16 @@ class JuiceFsEngine:
                 waiting += [part[middle:], part[:middle]]
         return missing
 
-    def _cached_share(self, files: list[File], task: Task) -> float:
-        """The part of the files' bytes that is cached, from 0 to 1."""
+    def _cached_share(self, files: list[File], task: Task, folders: Sequence[str] = ()) -> float:
+        """The part of the files' bytes that is cached, from 0 to 1. `folders` hold just these files."""
         files = [file for file in files if file.size]
         if not files:
             return 1.0
-        with self._list(files) as name:
-            text = self._juicefs(task, "warmup", "--check", f"--file={name}")
+        if folders:
+            text = self._juicefs(task, "warmup", "--check", *(f"{self._data}/{folder}" for folder in folders))
+        else:
+            with self._list(files) as name:
+                text = self._juicefs(task, "warmup", "--check", f"--file={name}")
         match = _CHECKED.search(text)
         if match is None:
             raise WorkFailed(f"juicefs warmup --check cannot be understood: {text.strip()[-200:]}")
@@ -221,6 +224,33 @@ class JuiceFsEngine:
                 name, _, value = line.partition(" ")
                 values[name.removeprefix("juicefs_")] = value
         return int(float(values.get("blockcache_bytes", 0))), int(float(values.get("blockcache_blocks", 0)))
+
+
+def parts_of(files: Sequence[File], *, by_folder: bool) -> Iterator[tuple[list[File], list[str]]]:
+    """Files in parts to be checked together, and the folders that hold just them; none where they must be listed.
+
+    JuiceFS looks at a folder in a fifth of the time it needs for the same files in a list.
+    """
+    inner: dict[str, list[File]] = {}
+    for file in files:
+        inner.setdefault(file.path.rpartition("/")[0], []).append(file)
+    above = {
+        "/".join(parts[:depth]) for folder in inner for parts in [folder.split("/")] for depth in range(len(parts))
+    }
+    leaves = [folder for folder in inner if by_folder and folder not in above and folder]
+    part: list[File] = []
+    folders: list[str] = []
+    for folder in leaves:
+        part += inner.pop(folder)
+        folders.append(folder)
+        if len(part) >= CHECKED_AT_ONCE:
+            yield part, folders
+            part, folders = [], []
+    if part:
+        yield part, folders
+    rest = [file for held in inner.values() for file in held]
+    for start in range(0, len(rest), CHECKED_AT_ONCE):
+        yield rest[start : start + CHECKED_AT_ONCE], []
 
 
 class _ListFile:
