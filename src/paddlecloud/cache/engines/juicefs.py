@@ -30,8 +30,8 @@ from paddlecloud.storage.credentials import Credentials
 
 TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
-CHECKED_AT_ONCE = 500
-"""Files per `juicefs warmup --check`, which tells a tenth of a percent: less than one file of so many."""
+CHECKED_AT_ONCE = 1000
+"""Files per `juicefs warmup --check`, which tells a tenth of a percent: about one file of so many."""
 MOST_CHECKS = 24
 """Runs of `juicefs warmup --check` spent on finding out which files are missing."""
 
