@@ -20,9 +20,11 @@ from harness import Target, pdc, until
 from paddlecloud.local.images.store import ImageStore
 
 CHART = Path(__file__).parents[2] / "charts" / "paddlecloud"
+PDC = (sys.executable, "-m", "paddlecloud.cli.main", "-n", "kubeflow")
 HELM = str(Path(sys.executable).with_name("helm"))
 # The images of this machine lie where only its user may read.
-FLAGS = ["--namespace", "kubeflow", "--set", "podSecurityContext=null", "--timeout", "120s", "--wait"]
+AS_HERE = "podSecurityContext.runAsNonRoot=false,podSecurityContext.runAsUser=0,podSecurityContext.runAsGroup=0"
+FLAGS = ["--namespace", "kubeflow", "--set", AS_HERE, "--timeout", "120s", "--wait"]
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -56,8 +58,9 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
         ready = [pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("deletionTimestamp")]
         return ready[0] if len(ready) == 1 else ""
 
-    installed = run(HELM, "install", "pdc", str(CHART), "--create-namespace", *FLAGS)
+    installed = run(*PDC, "install", "--set", AS_HERE, "--timeout", "120s")
     assert "helm test pdc --namespace kubeflow" in installed
+    assert "pdc-paddlecloud-paddlejob: 2/2 ready" in installed
     judged = run(HELM, "test", "pdc", "--namespace", "kubeflow", "--logs", "--timeout", "120s")
     assert "ok   paddlejob: Completed" in judged
     assert "ok   paddleservice: Ready" in judged
@@ -79,9 +82,16 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
 
     run(HELM, "rollback", "pdc", "1", "--namespace", "kubeflow", "--wait", "--timeout", "120s")
     assert "dashboard" not in kubectl("get", "configmaps", "-o", "name")
-    run(HELM, "uninstall", "pdc", "--namespace", "kubeflow", "--wait")
+    run(*PDC, "uninstall")
     assert read("pdj", "survivor")["status"]["phase"] == "Completed", "what users made stays"
     assert kubectl("get", "deployments", "-o", "name") == ""
+
+
+def test_a_platform_that_runs_the_controllers_itself_needs_no_chart(server: Target) -> None:
+    refused = pdc("install", env=server.env, check=False)
+    assert refused.returncode == 4
+    assert "the embedded platform runs these controllers itself" in refused.stderr
+    assert "pdc up --no-controllers" in refused.stderr
 
 
 def job(name: str) -> dict[str, Any]:

@@ -68,6 +68,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("sampleset", "advise: how much cache a SampleSet needs", _PKG + "sampleset", TOOLS, "objects"),
     Command("simulate", "try the scheduler on a load, or on the cluster as it is", _PKG + "simulate", TOOLS),
+    Command("install", "install or upgrade the controllers on a cluster", _PKG + "install", MACHINE),
+    Command("uninstall", "take the controllers away, and keep what users made", _PKG + "install", MACHINE),
     Command("crds", "print the CustomResourceDefinitions of PaddleCloud", _PKG + "crds", TOOLS),
     Command("api-resources", "list the kinds the server offers", _PKG + "api_resources", TOOLS),
     Command("version", "print the versions of pdc and of the server", _PKG + "version", TOOLS),

