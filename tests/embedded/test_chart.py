@@ -23,7 +23,10 @@ CHART = Path(__file__).parents[2] / "charts" / "paddlecloud"
 PDC = (sys.executable, "-m", "paddlecloud.cli.main", "-n", "kubeflow")
 HELM = str(Path(sys.executable).with_name("helm"))
 # The images of this machine lie where only its user may read.
-AS_HERE = "podSecurityContext.runAsNonRoot=false,podSecurityContext.runAsUser=0,podSecurityContext.runAsGroup=0"
+AS_HERE = (
+    "podSecurityContext.runAsNonRoot=false,podSecurityContext.runAsUser=0,podSecurityContext.runAsGroup=0,"
+    "tests.image=python:3.11"
+)
 FLAGS = ["--namespace", "kubeflow", "--set", AS_HERE, "--timeout", "120s", "--wait"]
 
 pytestmark = pytest.mark.timeout(600)
