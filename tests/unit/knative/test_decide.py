@@ -88,6 +88,19 @@ def revisions(*states: str) -> tuple[Object, ...]:
     )
 
 
+def test_the_name_of_an_earlier_revision_is_taken_and_moves_no_traffic() -> None:
+    spec = {"template": {"metadata": {"name": "c-00001"}, **template()}}
+    made = obj("Configuration", "c", spec, generation=3)
+    made["status"] = configuration.decide(made, configuration.Observed(revisions("True")), NOW).status
+    assert condition(made["status"])["reason"] == "RevisionNameTaken"
+    before = obj("Route", "c", {"traffic": [{"revisionName": "c-00002", "percent": 100}]}, status=ready())
+    wanted = {**spec, "traffic": [{"revisionName": "c-00001", "percent": 100}]}
+    plan = service.decide(obj("Service", "c", wanted), service.Observed(made, before), NOW)
+    assert [patch.resource.kind for patch in plan.patch] == []
+    assert plan.status is not None
+    assert condition(plan.status, "RoutesReady")["reason"] == "RevisionNameTaken"
+
+
 @pytest.mark.parametrize(
     ("states", "latest", "verdict"),
     [

@@ -71,14 +71,16 @@ def bring(
 def _next_template(
     kservice: Object, wanted: Mapping[str, Wanted], revisions: Mapping[str, RevisionView]
 ) -> Wanted | None:
-    """The template to set: of a revision that is missing, or any wanted one in place of one that is not."""
+    """The template of a revision that is missing, if any.
+
+    Never one whose revision exists: Knative takes the name for taken and moves no traffic from then on. A template that
+    nobody wants any more therefore stays, and its revision with it, asleep.
+    """
     current = template_name(kservice)
     for endpoint in (DEFAULT, CANARY):
         found = wanted.get(endpoint)
         if found is not None and found.name not in revisions:
             return found if current != found.name else None
-    if current not in {found.name for found in wanted.values()}:
-        return wanted[DEFAULT]
     return None
 
 
@@ -98,7 +100,10 @@ def _traffic(shares: Shares) -> list[Object]:
 def forget(
     plan: Plan, namespace: str, kservice: Object, revisions: Mapping[str, RevisionView], needed: Collection[str]
 ) -> None:
-    """Old revisions go once nothing leads to them; the last defaults stay, asleep."""
+    """Old revisions go once nothing leads to them; the last defaults stay, asleep.
+
+    So does the one that the template names: Knative would make it again.
+    """
     routed = {
         t.get("revisionName") for part in ("spec", "status") for t in ((kservice.get(part) or {}).get("traffic") or ())
     }

@@ -14,7 +14,8 @@ from paddlecloud.local.knative.names import CONFIGURATION, GENERATION, REVISIONS
 IDLE_KEPT = 20
 """Revisions without traffic that are kept, as Knative does: the newest."""
 
-ALREADY = "RevisionNameTaken"
+TAKEN = "RevisionNameTaken"
+"""The name of a revision that an earlier template made: Knative wants another name for every template."""
 
 
 class Observed(NamedTuple):
@@ -30,7 +31,7 @@ def decide(configuration: Object, observed: Observed, now: float) -> Plan:
         return plan
     name = revision_name(configuration)
     newest = next((r for r in observed.revisions if r["metadata"]["name"] == name), None)
-    taken = newest is not None and newest.get("spec") != (revision_for(configuration)["spec"])
+    taken = newest is not None and generation_of(newest) != int(configuration["metadata"].get("generation", 1))
     if newest is None:
         plan.create.append(revision_for(configuration))
         plan.events.append(PlannedEvent("Created", f"Created Revision {name}"))
@@ -82,8 +83,8 @@ def _status(
 ) -> Object:
     verdict = ready_of(newest)
     if taken:
-        text = f'Revision "{name}" exists with another template; give the template another name'
-        verdict = Verdict("False", ALREADY, text)
+        text = f'The revision name "{name}" is taken by a conflicting Revision, so traffic will not be migrated'
+        verdict = Verdict("False", TAKEN, text)
     elif verdict.status == "False":
         verdict = verdict._replace(
             reason="RevisionFailed", message=f'Revision "{name}" failed with message: {verdict.message}.'

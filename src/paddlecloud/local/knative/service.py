@@ -8,6 +8,7 @@ from typing import NamedTuple
 from paddlecloud.kube.plan import Patch, Plan
 from paddlecloud.kube.resource import Object, Resource, owner_reference
 from paddlecloud.local.knative.conditions import Verdict, judged, ready_of
+from paddlecloud.local.knative.configuration import TAKEN
 from paddlecloud.local.knative.names import CONFIGURATIONS, ROUTE, ROUTES, SERVICE
 
 
@@ -22,7 +23,8 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
         return plan
     spec = service.get("spec") or {}
     _bring(plan, service, CONFIGURATIONS, observed.configuration, {"template": spec.get("template") or {}})
-    _bring(plan, service, ROUTES, observed.route, {"traffic": _traffic(service)})
+    if observed.route is None or ready_of(observed.configuration).reason != TAKEN:
+        _bring(plan, service, ROUTES, observed.route, {"traffic": _traffic(service)})
     plan.status = _status(service, observed, now)
     return plan
 
@@ -67,10 +69,9 @@ def _bring(plan: Plan, service: Object, resource: Resource, current: Object | No
 
 
 def _status(service: Object, observed: Observed, now: float) -> Object:
-    verdicts: Mapping[str, Verdict] = {
-        "ConfigurationsReady": ready_of(observed.configuration),
-        "RoutesReady": ready_of(observed.route),
-    }
+    made = ready_of(observed.configuration)
+    routed = made if made.reason == TAKEN else ready_of(observed.route)
+    verdicts: Mapping[str, Verdict] = {"ConfigurationsReady": made, "RoutesReady": routed}
     configuration = (observed.configuration or {}).get("status") or {}
     route = (observed.route or {}).get("status") or {}
     status: Object = {

@@ -95,7 +95,9 @@ def test_a_revision_that_never_becomes_ready_leaves_traffic_where_it_was_and_say
     world.change(default=endpoint("one"))
     world.settle()
     assert world.condition("Ready")["status"] == "True"
-    assert list(world.revisions) == [old], "the one that failed is not kept"
+    world.change(default=endpoint("two"))
+    world.settle()
+    assert len(world.revisions) == 2, "the one that failed is not kept"
 
 
 def test_only_the_last_defaults_are_kept_to_go_back_to() -> None:
@@ -134,10 +136,29 @@ def test_a_canary_without_a_share_gets_half_and_goes_when_it_is_removed() -> Non
     world.change(canary=None)
     world.settle()
     assert world.shares == {default: 100}
-    assert list(world.revisions) == [default]
-    assert world.kservice is not None
-    assert world.kservice["spec"]["template"]["metadata"]["name"] == default
     assert set(world.services) == {"m-default", "m-default-private"}
+
+
+def test_a_canary_that_was_removed_is_gone_with_the_next_template() -> None:
+    world = World(canary=endpoint("new"))
+    world.settle()
+    (canary,) = world.names("canary")
+    world.change(canary=None)
+    world.settle()
+    assert canary in world.revisions, "asleep: Knative would make again what its template names"
+    world.change(default=endpoint("two"))
+    world.settle()
+    assert canary not in world.revisions
+
+
+def test_an_earlier_content_is_gone_back_to_without_a_new_revision() -> None:
+    world = World()
+    for tag in ("one", "two", "one"):
+        world.change(default=endpoint(tag))
+        world.settle()
+    assert len(world.revisions) == 2
+    assert world.shares == {world.names("default")[0]: 100}
+    assert world.condition("Ready")["status"] == "True"
 
 
 def test_a_promoted_canary_becomes_the_default_without_a_moment_alone() -> None:

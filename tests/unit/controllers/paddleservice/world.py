@@ -75,6 +75,7 @@ class World:
                     old = target["spec"]["template"]
                     new = operation["value"]
                     assert old["metadata"]["name"] != new["metadata"]["name"], "Knative wants another name"
+                    assert new["metadata"]["name"] not in self.revisions, "and one that no revision has"
                 target["spec"][field] = operation["value"]
             if patch.resource.group:
                 self._traffic_changed()
