@@ -250,6 +250,19 @@ def test_a_static_program_that_servers_cannot_use_is_told_only_where_there_are_s
     assert world.status["failures"][-1]["failureClass"] == kind
 
 
+def test_a_node_that_does_not_know_its_own_name_is_told_with_the_cure() -> None:
+    """As gloo said it on the network of a real node."""
+    world = World(paddlejob(worker=1, intranet="Host", backoffLimit=0)).start()
+    said = (
+        "(InvalidArgument)  network node3: cannot be obtained. Details: Temporary failure in name resolution."
+        "\n  [Hint: Expected n == 0, but received n:-3 != 0:0.] (at /paddle/phi/core/distributed/store/tcp_utils.cc:63)"
+    )
+    world.fail("job-worker-0", code=1, message=said)
+    world.settle()
+    assert world.status["failures"][-1]["failureClass"] == "NoHostName"
+    assert "GLOO_SOCKET_IFNAME" in world.status["message"]
+
+
 def restarted(world: World, name: str, times: int) -> None:
     container = world.pods[name]["status"]["containerStatuses"][0]
     container["restartCount"] = times
