@@ -15,6 +15,7 @@ import asyncio
 import itertools
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,8 @@ _CLUSTER_TESTS = Path(__file__).parent / "cluster"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts this in the background has it ignore Ctrl-C, which all its children would inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "soak: long versions of tests; run by `make soak` only")
     config.addinivalue_line("markers", "paddle: trains with real Paddle; builds its environment on first use")
     config.addinivalue_line("markers", "core: where it runs on a cluster, it does so in CI")
