@@ -64,6 +64,8 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._running: tuple[Job, Task] | None = None
         self._stopping = False
+        self.ended = 0
+        """How many have ended since the start; counted before their state tells."""
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         with self._changed:
@@ -215,6 +217,7 @@ class Jobs:
         self._save(replace(job, state=state, message=message, finished=finished))
         with contextlib.suppress(FileNotFoundError):
             (self._folder / f"{job.id}.keys").unlink()
+        self.ended += 1
         job.message, job.finished, job.state = message, finished, state  # seen as ended when its keys are gone
         ended = sorted((each for each in self._jobs.values() if each.state in FINAL), key=lambda each: each.number)
         for old in ended[:-KEPT]:

@@ -36,7 +36,7 @@ class Server:
         self.jobs = jobs
         self._engine = engine
         self._token = token
-        self._status: tuple[float, Status] = (-FRESH, Status())
+        self._status: tuple[float, int, Status] = (-FRESH, 0, Status())
         self._collecting = asyncio.Lock()
 
     def application(self) -> web.Application:
@@ -65,12 +65,13 @@ class Server:
         return await handler(request)
 
     async def status(self) -> Status:
-        """Collected at most once a second, off the event loop."""
+        """Collected at most once a second, off the event loop; anew after a job: who saw its end sees its effect."""
         async with self._collecting:
-            at, status = self._status
-            if time.monotonic() - at >= FRESH:
+            at, ended_then, status = self._status
+            ended = self.jobs.ended
+            if ended != ended_then or time.monotonic() - at >= FRESH:
                 status = await asyncio.to_thread(self._collect)
-                self._status = (time.monotonic(), status)
+                self._status = (time.monotonic(), ended, status)
             return status
 
     def _collect(self) -> Status:
