@@ -34,7 +34,7 @@ Kubectl = Callable[..., Completed]
 def data(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Iterator[Path]:
     """A platform whose only open node declares a GPU, as ppocrv3 wants one beside its data."""
     folder = tmp_path_factory.mktemp("suites")
-    env = {**os.environ, "PADDLECLOUD_ENDPOINTS": f"{BUCKET}={s3_server.endpoint}/public"}
+    env = {**os.environ, "PADDLECLOUD_ENDPOINTS": f"{BUCKET}={s3_server.endpoint}/suites"}
     pdc("up", "--data", str(folder), "--port", "0", "--kubeconfig", str(folder / "kc"), env=env)
     yield folder
     pdc("down", "--data", str(folder))
@@ -75,12 +75,12 @@ def filled(kubectl: Kubectl, s3_server: S3Server, tmp_path_factory: pytest.TempP
     }
     kubectl("apply", "-f", "-", input=json.dumps(pod))
     until(lambda: status(kubectl, "pod", "samples").get("phase") in ("Succeeded", "Failed"), timeout=180)
-    public = s3_server.store("public")
+    bucket = s3_server.store("suites")  # of its own: other tests have other data behind the same names
     for name, prefix in SETS.items():
         found = [path for path in (folder / name).rglob("*") if path.is_file()]
         assert len(found) > 30, kubectl("logs", "samples").stdout
         for path in found:
-            public.put(f"{prefix}/{path.relative_to(folder / name)}", path.read_bytes())
+            bucket.put(f"{prefix}/{path.relative_to(folder / name)}", path.read_bytes())
 
 
 def status(kubectl: Kubectl, kind: str, name: str, namespace: str = "default") -> Object:

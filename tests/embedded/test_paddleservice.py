@@ -145,12 +145,12 @@ def test_a_name_in_both_groups_belongs_to_the_first(kubectl: Kubectl, namespace:
     apply(kubectl, paddleservice("m", "one", group="elasticserving.paddlepaddle.org"))
     url = url_of(kubectl, earlier, "m")
     apply(kubectl, paddleservice("m", "two"))
-    until(lambda: condition(kubectl, "Conflict").get("status") == "True", timeout=10)
+    until(lambda: condition(kubectl, "Conflict").get("status") == "True", timeout=30)
     assert "elasticserving" in condition(kubectl)["message"]
     assert ask(url)[1].startswith("one")
     kubectl("delete", earlier, "m", "--wait")
     url = url_of(kubectl, KIND, "m")
-    until(lambda: ask(url)[1].startswith("two"), timeout=10)
+    until(lambda: ask(url)[1].startswith("two"), timeout=30)
 
 
 def test_a_roll_out_that_brings_errors_goes_back_by_itself(kubectl: Kubectl, namespace: str) -> None:

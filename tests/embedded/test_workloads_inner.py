@@ -48,7 +48,7 @@ async def workloads(inner: Platform) -> AsyncIterator[Workloads]:
 
 async def until(what: str, condition: Callable[[], Awaitable[bool]], clock: FakeClock | None = None) -> None:
     """Wait for news, at most some seconds; with `clock`, while its time passes."""
-    for _ in range(1000):
+    for _ in range(4000):
         if await condition():
             return
         await (clock.advance(0.1) if clock else asyncio.sleep(0.005))

@@ -118,7 +118,7 @@ class PaddleServiceController:
             return None
         if (wait := self._expectations.pending(key)) is not None:
             return wait
-        found.sort(key=_seniority)
+        found.sort(key=lambda service: (not self._has_things(service), *_seniority(service)))
         after = await self._one(found[0], rival="")
         for late in found[1:]:
             await self._one(late, rival=found[0]["apiVersion"])
@@ -137,6 +137,11 @@ class PaddleServiceController:
             raise
         self._trouble.pop(uid, None)
         return plan.after
+
+    def _has_things(self, service: Object) -> bool:
+        """Whether it made what clients use already: times of creation are whole seconds, and cannot always tell."""
+        uid = service["metadata"]["uid"]
+        return any(informer.cache.by_index("owner", uid) for informer in self._owned.values())
 
     def _observe(self, service: Object, rival: str) -> Observed:
         if rival:
