@@ -38,7 +38,8 @@ class S3Server:
             "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
             "actions": ["Admin", "Read", "Write", "List", "Tagging"],
         }
-        anonymous = {"name": "anonymous", "actions": ["Read:public", "List:public"]}
+        open_to_all = [f"{verb}:{bucket}" for verb in ("Read", "List") for bucket in ("public", "suites")]
+        anonymous = {"name": "anonymous", "actions": open_to_all}
         config = self.folder / "s3.json"
         config.write_text(json.dumps({"identities": [identity, anonymous]}))
         self.port, master, volume, filer, *grpc = free_ports(self.host, 8)
