@@ -111,6 +111,8 @@ async def test_the_leader_works_and_hands_over_when_it_is_told_to_end(bare: Plat
         await eventually(members, unlike=0)
         assert await asyncio.to_thread(ask, port, "/readyz") == "ok\n"
         assert "\npaddlecloud_leader 1\n" in await asyncio.to_thread(ask, port, "/metrics")
+        told = await asyncio.to_thread(ask, port, "/metrics")
+        assert 'paddlecloud_api_requests_total{method="GET",code="200"}' in told
         with controller("paddlejob", bare, pod="second") as (_, other):
             await eventually(lambda: asyncio.to_thread(ask, other, "/readyz"), unlike="")
             assert "\npaddlecloud_leader 0\n" in await asyncio.to_thread(ask, other, "/metrics")

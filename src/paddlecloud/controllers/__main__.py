@@ -34,6 +34,8 @@ from paddlecloud.kube.fence import Fence, FencedTransport
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.lease import Elector, LeadershipLost
 from paddlecloud.kube.manager import Manager, Service
+from paddlecloud.kube.metered import MeteredTransport
+from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.resource import PODS
 
 REPORT_PORT = 8082
@@ -100,10 +102,11 @@ async def run(
     """Work until cancelled. Raises `LeadershipLost` when another replica may lead: end the process then."""
     agent = f"{names[0]}-controller"
     fence = Fence()
-    transport = HttpTransport(settings, user_agent=agent)
+    metrics = Registry()
+    transport = MeteredTransport(HttpTransport(settings, user_agent=agent), metrics)
     elector = Elector(Client(transport), name=agent, namespace=settings.namespace, identity=identity, fence=fence)
     client = Client(FencedTransport(transport, fence))
-    manager = Manager(client, elector=elector, health=health)
+    manager = Manager(client, elector=elector, metrics=metrics, health=health)
     given = Setting(client, manager.hooks, namespace, settings.namespace)
     try:
         await _mark(Client(transport), settings.namespace, None)  # of a life before this one
