@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 
@@ -42,7 +43,8 @@ def learned(kubectl: Kubectl, pod: str) -> None:
     log = kubectl("logs", pod).stdout
     costs = [float(text) for text in re.findall(r"epoch .* (?:cost|loss) ([0-9.]+)", log)]
     assert len(costs) >= 2, log[-2000:]
-    assert costs[-1] < 0.85 * costs[0], costs
+    untrained = max(costs[0], math.log(2))  # who starts late finds a model that others have taught
+    assert costs[-1] < 0.85 * untrained, costs
 
 
 @pytest.mark.core
