@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness import pdc, until
 from paddlecloud.cli import machine
+from paddlecloud.cli.main import main
 from paddlecloud.local.platform import Platform, PlatformError
 
 
@@ -72,6 +74,33 @@ def test_a_port_in_use_is_a_clear_error(data: Path) -> None:
     assert refused.returncode == 4
     assert f"127.0.0.1:{port}" in refused.stderr
     assert machine.find(data) is None
+
+
+def test_a_start_that_takes_long_says_so_and_one_given_up_leaves_nothing(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No machine starts it within a millisecond."""
+    monkeypatch.setattr("paddlecloud.cli.platform.NEWS_EVERY", 0.001)
+    assert main(["up", "--data", str(data), "--port", "0"]) == 0
+    assert "starting the platform: 0 s so far" in capsys.readouterr().err
+    pdc("down", "--data", str(data))
+    monkeypatch.setattr("paddlecloud.cli.platform.START_TIMEOUT", 0.001)
+    assert main(["up", "--data", str(data), "--port", "0"]) == 1
+    assert "it was not ready after" in capsys.readouterr().err
+    assert machine.find(data) is None
+    monkeypatch.undo()
+    assert main(["up", "--data", str(data)]) == 0, "nobody holds the directory"
+
+
+def test_a_kubeconfig_that_is_a_link_stays_one_and_keeps_what_others_wrote(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    link.symlink_to(real)
+    for context in ("theirs", machine.CONTEXT):
+        machine.merge_into(link, machine.kubeconfig(url="https://x", ca="", token="t", context=context))
+    assert link.is_symlink()
+    written = yaml.safe_load(real.read_text())
+    assert [entry["name"] for entry in written["contexts"]] == ["theirs", machine.CONTEXT]
+    assert written["current-context"] == machine.CONTEXT
 
 
 def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def main() -> int:
                 return 1
             log.warning("starting again from %s", args.data)
     except PlatformError as error:
-        answer({"error": str(error), "conflict": True})
+        answer({"error": str(error), "conflict": True, "next": f"pdc status --data {args.data}"})
         return 1
     except (StorageError, OSError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -78,7 +78,8 @@ def stop(endpoint: Endpoint, data: Path, *, timeout: float) -> bool:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Whole or not at all, and for its owner's eyes only."""
+    """Whole or not at all, and for its owner's eyes only. A link to a file elsewhere stays one."""
+    path = path.resolve()
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as file:

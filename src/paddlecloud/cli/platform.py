@@ -17,7 +17,8 @@ from paddlecloud.cli.node_values import quantities
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.session import Session
 
-START_TIMEOUT = 30.0
+NEWS_EVERY = 5.0  # seconds between two words about a start that takes long
+START_TIMEOUT = 180.0  # a start takes less than a second, and ten times that on a machine with other work
 STOP_TIMEOUT = 30.0
 
 
@@ -93,12 +94,12 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
     command += ["--no-controllers"] if args.no_controllers else []
     began = time.monotonic()
     with log:
-        subprocess.Popen(
+        daemon = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(writing,), start_new_session=True,
             cwd="/",
         )  # fmt: skip
     os.close(writing)
-    answer = _await_ready(reading)
+    answer = _await_ready(session, reading, daemon)
     if "error" in answer:
         raise CliError(
             "the platform did not start",
@@ -114,17 +115,22 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _await_ready(reading: int) -> dict[str, Any]:
-    """One line of JSON from the daemon, or the reason why none came."""
+def _await_ready(session: Session, reading: int, daemon: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """One line of JSON from the daemon, or the reason why none came. A daemon that is given up is ended, too."""
     import select
 
+    began = time.monotonic()
     with os.fdopen(reading, "rb") as pipe:
-        ready, _, _ = select.select([pipe], [], [], START_TIMEOUT)
-        line = pipe.readline() if ready else b""
-    if line:
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-    return {"error": "it ended before it was ready" if ready else f"it was not ready after {START_TIMEOUT:.0f} s"}
+        while not select.select([pipe], [], [], NEWS_EVERY)[0]:
+            waited = time.monotonic() - began
+            if waited > START_TIMEOUT:
+                daemon.kill()
+                daemon.wait()
+                return {"error": f"it was not ready after {waited:.0f} s and was ended"}
+            session.note(f"starting the platform: {waited:.0f} s so far")
+        line = pipe.readline()
+    answer: dict[str, Any] = json.loads(line) if line else {"error": "it ended before it was ready"}
+    return answer
 
 
 def _write_kubeconfigs(args: argparse.Namespace, data: Path, port: int) -> Path:
