@@ -52,7 +52,7 @@ def candidates(session: Session, words: list[str]) -> Iterable[str]:
 
 
 def _starting(found: Iterable[str], prefix: str) -> list[str]:
-    return [one for one in found if one.startswith(prefix)]
+    return [one for one in found if one.startswith(prefix) and one.isprintable()]
 
 
 def _take_globals(session: Session, before: list[str]) -> None:

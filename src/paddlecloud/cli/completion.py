@@ -1,4 +1,8 @@
-"""`pdc completion`: a script for the shell. It asks `pdc __complete` for candidates, so it never goes stale."""
+"""`pdc completion`: a script for the shell. It asks `pdc __complete` for candidates, so it never goes stale.
+
+Candidates are names that others chose: a ClusterRole may be called `$(reboot)`. No script here lets its shell expand
+them (bash's `compgen -W` would), and each quotes what it puts on the command line.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,19 @@ SCRIPTS = {
     "bash": """\
 # pdc completion for bash:  source <(pdc completion bash)
 _pdc() {
-    local IFS=$'\\n'
-    local line="${COMP_LINE:0:COMP_POINT}"
+    local line="${COMP_LINE:0:COMP_POINT}" candidate quoted
     local -a words
     IFS=$' \\t' read -r -a words <<< "$line"
     [[ "$line" == *[[:space:]] ]] && words+=("")
     local current="${words[${#words[@]}-1]}"
-    COMPREPLY=($(compgen -W "$(pdc __complete -- "${words[@]:1}" 2>/dev/null)" -- "$current"))
+    local kept="${current%"${current##*[:=]}"}"  # readline completes what follows these alone
+    COMPREPLY=()
+    while IFS= read -r candidate; do
+        printf -v quoted %q "${candidate#"$kept"}"
+        COMPREPLY+=("$quoted")
+    done < <(pdc __complete -- "${words[@]:1}" 2>/dev/null)
     if [[ ${#COMPREPLY[@]} -eq 0 && "${words[${#words[@]}-2]}" == -f ]]; then
-        COMPREPLY=($(compgen -f -- "$current"))
+        IFS=$'\\n' read -r -d '' -a COMPREPLY < <(compgen -f -- "$current")
     fi
 }
 complete -o default -F _pdc pdc
@@ -31,7 +39,7 @@ _pdc() {
     local -a found
     found=("${(@f)$(pdc __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
     if [[ -n "${found[1]}" ]]; then
-        compadd -Q -- "${found[@]}"
+        compadd -- "${found[@]}"
     else
         _files
     fi
@@ -50,7 +58,7 @@ complete -c pdc -a '(__pdc_candidates)'
 
 
 def add_commands(parsers: Parsers) -> None:
-    parser = parsers.add_parser("completion", description=__doc__)
+    parser = parsers.add_parser("completion", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("shell", choices=tuple(SCRIPTS))
     parser.set_defaults(run=run)
 

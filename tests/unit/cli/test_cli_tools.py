@@ -171,20 +171,36 @@ def test_completion_is_silent_without_a_server(home: Path, pdc: Pdc) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_completion_works_in_bash(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("pdc get pad", ["paddlejobs"]),
+        ("pdc get pods we", ["web-0"]),
+        ("pdc get pods system:n", ["node"]),  # readline completes what follows the colon alone
+        ("pdc get pods $", [r"\$\(touch\ ran\)"]),
+        ("pdc apply -f a-f", ["a-file"]),
+    ],
+)
+def test_completion_works_in_bash(stub: Stub, pdc: Pdc, tmp_path: Path, line: str, offered: list[str]) -> None:
+    """What others called their objects is offered, and never run."""
+    for name in ("web-0", "system:node", "$(touch ran)", "two\nlines"):
+        stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}})
+    (tmp_path / "a-file").touch()
     program = tmp_path / "pdc"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m paddlecloud.cli.main "$@"\n')
     program.chmod(0o755)
     script = pdc("completion", "bash").out
-    ask = 'COMP_LINE="pdc get pad"; COMP_POINT=${#COMP_LINE}; _pdc; printf "%s\\n" "${COMPREPLY[@]}"'
+    ask = 'COMP_LINE="$LINE"; COMP_POINT=${#COMP_LINE}; _pdc; printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(
         ["bash", "-c", f"{script}\n{ask}"],
         capture_output=True,
         text=True,
-        timeout=30,
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "LINE": line, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
     )
-    assert done.stdout.split() == ["paddlejobs"]
+    assert done.stdout.splitlines() == offered, done.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
