@@ -65,6 +65,24 @@ def test_after_a_crash_it_comes_back_on_its_port_with_its_objects(data: Path) ->
     assert "namespace/kept" in pdc("get", "namespaces", "-o", "name", env=env).stdout
 
 
+def test_a_divided_machine_stays_divided_until_told_otherwise(data: Path) -> None:
+    def nodes(*flags: str) -> list[str]:
+        answer = json.loads(pdc("up", "--data", str(data), *flags, "-o", "json").stdout)
+        env = {**os.environ, "KUBECONFIG": answer["kubeconfig"]}
+        return pdc("get", "nodes", "-o", "name", env=env).stdout.split()
+
+    first = nodes("--port", "0", "--nodes", "2")
+    assert len(first) == 2
+    refused = pdc("up", "--data", str(data), "--nodes", "3", check=False)
+    assert refused.returncode == 4
+    assert "as 2 nodes" in refused.stderr
+    assert f"pdc down --data {data}" in refused.stderr
+    pdc("down", "--data", str(data))
+    assert nodes() == first, "no flag said otherwise"
+    pdc("down", "--data", str(data))
+    until(lambda: len(nodes("--nodes", "1")) == 1, timeout=10)
+
+
 def test_a_port_in_use_is_a_clear_error(data: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

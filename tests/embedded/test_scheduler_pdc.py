@@ -33,6 +33,23 @@ spec:
     command: [sleep, "600"]
     resources: {requests: {cpu: "3"}}
 """
+HELD = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: narrow}
+spec: {capability: {cpu: 100m}}
+---
+apiVersion: batch.paddlepaddle.org/v1
+kind: PaddleJob
+metadata: {name: held}
+spec:
+  schedulingPolicy: {queue: narrow}
+  worker:
+    replicas: 2
+    template:
+      spec:
+        containers: [{name: main, image: alpine, command: [sleep, "1"], resources: {requests: {cpu: 70m}}}]
+"""
 REPLICAS = """
 apiVersion: apps/v1
 kind: ReplicaSet
@@ -111,6 +128,30 @@ def test_a_gang_waits_is_explained_and_runs_on_nodes_added_for_it(machine: Calla
         machine("node", "rm", f"extra-{number}", "-y")
     names = [n["metadata"]["name"] for n in json.loads(machine("get", "nodes", "-o", "json").stdout)["items"]]
     assert len(names) == 2
+
+
+def test_a_job_held_by_its_queue_is_explained_and_runs_once_the_advice_is_taken(
+    machine: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "held.yaml").write_text(HELD)
+    machine("apply", "-f", str(tmp_path / "held.yaml"))
+
+    def explained() -> Any:
+        return json.loads(machine("explain", "pdj/held", "-o", "json").stdout).get("scheduling")
+
+    verdict = until(explained, "the job is explained")
+    assert (verdict["code"], verdict["queue"]) == ("QueueTooSmall", "narrow")
+    assert verdict["needs"] == {"all": {"cpu": "140m"}, "pods": 0, "minMember": 2, "placed": 0}
+    assert len(verdict["nodes"]) == 2, "what is free where"
+    assert all(entry["free"]["cpu"] for entry in verdict["nodes"])
+    advice = next(entry for entry in verdict["wouldStartIf"] if entry["change"] == "capability")
+    text = machine("explain", "pdj/held").stdout
+    assert "let in if       queue narrow might use cpu 140m" in text
+    wider = HELD.partition("---")[0].replace("100m", advice["atLeast"]["cpu"])
+    (tmp_path / "wider.yaml").write_text(wider)
+    machine("apply", "-f", str(tmp_path / "wider.yaml"))
+    machine("wait", "pdj/held", "--for=jsonpath={.status.phase}=Completed", "--timeout=60s")
+    machine("delete", "-f", str(tmp_path / "held.yaml"), "-y")
 
 
 def test_pods_of_a_lost_node_are_made_anew_on_the_other(machine: Callable[..., Any], tmp_path: Path) -> None:

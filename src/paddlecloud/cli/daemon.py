@@ -26,6 +26,7 @@ from typing import Any
 from paddlecloud.api import crd
 from paddlecloud.cli import machine, surroundings
 from paddlecloud.cli.assembly import Machine
+from paddlecloud.local.nodes.keeper import nodes_before
 from paddlecloud.local.platform import Platform, PlatformError
 from paddlecloud.local.store.log import StorageError
 
@@ -74,7 +75,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--any-port-if-taken", action="store_true")
-    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--nodes", type=int)
     parser.add_argument("--simulated", type=int)
     parser.add_argument("--simulated-capacity", type=json.loads, default={})
     parser.add_argument("--durable", action="store_true")
@@ -98,15 +99,17 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
             if not (args.any_port_if_taken and args.port):
                 raise
             await platform.listen(port=0)
+        # What no flag says stays as it was: the data directory knows how the machine was divided.
+        nodes: int = args.nodes or await nodes_before(platform.client(user_agent="node-controller")) or 1
         body = Machine(
             platform,
-            nodes=args.nodes,
+            nodes=nodes,
             simulated=args.simulated,
             simulated_capacity=args.simulated_capacity,
             controllers=args.controllers,
         )
         await body.start()
-        machine.announce(args.data, port=platform.port)
+        machine.announce(args.data, port=platform.port, nodes=nodes)
         log.info("ready on port %d", platform.port)
         answer({"port": platform.port})
         # Modules, kinds and schemas stay for good: the collector need not look at them again under load.

@@ -89,23 +89,51 @@ def waits_for_a_node(pod: Object) -> bool:
     )
 
 
-def scheduling(session: Session, pods: Sequence[Object], *, language: str) -> Verdict | None:
-    """The verdict on the first of an object's pods that waits for a node; None if none does, or we may not know."""
+def scheduling(session: Session, obj: Object, pods: Sequence[Object], *, language: str) -> Verdict | None:
+    """The verdict on the first of an object's pods that waits for a node, or on its PodGroup, for which no pods are made
+    yet. None if neither waits, or we may not know."""
     about = next(filter(waits_for_a_node, pods), None)
-    if about is None:
-        return None
     try:
-        if not is_ours(session):
+        group = None if pods else _group_of(session, obj)
+        if (about is None and group is None) or not is_ours(session):
             return None
         cluster = fetch(session)
     except Forbidden:
         return None  # who may not see nodes gets what the scheduler wrote on the pod
-    found = explanation(cluster, about)
+    found = explanation(cluster, about) if about is not None else entry(cluster, group or {})
     if found is None:
         return None
     from paddlecloud.local.scheduler.explain import machine_readable
 
     return Verdict(lines_of(found, language), machine_readable(found))
+
+
+def _group_of(session: Session, obj: Object) -> Object | None:
+    """The PodGroup of an object without pods, if it waits to be let in: its own, or one of a job's name."""
+    namespace, uid = obj["metadata"].get("namespace"), obj["metadata"].get("uid")
+    if not namespace:
+        return None
+    try:
+        groups = session.api.do(session.api.client.list(PODGROUPS, namespace)).items
+    except NotFound:
+        return None
+
+    def is_its(group: Object) -> bool:
+        owners = [ref.get("uid") for ref in group["metadata"].get("ownerReferences") or ()]
+        same_name = obj.get("kind") == "PaddleJob" and group["metadata"]["name"] == obj["metadata"]["name"]
+        waits = (group.get("status") or {}).get("phase") in (None, "", "Pending")
+        return waits and (uid in (group["metadata"].get("uid"), *owners) or same_name)
+
+    return next(filter(is_its, groups), None)
+
+
+def entry(cluster: Cluster, group: Object) -> Explanation:
+    from paddlecloud.local.scheduler.entry import explain_entry
+    from paddlecloud.local.scheduler.snapshot import gang_view
+
+    snapshot = cluster.snapshot()
+    view = gang_view(group)
+    return explain_entry(snapshot, snapshot.gangs.get(view.key, view))
 
 
 def explanation(cluster: Cluster, about: Object) -> Explanation | None:
@@ -122,6 +150,8 @@ def explanation(cluster: Cluster, about: Object) -> Explanation | None:
 def lines_of(found: Explanation, language: str) -> list[str]:
     if found.placed:
         return [say(language, "placed", node=found.node)]
+    if found.code == "LetIn":
+        return [say(language, "let-in")]
     rows = [(say(language, "needs"), [_needs(found, language)])]
     if found.offers:
         rows.append((say(language, "free"), _free(found, language)))
@@ -131,7 +161,8 @@ def lines_of(found: Explanation, language: str) -> list[str]:
         leaving = [say(language, "leaving", pod=str(e.pod.key), node=e.node) for e in found.evictions]
         rows.append((say(language, "makes-room"), leaving))
     if found.remedies:
-        rows.append((say(language, "would-start"), [remedy_text(r, found, language) for r in found.remedies]))
+        label = "would-start" if found.unit.pods else "would-be-let-in"
+        rows.append((say(language, label), [remedy_text(r, found, language) for r in found.remedies]))
     return [line for label, texts in rows for line in _row(label, texts)]
 
 
@@ -154,6 +185,8 @@ def _needs(found: Explanation, language: str) -> str:
     gang = found.unit.gang
     if gang is None:
         return say(language, "needs-one", each=each)
+    if not found.unit.pods:
+        return say(language, "needs-all", count=gang.min_member, all=each)
     return say(language, "needs-gang", count=gang.min_member, placed=gang.placed, each=each)
 
 

@@ -25,6 +25,7 @@ class Endpoint(NamedTuple):
     pid: int
     port: int
     started: float
+    nodes: int
     alive: bool
 
     @property
@@ -41,9 +42,10 @@ def find(data: Path) -> Endpoint | None:
     try:
         found = json.loads((data / "endpoint.json").read_text())
         pid, port, started = int(found["pid"]), int(found["port"]), float(found["started"])
+        nodes = int(found.get("nodes") or 1)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Endpoint(pid, port, started, _is_daemon(pid, data))
+    return Endpoint(pid, port, started, nodes, _is_daemon(pid, data))
 
 
 def _is_daemon(pid: int, data: Path) -> bool:
@@ -55,8 +57,9 @@ def _is_daemon(pid: int, data: Path) -> bool:
     return b"paddlecloud.cli.daemon" in words and str(data).encode() in words
 
 
-def announce(data: Path, *, port: int) -> None:
-    write_private(data / "endpoint.json", json.dumps({"pid": os.getpid(), "port": port, "started": time.time()}))
+def announce(data: Path, *, port: int, nodes: int) -> None:
+    body = {"pid": os.getpid(), "port": port, "started": time.time(), "nodes": nodes}
+    write_private(data / "endpoint.json", json.dumps(body))
 
 
 def withdraw(data: Path) -> None:

@@ -26,7 +26,9 @@ def add_commands(parsers: Parsers) -> None:
     up = parsers.add_parser("up", help="start the embedded platform and wait until it is ready")
     _add_data(up)
     up.add_argument("--port", type=number(0, 65535), help="port of the API (default: the last one, else any free one)")
-    up.add_argument("--nodes", type=number(1, 64), default=1, help="split the machine into N virtual nodes")
+    up.add_argument(
+        "--nodes", type=number(1, 64), metavar="N", help="divide the machine among N nodes (default: as before, else 1)"
+    )
     up.add_argument("--simulated", type=number(0, 20_000), metavar="N", help="have N nodes whose pods start no process")
     up.add_argument(
         "--simulated-capacity",
@@ -66,6 +68,13 @@ def run_up(session: Session, args: argparse.Namespace) -> int:
                 next=f"pdc down --data {data}",
                 exit_code=CONFLICT,
             )
+        if args.nodes not in (None, found.nodes):
+            raise CliError(
+                f"a platform already runs on {data}, as {_nodes(found.nodes)}",
+                why=f"the machine cannot be divided among {args.nodes} while pods run on it",
+                next=f"pdc down --data {data}",
+                exit_code=CONFLICT,
+            )
         started, port = False, found.port
     else:
         started, port = True, _start(session, args, data, last_port=found.port if found else 0)
@@ -85,7 +94,8 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
     wanted = args.port if args.port is not None else last_port
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "paddlecloud.cli.daemon", "--data", str(data), "--port", str(wanted)]
-    command += ["--nodes", str(args.nodes), "--ready-fd", str(writing)]
+    command += ["--ready-fd", str(writing)]
+    command += ["--nodes", str(args.nodes)] if args.nodes is not None else []
     if args.simulated is not None:
         command += ["--simulated", str(args.simulated)]
         command += ["--simulated-capacity", json.dumps(args.simulated_capacity or {})]
@@ -109,6 +119,10 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
         )
     session.note(f"platform ready in {time.monotonic() - began:.1f} s")
     return int(answer["port"])
+
+
+def _nodes(count: int) -> str:
+    return "one node" if count == 1 else f"{count} nodes"
 
 
 def _private(path: str, flags: int) -> int:

@@ -54,12 +54,16 @@ class EmbeddedClient(Client):
 
 
 def embedded(
-    data: str | os.PathLike[str] | None = None, *, nodes: int = 1, namespace: str | None = None
+    data: str | os.PathLike[str] | None = None, *, nodes: int | None = None, namespace: str | None = None
 ) -> EmbeddedClient:
-    """Start a platform on a directory, or on a temporary one that goes with it. One that runs there already is used."""
+    """Start a platform on a directory, or on a temporary one that goes with it. One that runs there already is used.
+
+    `nodes` divides the machine among so many; without it, it is as it was when the directory was last used, else one.
+    """
     folder = Path(tempfile.mkdtemp(prefix="paddlecloud-") if data is None else data).expanduser().resolve()
     try:
-        command = ("up", "--data", str(folder), "--nodes", str(nodes), "--kubeconfig", str(folder / "kubeconfig"))
+        command = ["up", "--data", str(folder), "--kubeconfig", str(folder / "kubeconfig")]
+        command += ["--nodes", str(nodes)] if nodes is not None else []
         answer = json.loads(_pdc(*command, "-o", "json", timeout=START_SECONDS))
     except BaseException:
         if data is None:

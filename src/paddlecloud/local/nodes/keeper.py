@@ -66,8 +66,7 @@ class NodeKeeper:
         """Nodes of an earlier start that this one does not have: nobody serves them any more."""
         for node in self._watches.nodes.cache.list():
             name = node["metadata"]["name"]
-            runtime = ((node.get("status") or {}).get("nodeInfo") or {}).get("containerRuntimeVersion", "")
-            if runtime.startswith("process://") and not _kind(node) and name not in self._configs:
+            if _is_the_machines(node) and name not in self._configs:
                 await self._delete(name)
 
     async def _follow(self, name: str) -> None:
@@ -129,6 +128,17 @@ class NodeKeeper:
             await self._client.delete(NODES, name)
         except errors.NotFound:
             pass  # somebody else was faster
+
+
+async def nodes_before(client: Client) -> int:
+    """Among how many nodes an earlier start divided the machine; 0 if there was none."""
+    return sum(map(_is_the_machines, (await client.list(NODES)).items))
+
+
+def _is_the_machines(node: Object) -> bool:
+    """The machine or a part of it, and none that `pdc node add` made."""
+    runtime = ((node.get("status") or {}).get("nodeInfo") or {}).get("containerRuntimeVersion", "")
+    return runtime.startswith("process://") and not _kind(node)
 
 
 def _kind(node: Object) -> str:

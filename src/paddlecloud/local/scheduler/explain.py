@@ -55,7 +55,7 @@ class Explanation:
     """The refusal's, or Placed."""
     message: str
     each: Resources = field(default_factory=dict)
-    """What one pod needs: the largest that waits."""
+    """What one pod needs: the largest that waits. Of a group that has no pods yet: what it needs in all."""
     offers: tuple[Offer, ...] = ()
     """Best first."""
     reasons: Mapping[str, int] = field(default_factory=dict)
@@ -210,7 +210,7 @@ def machine_readable(explanation: Explanation) -> Object:
         "message": explanation.message,
         "priority": unit.priority,
         "queue": unit.queue,
-        "needs": {"each": written(explanation.each), "pods": len(unit.pods)},
+        "needs": {"each" if unit.pods else "all": written(explanation.each), "pods": len(unit.pods)},
         "reasons": dict(explanation.reasons),
         "nodes": [_shown(offer) for offer in explanation.offers],
         "heldBy": [

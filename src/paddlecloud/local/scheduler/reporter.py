@@ -11,9 +11,9 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import PODGROUPS, QUEUES, Key, Object
 
 from .allowance import Allowance
-from .groups import queue_status, shortage_of, status_of
+from .entry import Obstacles, obstacles
+from .groups import queue_status, status_of
 from .membership import Group
-from .queues import too_much, unserved
 from .snapshot import COSCHEDULING, Gang, GroupKey
 from .state import State
 from .watches import COSCHEDULING_GROUPS, Watches
@@ -132,16 +132,10 @@ class Reporter:
             now=self._clock.now(),
         )
 
-    def _shortage(self, gang: Gang) -> dict[str, str]:
-        """What keeps a group from being queued, by reason or resource: nobody should make pods that could only wait."""
+    def _shortage(self, gang: Gang) -> Obstacles:
+        """What keeps a group from being queued: nobody should make pods that could only wait."""
         state = self._state
-        if (refused := unserved(state.queues(), gang.queue)) is not None:
-            return dict([refused])
-        if not gang.min_resources:
-            return {}
-        if text := too_much(state.queues(), gang.queue, gang.min_resources):
-            return {"QueueTooSmall": text}
-        return shortage_of(gang, state.free_for(gang.priority or 0), state.capacity())
+        return obstacles(gang, state.queues(), free=state.free_for(gang.priority or 0), have=state.capacity())
 
     async def _write(self, limit: asyncio.Semaphore, key: GroupKey, status: Object) -> None:
         resource = COSCHEDULING_GROUPS if key.api == COSCHEDULING else PODGROUPS

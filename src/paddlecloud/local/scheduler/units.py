@@ -40,7 +40,7 @@ class Unit:
     def priority(self) -> int:
         if self.gang is not None and self.gang.priority is not None:
             return self.gang.priority
-        return max(pod.priority for pod in self.pods)
+        return max((pod.priority for pod in self.pods), default=0)
 
     @property
     def created(self) -> str:
