@@ -47,9 +47,7 @@ def _object(session: Session, args: argparse.Namespace, fmt: output.Format) -> i
     if verdict.state == "waiting":
         from paddlecloud.cli import explain_verdict
 
-        scheduling = explain_verdict.scheduling(
-            session, obj, [one.pod for one in members], language=language
-        )
+        scheduling = explain_verdict.scheduling(session, obj, [one.pod for one in members], language=language)
     if fmt.name:
         body = {"object": targets.display(entry.resource, name), "namespace": namespace, **verdict._asdict()}
         output.print_report(session, "Verdict", {**body, **({"scheduling": scheduling.body} if scheduling else {})})

@@ -1,8 +1,8 @@
 """Whether a PodGroup that has no pods yet is let in, and if not, why: its queue, or what nodes have left in all.
 
-Controllers make pods only for groups that were let in, so a group that is kept out has no pods to decide on. `obstacles`
-is that decision; `explain_entry` tells it in full, and tries every change it offers on `obstacles` itself. Being let in
-is no promise of a node: that is decided once there are pods.
+Controllers make pods only for groups that were let in, so a group that is kept out has no pods to decide on.
+`obstacles` is that decision; `explain_entry` tells it in full, and tries every change it offers on `obstacles` itself.
+Being let in is no promise of a node: that is decided once there are pods.
 """
 
 from __future__ import annotations
