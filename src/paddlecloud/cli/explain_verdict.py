@@ -90,8 +90,10 @@ def waits_for_a_node(pod: Object) -> bool:
 
 
 def scheduling(session: Session, obj: Object, pods: Sequence[Object], *, language: str) -> Verdict | None:
-    """The verdict on the first of an object's pods that waits for a node, or on its PodGroup, for which no pods are made
-    yet. None if neither waits, or we may not know."""
+    """The verdict on the first of an object's pods that waits for a node, or on its PodGroup while it has none.
+
+    None if neither waits, or we may not know.
+    """
     about = next(filter(waits_for_a_node, pods), None)
     try:
         group = None if pods else _group_of(session, obj)
