@@ -135,6 +135,13 @@ def test_a_service_lives_its_whole_life_on_real_knative(
         names = {item["metadata"]["name"] for item in read(kubectl, "services.v1.")["items"]}
         assert {"m-default", "m-default-private", "m-canary-private"} <= names
 
+        canary = status(kubectl)["canary"]["name"]
+        pdc("-n", namespace, "rollback", "m", env=env)
+        until(lambda: ready(kubectl) and set(told(10)) == {"two"}, timeout=120, every=0.5)
+        until(lambda: canary not in kubectl("get", "revisions", "-o", "name").stdout, timeout=60, every=0.5)
+        apply(kubectl, service("two", "three", canaryTrafficPercent=50))
+        until(lambda: status(kubectl).get("traffic") == "50/50", timeout=120, every=0.5)
+
         pdc("-n", namespace, "promote", "m", env=env)
         until(lambda: ready(kubectl) and set(told(10)) == {"three"}, timeout=120, every=0.5)
         pdc("-n", namespace, "rollback", "m", env=env)

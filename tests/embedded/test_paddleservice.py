@@ -73,6 +73,11 @@ def test_update_canary_promote_and_rollback_lose_no_request(kubectl: Kubectl, na
         until(lambda: only("two"), timeout=30, every=0)
         apply(kubectl, paddleservice("m", "two", "three"))
         until(lambda: {"two", "three"} == set(load.more(20)), timeout=30, every=0)
+        command("rollback", "m")
+        until(lambda: "m-canary-" not in kubectl("get", "revisions", "-o", "name").stdout, timeout=30)
+        assert only("two"), "withdrawn, and its revision gone"
+        apply(kubectl, paddleservice("m", "two", "three"))
+        until(lambda: {"two", "three"} == set(load.more(20)), timeout=30, every=0)
         command("promote", "m")
         until(lambda: only("three"), timeout=30, every=0)
         command("rollback", "m")

@@ -5,13 +5,14 @@ Each part has a client of its own under its own name, so that the audit log tell
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections.abc import Mapping
 
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
-from paddlecloud.controllers.paddleservice import PaddleServiceController
+from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
 from paddlecloud.controllers.samplejob import SampleJobController
 from paddlecloud.controllers.sampleset import Options as SampleSetOptions
 from paddlecloud.controllers.sampleset import SampleSetController
@@ -63,7 +64,7 @@ class Machine:
         kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
         services = platform.client(user_agent="paddleservice-controller")
-        self._services = PaddleServiceController(services, clock=clock)
+        self._services = PaddleServiceController(services, clock=clock, site=Site.told(os.environ))
         options = SampleSetOptions(local_root=str(platform.data / "samplesets"))
         self._sets = SampleSetController(
             platform.client(user_agent="sampleset-controller"), clock=clock, options=options

@@ -6,6 +6,9 @@ Ended with SIGTERM it finishes the pass it is in and gives the lease back, so th
 
 Where `REPORT_URL` says how pods reach it, the paddlejob controller listens to their reports. That URL is a Service in
 front of all replicas, so the one that leads says so by a label on its own pod, which the Service selects.
+
+The paddleservice controller reads `SERVING_IMAGE`, the inference server's image, and `PADDLECLOUD_MODEL_ENDPOINT`, the
+model store that `model: NAME:VERSION` is looked up in.
 """
 
 from __future__ import annotations
@@ -77,8 +80,9 @@ async def _samplejob(given: Setting) -> Service:
 
 async def _paddleservice(given: Setting) -> Service:
     served = await paddleservice.served_kinds(given.client)
+    site = paddleservice.Site.told(os.environ)
     return paddleservice.PaddleServiceController(
-        given.client, namespace=given.namespace, served=served, hooks=given.hooks
+        given.client, namespace=given.namespace, served=served, hooks=given.hooks, site=site
     ).run
 
 

@@ -1,11 +1,13 @@
-"""Where a model comes from: a folder, an archive behind a URL, or a name and version in a model store.
+"""Where a model comes from: a folder, an archive behind a URL, an object store, or a name in a model store.
 
     ./model_dir, file:///models/digits            as it is
     https://host/path/digits.tar.gz               fetched, checked, unpacked
+    s3://bucket/digits/3                          everything below, copied; bos://, oss:// and their like too
     digits:v3, digits                             ENDPOINT/model-center/digits/v3/digits.tar.gz
 
-`PADDLECLOUD_MODEL_ENDPOINT` names the store; a `manifest.json` beside the archive, where there is one, holds its
-sha256. Unpacked models are kept by content of their reference, so a restart does not fetch again.
+`PADDLECLOUD_MODEL_ENDPOINT` names the model store; a `manifest.json` beside the archive, where there is one, holds its
+sha256. Keys of object stores are in the environment under the names their own tools use (AWS_ACCESS_KEY_ID …).
+Fetching itself is `paddlecloud.storage`'s. What was fetched is kept under its address: a restart does not fetch again.
 """
 
 from __future__ import annotations
@@ -14,9 +16,7 @@ import hashlib
 import json
 import os
 import re
-import tarfile
 import tempfile
-import urllib.error
 import urllib.request
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -27,15 +27,14 @@ ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
 BUCKET = "model-center"
 PATIENCE = 60.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9][A-Za-z0-9._-]*)?")
+_WEB = ("http", "https")
 
 
 def local_folder(reference: str, cache: Path) -> Path:
     """The folder of the model, fetched if need be; `ModelError` says what is wrong with the reference."""
-    scheme = urlsplit(reference).scheme
-    if scheme == "file":
-        return Path(unquote(urlsplit(reference).path))
-    if scheme in ("http", "https"):
-        return _fetched(reference, cache)
+    if "://" in reference:
+        place = urlsplit(reference)
+        return Path(unquote(place.path)) if place.scheme == "file" else _fetched(reference, cache)
     if "/" in reference or Path(reference).is_dir():
         return Path(reference)
     if not _NAME.fullmatch(reference):
@@ -49,43 +48,63 @@ def local_folder(reference: str, cache: Path) -> Path:
     return _fetched(f"{endpoint.rstrip('/')}/{BUCKET}/{name}/{version or 'latest'}/{name}.tar.gz", cache)
 
 
-def _fetched(url: str, cache: Path) -> Path:
-    if not url.endswith((".tar.gz", ".tgz", ".tar")):
-        raise ModelError(f"{url} is no .tar.gz archive of a model")
-    cache.mkdir(parents=True, exist_ok=True)
-    place = cache / hashlib.sha256(url.encode()).hexdigest()[:16]
+def _fetched(address: str, cache: Path) -> Path:
+    place = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
     if place.is_dir():
         return _inner(place)
+    from paddlecloud.storage.errors import StorageError  # only who fetches pays for it: starts from zero do not
+
+    cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as draft:
-        archive = Path(draft) / "archive"
-        digest = _download(url, archive)
-        expected = _announced(url)
-        if expected and expected != digest:
-            raise ModelError(
-                f"{url} has sha256 {digest[:12]}…, its manifest says {expected[:12]}…: fetched damaged, or changed"
-            )
-        unpacked = Path(draft) / "model"
-        _unpack(archive, unpacked, url)
+        model = Path(draft) / "model"
         try:
-            unpacked.rename(place)
+            (_unpack if urlsplit(address).scheme in _WEB else _copy)(address, Path(draft), model)
+        except StorageError as error:
+            raise ModelError(str(error)) from error
+        try:
+            model.rename(place)
         except OSError:
             if not place.is_dir():  # somebody else fetched the same
                 raise
     return _inner(place)
 
 
-def _download(url: str, target: Path) -> str:
-    digest = hashlib.sha256()
-    try:
-        with urllib.request.urlopen(url, timeout=PATIENCE) as answer, target.open("wb") as file:  # noqa: S310 - http(s)
-            while block := answer.read(1 << 20):
-                digest.update(block)
-                file.write(block)
-    except urllib.error.HTTPError as error:
-        raise ModelError(f"{url} answers {error.code} {error.reason}") from error
-    except OSError as error:
-        raise ModelError(f"{url} cannot be fetched: {getattr(error, 'reason', error)}") from error
-    return digest.hexdigest()
+def _unpack(url: str, draft: Path, target: Path) -> None:
+    from paddlecloud.storage.archive import fetch, unpack
+
+    if not url.endswith((".tar.gz", ".tgz", ".tar", ".zip")):
+        raise ModelError(f"{url} is no .tar.gz archive of a model")
+    digest = fetch(url, draft / "archive")
+    expected = _announced(url)
+    if expected and expected != digest:
+        raise ModelError(
+            f"{url} has sha256 {digest[:12]}…, its manifest says {expected[:12]}…: fetched damaged, or changed"
+        )
+    unpack(draft / "archive", target, name=url)
+
+
+def _copy(address: str, draft: Path, target: Path) -> None:
+    """Everything below an address in an object store."""
+    from paddlecloud.storage import credentials, uri
+    from paddlecloud.storage.archive import inside
+    from paddlecloud.storage.sources import open_source
+
+    location = uri.parse(address)
+    names = credentials.ENVIRONMENT.get(location.scheme, credentials.ENVIRONMENT["s3"])
+    keys = credentials.Credentials(*(os.environ.get(name, "") for name in names))
+    source = open_source(location, keys, environment=os.environ)
+    if source is None:
+        raise ModelError(f"{address}: models are fetched from http(s), S3 and stores that speak it, not from there")
+    for entry in source.entries():
+        file = inside(target, entry.key or location.path.rpartition("/")[2])
+        if entry.is_folder or entry.key.endswith("/"):
+            continue
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as output:
+            for piece in source.read(entry):
+                output.write(piece)
+    if not target.exists():
+        raise ModelError(f"there is nothing at {address}; check bucket and prefix")
 
 
 def _announced(url: str) -> str:
@@ -96,14 +115,6 @@ def _announced(url: str) -> str:
     except (OSError, ValueError):
         return ""
     return str(content.get("sha256") or "") if isinstance(content, dict) else ""
-
-
-def _unpack(archive: Path, target: Path, url: str) -> None:
-    try:
-        with tarfile.open(archive) as tar:
-            tar.extractall(target, filter="data")  # nothing outside, no devices, no foreign owners
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise ModelError(f"{url} cannot be unpacked: {error}") from error
 
 
 def _inner(place: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tarfile
@@ -33,7 +34,7 @@ class ArchiveSource:
             self._folder = tempfile.TemporaryDirectory(prefix="paddlecloud-archive-")
             root = Path(self._folder.name)
             archive = root / "archive"
-            _fetch(str(self._location), archive)
+            fetch(str(self._location), archive)
             unpack(archive, root / "files", name=self._location.path)
             archive.unlink()
             self._files = FolderSource(str(root / "files"))
@@ -47,16 +48,23 @@ class ArchiveSource:
         raise BadUri("delete-src: what is in an archive on the web cannot be deleted there")
 
 
-def _fetch(url: str, target: Path) -> None:
+def fetch(url: str, target: Path) -> str:
+    """Write what is behind an http(s) URL into a file; returns its sha256. Raises `StorageError`."""
+    digest = hashlib.sha256()
     request = urllib.request.Request(url, headers={"User-Agent": "paddlecloud"})  # noqa: S310 - parsed as http(s)
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer, target.open("wb") as file:  # noqa: S310
-            shutil.copyfileobj(answer, file, CHUNK)
+            while piece := answer.read(CHUNK):
+                digest.update(piece)
+                file.write(piece)
     except urllib.error.HTTPError as error:
         kind: type[StorageError] = {401: Denied, 403: Denied, 404: Missing, 410: Missing}.get(error.code, Unreachable)
         raise kind(f"{url}: the server answered {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
         raise Unreachable(f"{url}: {error.reason}; check the address and the network") from error
+    except OSError as error:
+        raise Unreachable(f"{url}: {error}; it broke off, or the disk is full") from error
+    return digest.hexdigest()
 
 
 def unpack(archive: Path, folder: Path, *, name: str) -> None:
@@ -66,7 +74,7 @@ def unpack(archive: Path, folder: Path, *, name: str) -> None:
         if name.split("?")[0].endswith(".zip"):
             with zipfile.ZipFile(archive) as packed:
                 for member in packed.infolist():
-                    target = _inside(folder, member.filename)
+                    target = inside(folder, member.filename)
                     if member.is_dir():
                         target.mkdir(parents=True, exist_ok=True)
                     else:
@@ -76,7 +84,7 @@ def unpack(archive: Path, folder: Path, *, name: str) -> None:
         else:
             with tarfile.open(archive, "r:*") as packed_tar:
                 for item in packed_tar:
-                    target = _inside(folder, item.name)
+                    target = inside(folder, item.name)
                     if item.isdir():
                         target.mkdir(parents=True, exist_ok=True)
                     elif item.isfile():
@@ -92,10 +100,11 @@ def unpack(archive: Path, folder: Path, *, name: str) -> None:
         raise BadUri(f"{name} is not the archive its name promises: {error}") from error
 
 
-def _inside(folder: Path, name: str) -> Path:
+def inside(folder: Path, name: str) -> Path:
+    """Where a member or an object of that name belongs below a folder; `BadUri` if that would be elsewhere."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts or not parts:
         if not parts and not name.startswith("/"):
             return folder
-        raise BadUri(f"the archive's member {name!r} leads outside of it; nothing was taken from it")
+        raise BadUri(f"the member {name!r} leads outside of its folder; it was not taken")
     return folder.joinpath(*parts)

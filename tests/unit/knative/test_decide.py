@@ -89,7 +89,7 @@ def revisions(*states: str) -> tuple[Object, ...]:
 
 
 def test_the_name_of_an_earlier_revision_is_taken_and_moves_no_traffic() -> None:
-    spec = {"template": {"metadata": {"name": "c-00001"}, **template()}}
+    spec = {"template": {"metadata": {"name": "c-00001"}, "spec": {"containers": [{"image": "another"}]}}}
     made = obj("Configuration", "c", spec, generation=3)
     made["status"] = configuration.decide(made, configuration.Observed(revisions("True")), NOW).status
     assert condition(made["status"])["reason"] == "RevisionNameTaken"
@@ -99,6 +99,15 @@ def test_the_name_of_an_earlier_revision_is_taken_and_moves_no_traffic() -> None
     assert [patch.resource.kind for patch in plan.patch] == []
     assert plan.status is not None
     assert condition(plan.status, "RoutesReady")["reason"] == "RevisionNameTaken"
+
+
+def test_the_name_of_an_earlier_revision_may_be_used_again_for_the_same_spec() -> None:
+    made = obj("Configuration", "c", {"template": {"metadata": {"name": "c-00001"}, **template()}}, generation=3)
+    plan = configuration.decide(made, configuration.Observed(revisions("True", "True")), NOW)
+    assert plan.create == []
+    assert plan.status is not None
+    assert plan.status["latestReadyRevisionName"] == "c-00001"
+    assert condition(plan.status)["status"] == "True"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 
 from paddlecloud.serving import source
 from paddlecloud.serving.errors import ModelError
+from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -95,7 +96,7 @@ def test_an_archive_writes_nothing_outside_of_its_folder(
     try:
         source.local_folder(url(web, "/m.tar.gz"), tmp_path / "cache")
     except ModelError as error:
-        assert "cannot be unpacked" in str(error)  # noqa: PT017 - refusing and confining are both right
+        assert "leads outside of its folder" in str(error)  # noqa: PT017
     written = {path.name for path in (tmp_path / "cache").rglob("*")} - {"outside"}
     assert not (tmp_path / "outside").exists()
     assert not (tmp_path / "cache" / "outside").exists()
@@ -108,8 +109,10 @@ def test_an_archive_writes_nothing_outside_of_its_folder(
     [
         ("digits:v3", "set PADDLECLOUD_MODEL_ENDPOINT"),
         ("!!", "neither a folder, a URL nor NAME:VERSION"),
-        ("http://127.0.0.1:9/m.zip", "no .tar.gz archive"),
-        ("http://127.0.0.1:9/m.tar.gz", "cannot be fetched: .*refused"),
+        ("http://127.0.0.1:9/m.rar", "no .tar.gz archive"),
+        ("http://127.0.0.1:9/m.tar.gz", "refused"),
+        ("gopher://host/m", "gopher"),
+        ("s3://", "names no bucket"),
     ],
 )
 def test_references_that_lead_nowhere(tmp_path: Path, reference: str, message: str) -> None:
@@ -118,8 +121,26 @@ def test_references_that_lead_nowhere(tmp_path: Path, reference: str, message: s
 
 
 def test_answers_that_are_no_archive(tmp_path: Path, web: http.server.ThreadingHTTPServer) -> None:
-    with pytest.raises(ModelError, match="answers 404"):
+    with pytest.raises(ModelError, match="answered 404"):
         source.local_folder(url(web, "/absent.tar.gz"), tmp_path / "cache")
     (tmp_path / "web/page.tar.gz").write_text("<html>")
-    with pytest.raises(ModelError, match="cannot be unpacked"):
+    with pytest.raises(ModelError, match="not the archive its name promises"):
         source.local_folder(url(web, "/page.tar.gz"), tmp_path / "cache")
+
+
+def test_everything_below_a_prefix_of_a_bucket_is_copied_once(
+    tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3_server.store("models").put("digits/3/inference.json", b"program")
+    s3_server.store("models").put("digits/3/assets/words.txt", b"words")
+    monkeypatch.setenv("PADDLECLOUD_ENDPOINTS", f"s3://models={s3_server.endpoint}/models")
+    with pytest.raises(ModelError, match="access denied"):
+        source.local_folder("s3://models/digits/3", tmp_path / "cache")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    folder = source.local_folder("s3://models/digits/3", tmp_path / "cache")
+    assert (folder / "inference.json").read_bytes() == b"program"
+    assert (folder / "assets/words.txt").read_bytes() == b"words"
+    assert source.local_folder("s3://models/digits/3", tmp_path / "cache") == folder
+    with pytest.raises(ModelError, match="nothing at s3://models/digits/4"):
+        source.local_folder("s3://models/digits/4", tmp_path / "cache")

@@ -6,5 +6,6 @@
 from paddlecloud.controllers.paddleservice.controller import PaddleServiceController, served_kinds
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.observe import Observed
+from paddlecloud.controllers.paddleservice.template import Site
 
-__all__ = ["Observed", "PaddleServiceController", "decide", "served_kinds"]
+__all__ = ["Observed", "PaddleServiceController", "Site", "decide", "served_kinds"]

@@ -21,6 +21,7 @@ from paddlecloud.controllers.paddleservice.names import (
     SERVICE,
 )
 from paddlecloud.controllers.paddleservice.observe import Observed, view
+from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.cache import by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
@@ -55,8 +56,10 @@ class PaddleServiceController:
         workers: int = 4,
         hooks: Hooks | None = None,
         served: Collection[Resource] = OPTIONAL,
+        site: Site | None = None,
     ) -> None:
         self._client = client
+        self._site = site or Site()
         self._clock = clock or SystemClock()
         self._knative = KSERVICES in served
         self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
@@ -162,6 +165,7 @@ class PaddleServiceController:
                 deployments=deployments,
                 autoscalers=owned.get(AUTOSCALERS),
                 trouble=trouble,
+                site=self._site,
             )
         assert self._revisions is not None
         views = [
@@ -175,6 +179,7 @@ class PaddleServiceController:
             revisions=revisions,
             services=owned[SERVICES],
             trouble=trouble,
+            site=self._site,
         )
 
 

@@ -40,7 +40,7 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
     if problems := validate(decoded):
         return _refusal(service, "InvalidSpec", "; ".join(map(str, problems)), now)
     settings, warnings = normalise(decoded)
-    found = wanted(settings)
+    found = wanted(settings, observed.site)
     if observed.engine == "Knative":
         plan = _on_knative(service, settings, found, observed, now)
     else:

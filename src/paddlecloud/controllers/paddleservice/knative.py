@@ -71,17 +71,21 @@ def bring(
 def _next_template(
     kservice: Object, wanted: Mapping[str, Wanted], revisions: Mapping[str, RevisionView]
 ) -> Wanted | None:
-    """The template of a revision that is missing, if any.
+    """The template of a revision that is missing; else the default's, where nobody wants the present one any more.
 
-    Never one whose revision exists: Knative takes the name for taken and moves no traffic from then on. A template that
-    nobody wants any more therefore stays, and its revision with it, asleep.
+    Knative makes a revision again that its template names, so one that is to go must not be named there. It takes a
+    name back only with the very spec of the revision that has it; with any other, down to fields that it fills in
+    itself, it moves no traffic from then on.
     """
     current = template_name(kservice)
     for endpoint in (DEFAULT, CANARY):
         found = wanted.get(endpoint)
         if found is not None and found.name not in revisions:
             return found if current != found.name else None
-    return None
+    if current in {found.name for found in wanted.values()}:
+        return None
+    default = wanted[DEFAULT]
+    return default._replace(spec=dict(revisions[default.name].spec))
 
 
 def _template(wanted: Wanted) -> Object:

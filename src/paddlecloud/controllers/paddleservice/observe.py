@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from paddlecloud.controllers.paddleservice.names import COLD_START, ENDPOINT, MEASURES
+from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object
 
@@ -35,6 +36,8 @@ class RevisionView(NamedTuple):
     uid: str
     cold_start: Mapping[str, int]
     measure: Measure | None = None
+    spec: Mapping[str, Any] = {}
+    """As the engine holds it, with what it filled in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Observed:
     """None where the API server has no such kind."""
     rival: str = ""
     trouble: str = ""
+    site: Site = field(default_factory=Site)
 
 
 def view(revision: Object) -> RevisionView:
@@ -68,6 +72,7 @@ def view(revision: Object) -> RevisionView:
         uid=meta.get("uid", ""),
         cold_start=_remark(status, COLD_START),
         measure=_measure(_remark(status, MEASURES)),
+        spec=revision.get("spec") or {},
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -28,9 +29,24 @@ from paddlecloud.controllers.paddleservice.names import (
 from paddlecloud.kube.resource import Object
 
 SERVING_IMAGE = f"paddlecloud/serving:{__version__}"
+MODEL_ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
+"""Environment of the controller, and of an inference server that is to find a model by its name."""
 AUTOSCALING = "autoscaling.knative.dev"
 MODEL_VOLUME = "model"
 MODEL_MOUNT = "/mnt/model"
+
+
+class Site(NamedTuple):
+    """What a cluster has of its own for `model:`."""
+
+    image: str = SERVING_IMAGE
+    """The inference server."""
+    model_endpoint: str = ""
+    """URL of the model store that `NAME:VERSION` is looked up in."""
+
+    @classmethod
+    def told(cls, environment: Mapping[str, str]) -> Site:
+        return cls(environment.get("SERVING_IMAGE") or SERVING_IMAGE, environment.get(MODEL_ENDPOINT, ""))
 
 
 class Wanted(NamedTuple):
@@ -44,14 +60,14 @@ class Wanted(NamedTuple):
     """A pod spec, with Knative's `containerConcurrency` and `timeoutSeconds`."""
 
 
-def wanted(settings: ServiceSettings) -> dict[str, Wanted]:
+def wanted(settings: ServiceSettings, site: Site) -> dict[str, Wanted]:
     """The revisions a service should have, by endpoint."""
     found = {DEFAULT: settings.default, CANARY: settings.canary}
-    return {name: _revision(settings, name, endpoint) for name, endpoint in found.items() if endpoint is not None}
+    return {name: _revision(settings, site, name, endpoint) for name, endpoint in found.items() if endpoint is not None}
 
 
-def _revision(settings: ServiceSettings, endpoint: str, own: EndpointSettings) -> Wanted:
-    spec = _spec(settings, own)
+def _revision(settings: ServiceSettings, site: Site, endpoint: str, own: EndpointSettings) -> Wanted:
+    spec = _spec(settings, site, own)
     annotations = _scaling(settings)
     content = json.dumps([spec, annotations], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
@@ -88,7 +104,7 @@ def _scaling(settings: ServiceSettings) -> dict[str, str]:
     return {f"{AUTOSCALING}/{name}": value for name, value in values.items()}
 
 
-def _spec(settings: ServiceSettings, own: EndpointSettings) -> Object:
+def _spec(settings: ServiceSettings, site: Site, own: EndpointSettings) -> Object:
     written = settings.spec
     passed_on = {
         "volumes": written.volumes,
@@ -100,7 +116,7 @@ def _spec(settings: ServiceSettings, own: EndpointSettings) -> Object:
     spec: Object = {
         "containerConcurrency": settings.container_concurrency,
         "timeoutSeconds": settings.timeout_seconds,
-        "containers": [_container(settings, own)],
+        "containers": [_container(settings, site, own)],
         **{name: msgspec.to_builtins(value) for name, value in passed_on.items() if value},
     }
     if folder := _node_folder(settings, own):
@@ -130,11 +146,20 @@ def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[s
     return ["--model", model, "--name", settings.name, *ports]
 
 
-def _container(settings: ServiceSettings, own: EndpointSettings) -> Object:
+def _environment(settings: ServiceSettings, site: Site, own: EndpointSettings) -> list[Object]:
+    """What the service says, and where its model is found by name unless it says so itself."""
+    written: list[Object] = msgspec.to_builtins(settings.spec.env or [])
+    by_name = own.model and "/" not in own.model
+    if not by_name or not site.model_endpoint or any(entry.get("name") == MODEL_ENDPOINT for entry in written):
+        return written
+    return [{"name": MODEL_ENDPOINT, "value": site.model_endpoint}, *written]
+
+
+def _container(settings: ServiceSettings, site: Site, own: EndpointSettings) -> Object:
     written = settings.spec
     container: Object = {
         "name": settings.container_name,
-        "image": own.image or SERVING_IMAGE,
+        "image": own.image or site.image,
         "ports": [{"containerPort": own.port, "name": "http1" if settings.protocol == "http1" else "h2c"}],
         "resources": settings.resources,
         # No delay: a pod is ready when its port answers, not a minute later.
@@ -147,7 +172,7 @@ def _container(settings: ServiceSettings, own: EndpointSettings) -> Object:
     passed_on = {
         "workingDir": settings.working_dir,
         "volumeMounts": written.volume_mounts,
-        "env": written.env,
+        "env": _environment(settings, site, own),
         "envFrom": written.env_from,
         "livenessProbe": written.liveness_probe,
         "startupProbe": written.startup_probe,

@@ -31,7 +31,7 @@ def decide(configuration: Object, observed: Observed, now: float) -> Plan:
         return plan
     name = revision_name(configuration)
     newest = next((r for r in observed.revisions if r["metadata"]["name"] == name), None)
-    taken = newest is not None and generation_of(newest) != int(configuration["metadata"].get("generation", 1))
+    taken = newest is not None and not _is_its(newest, configuration)
     if newest is None:
         plan.create.append(revision_for(configuration))
         plan.events.append(PlannedEvent("Created", f"Created Revision {name}"))
@@ -73,6 +73,13 @@ def revision_for(configuration: Object) -> Object:
     }
 
 
+def _is_its(revision: Object, configuration: Object) -> bool:
+    """Made of this template, or of an earlier one with the same spec: going back to a name needs its very content."""
+    spec = ((configuration.get("spec") or {}).get("template") or {}).get("spec") or {}
+    made_of_this = generation_of(revision) == int(configuration["metadata"].get("generation", 1))
+    return made_of_this or (revision.get("spec") or {}) == spec
+
+
 def generation_of(revision: Object) -> int:
     text = (revision["metadata"].get("labels") or {}).get(GENERATION, "")
     return int(text) if text.isdecimal() else 0
@@ -96,7 +103,9 @@ def _status(
     }
     ready = [revision for revision in revisions if ready_of(revision).status == "True"]
     before = (configuration.get("status") or {}).get("latestReadyRevisionName")
-    if ready:
+    if newest in ready and not taken:
+        status["latestReadyRevisionName"] = name
+    elif ready:
         status["latestReadyRevisionName"] = max(ready, key=generation_of)["metadata"]["name"]
     elif before and any(r["metadata"]["name"] == before for r in revisions):
         status["latestReadyRevisionName"] = before

@@ -139,16 +139,29 @@ def test_a_canary_without_a_share_gets_half_and_goes_when_it_is_removed() -> Non
     assert set(world.services) == {"m-default", "m-default-private"}
 
 
-def test_a_canary_that_was_removed_is_gone_with_the_next_template() -> None:
+def test_the_revision_of_a_canary_goes_with_it_and_a_new_one_may_follow() -> None:
     world = World(canary=endpoint("new"))
     world.settle()
     (canary,) = world.names("canary")
     world.change(canary=None)
     world.settle()
-    assert canary in world.revisions, "asleep: Knative would make again what its template names"
-    world.change(default=endpoint("two"))
+    assert canary not in world.revisions, "and Knative's template names the default again, with its very spec"
+    world.change(canary=endpoint("new"))
     world.settle()
-    assert canary not in world.revisions
+    assert world.names("canary") == [canary]
+    assert world.shares[canary] == 50
+
+
+def test_a_default_that_never_started_goes_when_it_is_taken_back() -> None:
+    world = World()
+    world.settle()
+    world.change(default=endpoint("broken"))
+    world.settle(start=False)
+    world.ready(world.names("default")[-1], "False", reason="ErrImagePull")
+    world.change(default=endpoint("one"))
+    world.settle()
+    assert len(world.revisions) == 1
+    assert world.condition("Ready")["status"] == "True"
 
 
 def test_an_earlier_content_is_gone_back_to_without_a_new_revision() -> None:

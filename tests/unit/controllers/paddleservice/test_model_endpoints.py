@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from paddlecloud.api import paddleservice
-from paddlecloud.controllers.paddleservice.template import wanted
+from paddlecloud.controllers.paddleservice.template import Site, wanted
 
 
-def pod(**spec: Any) -> dict[str, Any]:
+def pod(site: Site | None = None, **spec: Any) -> dict[str, Any]:
     service = {
         "apiVersion": "serving.paddlepaddle.org/v1",
         "kind": "PaddleService",
@@ -18,7 +18,7 @@ def pod(**spec: Any) -> dict[str, Any]:
         "spec": spec,
     }
     settings, _ = paddleservice.normalise(paddleservice.decode(service))
-    return wanted(settings)["default"].spec
+    return wanted(settings, site or Site())["default"].spec
 
 
 def arguments(**spec: Any) -> list[str]:
@@ -48,6 +48,32 @@ def test_a_folder_in_a_volume_of_the_services_own_is_taken_from_there() -> None:
     spec = pod(model="file:///models/digits", volumes=volumes, volumeMounts=mounts)
     assert spec["containers"][0]["args"][:2] == ["--model", "file:///models/digits"]
     assert spec["volumes"] == volumes
+
+
+STORE = {"name": "PADDLECLOUD_MODEL_ENDPOINT", "value": "http://models:9000"}
+OWN = {"name": "PADDLECLOUD_MODEL_ENDPOINT", "value": "http://elsewhere"}
+
+
+@pytest.mark.parametrize(
+    ("model", "written", "env"),
+    [
+        ("digits:v3", [], [STORE]),
+        ("digits", [{"name": "A", "value": "b"}], [STORE, {"name": "A", "value": "b"}]),
+        ("digits:v3", [OWN], [OWN]),
+        ("https://example.com/digits.tar.gz", [], None),
+        ("file:///models/digits", [], None),
+    ],
+)
+def test_a_name_is_looked_up_where_the_cluster_says_unless_the_service_does(model: str, written: Any, env: Any) -> None:
+    site = Site.told({"PADDLECLOUD_MODEL_ENDPOINT": "http://models:9000"})
+    assert pod(site, model=model, env=written)["containers"][0].get("env") == env
+
+
+def test_a_cluster_may_have_the_inference_server_under_another_name() -> None:
+    site = Site.told({"SERVING_IMAGE": "registry.example.com/serving:1"})
+    assert pod(site, model="digits")["containers"][0]["image"] == "registry.example.com/serving:1"
+    image = {"containerImage": "python", "tag": "3", "port": 80}
+    assert pod(site, default=image)["containers"][0]["image"] == "python:3"
 
 
 def test_grpc_gets_the_port_that_is_routed_to() -> None:

@@ -75,7 +75,8 @@ class World:
                     old = target["spec"]["template"]
                     new = operation["value"]
                     assert old["metadata"]["name"] != new["metadata"]["name"], "Knative wants another name"
-                    assert new["metadata"]["name"] not in self.revisions, "and one that no revision has"
+                    taken = self.revisions.get(new["metadata"]["name"])
+                    assert taken is None or taken["spec"] == new["spec"], "and no revision's, but with its very spec"
                 target["spec"][field] = operation["value"]
             if patch.resource.group:
                 self._traffic_changed()
@@ -123,7 +124,7 @@ class World:
                     "annotations": template["metadata"]["annotations"],
                     "creationTimestamp": rfc3339(self.now + len(self.revisions)),
                 },
-                "spec": template["spec"],
+                "spec": {**template["spec"], "enableServiceLinks": False},
             }
             assert self.revisions[name]["metadata"]["labels"][SERVICE] == "m"
         good = all(self._is_ready(found) for found in self.shares)

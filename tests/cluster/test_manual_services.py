@@ -1,0 +1,110 @@
+"""The manual's PaddleServices on real Knative, in both groups, as they are printed and asked as the manual asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import Kubectl, Target, need, pdc, until
+
+from .test_paddleservice import controller
+
+pytestmark = [pytest.mark.full, pytest.mark.paddle, pytest.mark.timeout(900)]
+
+MANUAL = Path(__file__).parents[2] / "examples" / "manual"
+SPACE, NAME = "paddleservice-system", "paddleservice-sample"
+PRINTED, TODAY = "elasticserving.paddlepaddle.org", "serving.paddlepaddle.org"
+IMAGES = (
+    "jinmionhaobaidu/resnet:latest",
+    "jinmionhaobaidu/resnetcanary:latest",
+    "registry.baidubce.com/paddleflow-public/lac-serving:latest",
+)
+DAISY = {"feed": [{"image": "https://paddle-serving.bj.bcebos.com/imagenet-example/daisy.jpg"}], "fetch": ["score"]}
+WORDS = {"feed": [{"words": "我爱北京天安门"}], "fetch": ["word_seg"]}
+
+
+class Manual:
+    """The manual's service in one of the groups, and what its users do with it."""
+
+    def __init__(self, kubectl: Kubectl, group: str, gateway: str) -> None:
+        self._kubectl, self._group, self._gateway = kubectl, group, gateway
+        self.host = ""
+
+    def apply(self, file: str) -> None:
+        text = (MANUAL / file).read_text().replace(PRINTED, self._group)
+        self._kubectl("apply", "-n", SPACE, "-f", "-", input=text)
+
+    def status(self) -> dict[str, Any]:
+        shown = self._kubectl("get", f"paddleservices.{self._group}", NAME, "-n", SPACE, "-o", "json").stdout
+        found = json.loads(shown)
+        state: dict[str, Any] = found.get("status") or {}
+        return state if state.get("observedGeneration") == found["metadata"]["generation"] else {}
+
+    def is_ready(self, traffic: str) -> bool:
+        state = self.status()
+        conditions = {c["type"]: c["status"] for c in state.get("conditions") or ()}
+        served = state.get("default", {}).get("percent", 0) + state.get("canary", {}).get("percent", 0)
+        return conditions.get("Ready") == "True" and state.get("traffic") == traffic and served == 100
+
+    def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Host": self.host, "Content-Type": "application/json"}
+        request = urllib.request.Request(f"http://{self._gateway}{path}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    def canaries(self, count: int) -> int:
+        """Of so many requests for a picture's name, how many the canary answered; all must know the flower."""
+        answers = [self.ask("/image/prediction", DAISY)["result"] for _ in range(count)]
+        assert {tuple(answer["label"]) for answer in answers} == {("daisy",)}
+        return sum(answer.get("isCanary") == ["true"] for answer in answers)
+
+
+@pytest.fixture
+def manual(request: pytest.FixtureRequest, kubectl: Kubectl, server: Target, tmp_path: Path) -> Iterator[Manual]:
+    have = kubectl("get", "deployment", "activator", "-n", "knative-serving", check=False).returncode == 0
+    need("knative", have=have, hint="`make cluster WITH=knative`")
+    gateway = kubectl("get", "service", "kourier", "-n", "kourier-system", "-o", "jsonpath={.spec.clusterIP}").stdout
+    for image in IMAGES:
+        server.offer(image)
+    with controller(server, "knative", tmp_path):
+        yield Manual(kubectl, request.param, gateway)
+        kubectl("delete", "namespace", SPACE, "--timeout=120s", timeout=130)
+
+
+@pytest.mark.parametrize("manual", [PRINTED, TODAY], indirect=True)
+def test_resnet_is_split_sleeps_wakes_is_promoted_and_taken_back_then_lac_follows(
+    manual: Manual, server: Target
+) -> None:
+    env = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
+    manual.apply("sample-service.yaml")
+    until(lambda: manual.is_ready("50/50"), timeout=240, every=0.5)
+    manual.host = manual.status()["url"].removeprefix("http://")
+    assert manual.host.startswith(f"{NAME}.{SPACE}."), "below the domain that this Knative was given"
+    until(lambda: 0 < manual.canaries(4) < 4, timeout=60)
+    assert 10 <= manual.canaries(40) <= 30
+
+    until(lambda: manual.status().get("replicas") == 0, timeout=150, every=1)
+    assert manual.canaries(1) in (0, 1), "the first request wakes it"
+
+    pdc("-n", SPACE, "promote", NAME, env=env)
+    until(lambda: manual.is_ready("100") and manual.canaries(4) == 4, timeout=240, every=0.5)
+    pdc("-n", SPACE, "rollback", NAME, env=env)
+    until(lambda: manual.is_ready("100") and manual.canaries(4) == 0, timeout=240, every=0.5)
+
+    manual.apply("lac.yaml")
+
+    def segments() -> bool:
+        try:
+            return manual.ask("/lac/prediction", WORDS) == {"result": [{"word_seg": "我|爱|北京|天安门"}]}
+        except urllib.error.HTTPError:
+            return False  # still the flowers' server, which has no such path
+
+    until(segments, timeout=240, every=0.5)
