@@ -1,0 +1,161 @@
+"""What the embedded platform makes of this machine's GPUs, from the driver to the program in the pod.
+
+    PYTHONPATH=src python tests/tools/gpu.py
+
+Needs the package and its dependencies, a driver, and nothing else: no pytest, no image, no internet. It starts a
+platform of its own, and prints what it saw line by line. It ends with 1 at the first thing that is not so, with 77
+where the machine has no GPU.
+
+    the node        tells of as many nvidia.com/gpu as NVML counts
+    a pod for each  gets exactly one, each another one; CUDA itself, asked in the pod, sees that one alone
+    one pod more    waits, and is told for what; it gets the device of the first that ends
+    a pod without   sees none
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.local.kubelet.devices import RESOURCE, find_gpus
+
+LIMIT = 60.0
+NO_GPU = 77
+
+PROGRAM = """
+import ctypes, json, os, sys, time
+
+seen = {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")}
+try:
+    cuda = ctypes.CDLL("libcuda.so.1")
+except OSError as error:
+    seen["cuda"] = str(error)
+else:
+    seen["init"] = cuda.cuInit(0)
+    if seen["init"] == 0:
+        count, bus = ctypes.c_int(), ctypes.create_string_buffer(32)
+        cuda.cuDeviceGetCount(ctypes.byref(count))
+        seen["devices"] = []
+        for number in range(count.value):
+            device = ctypes.c_int()
+            cuda.cuDeviceGet(ctypes.byref(device), number)
+            cuda.cuDeviceGetPCIBusId(bus, 32, device)
+            seen["devices"].append(bus.value.decode())
+print(json.dumps(seen), flush=True)
+if sys.argv[1] == "stay":
+    time.sleep(600)
+"""
+
+
+class Platform:
+    def __init__(self, data: Path) -> None:
+        self.data = data
+
+    def pdc(self, *args: str, text: str | None = None) -> str:
+        command = [sys.executable, "-m", "paddlecloud.cli.main", *args]
+        if args[0] not in ("up", "down"):
+            command += ["--kubeconfig", str(self.data / "kubeconfig")]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+        if done.returncode != 0:
+            raise SystemExit(f"pdc {' '.join(args)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def get(self, *args: str) -> Any:
+        return json.loads(self.pdc("get", *args, "-o", "json"))
+
+    def run(self, name: str, gpus: int, *, stay: bool = True) -> None:
+        container: dict[str, Any] = {
+            "name": "main",
+            "image": "alpine",
+            "command": [sys.executable, "-c", PROGRAM, "stay" if stay else "end"],
+        }
+        if gpus:
+            container["resources"] = {"limits": {RESOURCE: gpus}}
+        spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        self.pdc("apply", "-f", "-", text=json.dumps(pod))
+
+    def seen(self, name: str) -> Any:
+        """What the program in the pod found."""
+        until(lambda: self.get("pod", name)["status"].get("phase") in ("Running", "Succeeded"), f"{name} runs")
+        return json.loads(until(lambda: self.pdc("logs", name).strip(), f"{name} tells what it sees"))
+
+    def refusal(self, name: str) -> str:
+        conditions = self.get("pod", name)["status"].get("conditions") or ()
+        return next((str(c.get("message")) for c in conditions if c.get("reason") == "Unschedulable"), "")
+
+
+def until(check: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + LIMIT
+    while not (found := check()):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"not within {LIMIT:.0f} s: {what}")
+        time.sleep(0.2)
+    return found
+
+
+def expect(what: str, *, seen: Any, expected: Any) -> None:
+    print(f"{'ok' if seen == expected else 'NO'}  {what}: {seen}", flush=True)
+    if seen != expected:
+        raise SystemExit(f"expected {expected}")
+
+
+def prove(platform: Platform, gpus: tuple[str, ...]) -> None:
+    node = platform.get("nodes")["items"][0]["status"]
+    for field in ("capacity", "allocatable"):
+        expect(f"{field} of the node", seen=node[field].get(RESOURCE), expected=str(len(gpus)))
+    names = [f"gpu-{number}" for number in range(len(gpus))]
+    for name in names:
+        platform.run(name, 1)
+    found = {name: platform.seen(name) for name in names}
+    held = {name: seen["CUDA_VISIBLE_DEVICES"] for name, seen in found.items()}
+    print(f"    {json.dumps(found)}")
+    expect("each pod has one of its own", seen=sorted(held.values()), expected=sorted(gpus))
+    if all(seen.get("init") == 0 for seen in found.values()):
+        expect("CUDA sees one in each pod", seen={len(s["devices"]) for s in found.values()}, expected={1})
+        buses = {seen["devices"][0] for seen in found.values()}
+        expect("and in each another", seen=len(buses), expected=len(gpus))
+    platform.run("late", 1)
+    until(lambda: platform.refusal("late"), "the pod that is too many is told why it waits")
+    expect("one more waits", seen=f"Insufficient {RESOURCE}" in platform.refusal("late"), expected=True)
+    print(f"    {platform.refusal('late')}")
+    print("    " + platform.pdc("explain", "pod/late").replace("\n", "\n    ").strip())
+    platform.run("without", 0, stay=False)
+    without = platform.seen("without")
+    expect("a pod that asked for none sees none", seen=without["CUDA_VISIBLE_DEVICES"], expected="")
+    if "init" in without:
+        expect("nor does CUDA there", seen=without.get("devices", []), expected=[])
+    platform.pdc("delete", "pod", names[0], "-y")
+    expect(
+        "the pod that waited gets the device that was given back",
+        seen=platform.seen("late")["CUDA_VISIBLE_DEVICES"],
+        expected=held[names[0]],
+    )
+
+
+def main() -> int:
+    gpus = find_gpus()
+    if not gpus:
+        print("NVML finds no GPU on this machine")
+        return NO_GPU
+    print(f"NVML counts {len(gpus)}, Python {sys.version.split()[0]}, {os.uname().release}, uid {os.geteuid()}")
+    with tempfile.TemporaryDirectory() as folder:
+        platform = Platform(Path(folder) / "data")
+        platform.pdc("up", "--data", str(platform.data), "--port", "0", "--kubeconfig", str(Path(folder) / "own"))
+        try:
+            prove(platform, gpus)
+        finally:
+            platform.pdc("down", "--data", str(platform.data))
+    print("all of it is so")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
