@@ -4,7 +4,8 @@ The Secret of the volume describes the file system (name, metaurl, storage, buck
 for the CSI driver on a cluster. It is formatted when it is new and mounted with the options of the PersistentVolume.
 Keys travel by environment. Who uses a mount is noted in files, so that a platform that starts again keeps what is
 mounted and the last pod unmounts it. Every pod that began meanwhile, of whatever kind, has a copy of the mount in its
-own view of the machine: the process behind it ends with the last of these.
+own view of the machine. The folder of a mount is therefore shared: when it goes here it goes in all of them, and the
+process behind it ends.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from paddlecloud.local.kubelet import linux
 from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.storage.credentials import Credentials, from_values, redact
@@ -43,6 +45,7 @@ class JuiceFsDriver:
             users = place / "users"
             await asyncio.to_thread(users.mkdir, parents=True, exist_ok=True)
             if not await asyncio.to_thread(_is_mounted, mountpoint):
+                await asyncio.to_thread(_share, place)
                 await self._mount(request, mountpoint)
             (users / request.pod["metadata"]["uid"]).touch()
         return mountpoint
@@ -57,6 +60,7 @@ class JuiceFsDriver:
             mountpoint = place / "mount"
             if await asyncio.to_thread(_is_mounted, mountpoint):
                 await _unmount(mountpoint)
+            await asyncio.to_thread(_unshare, place)
             await asyncio.to_thread(shutil.rmtree, users, ignore_errors=True)
 
     def _lock(self, place: Path) -> asyncio.Lock:
@@ -143,10 +147,29 @@ def _is_mounted(path: Path) -> bool:
     """Whether the mount is there and answers; what is left of one whose process died is taken away."""
     if os.path.ismount(path):
         return True
-    left = any(line.split()[1] == str(path) for line in Path("/proc/mounts").read_text().splitlines())
-    if left:
+    if _is_listed(path):
         _break_off(path)
     return False
+
+
+def _is_listed(path: Path) -> bool:
+    return any(line.split()[1] == str(path) for line in Path("/proc/mounts").read_text().splitlines())
+
+
+def _share(place: Path) -> None:
+    """Make the folder a mount of its own, whose mounts and their end reach the views that pods have of it."""
+    if _is_listed(place):
+        return
+    try:
+        linux.bind(str(place), str(place))
+        linux.mount(None, str(place), flags=linux.MS_SHARED)
+    except OSError as error:
+        raise VolumeError(f"{place} cannot be shared with pods: {error.strerror}") from error
+
+
+def _unshare(place: Path) -> None:
+    if _is_listed(place):
+        linux.unmount(str(place))
 
 
 def _break_off(path: Path) -> None:

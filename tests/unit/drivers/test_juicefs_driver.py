@@ -6,12 +6,13 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from harness import need
+from harness import need, until
 from paddlecloud.drivers import juicefs
 from paddlecloud.drivers.folders import FolderDriver
 from paddlecloud.drivers.juicefs import JuiceFsDriver, flags_of
@@ -95,19 +96,42 @@ async def test_a_mount_whose_metadata_server_is_gone_can_be_left(
 
 
 async def test_a_mount_whose_process_died_is_made_anew(driver: JuiceFsDriver, tmp_path: Path) -> None:
-    secrets = {
-        "name": "fragile",
-        "metaurl": f"sqlite3://{tmp_path}/meta.db",
-        "storage": "file",
-        "bucket": f"{tmp_path}/objects/",
-    }
-    options = f"cache-dir={tmp_path}/cache"
+    secrets, options = _files(tmp_path), f"cache-dir={tmp_path}/cache"
     place = await driver.publish(request(tmp_path, secrets=secrets, mountOptions=options))
     (place / "file").write_bytes(b"kept")
     for pid in _processes(tmp_path):
         os.kill(pid, signal.SIGKILL)
     again = await driver.publish(request(tmp_path, pod="pod-2", secrets=secrets, mountOptions=options))
     assert (again / "file").read_bytes() == b"kept"
+
+
+async def test_a_mount_ends_with_its_last_pod_though_others_have_seen_it(driver: JuiceFsDriver, tmp_path: Path) -> None:
+    """Pods that began meanwhile and have nothing to do with it keep neither the mount nor its process."""
+    place = await driver.publish(
+        request(tmp_path, secrets=_files(tmp_path), mountOptions=f"cache-dir={tmp_path}/cache")
+    )
+    pod = "from paddlecloud.local.kubelet.sandbox import enter_pod; print(enter_pod('pod').mode, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", pod], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "root\n"
+        seen = Path(f"/proc/{other.pid}/mounts")
+        assert str(place) in seen.read_text()
+        await driver.unpublish(request(tmp_path))
+        assert str(place) not in seen.read_text()
+        until(lambda: _processes(tmp_path) == [], timeout=30)
+        other.communicate("")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """A file system whose parts are all in one folder."""
+    return {
+        "name": "files",
+        "metaurl": f"sqlite3://{folder}/meta.db",
+        "storage": "file",
+        "bucket": f"{folder}/objects/",
+    }
 
 
 def _processes(folder: Path) -> list[int]:

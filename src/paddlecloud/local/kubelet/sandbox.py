@@ -98,7 +98,8 @@ def enter_pod(hostname: str, *, forbid: str = "") -> Sandbox:
             linux.unshare(flags)
             if mode == "user":
                 _map_to_root(uid, gid)
-            linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+            # What is mounted here stays here; what the host unmounts goes here too, and whoever served it can end.
+            linux.mount(None, "/", flags=linux.MS_REC | linux.MS_SLAVE)
         except OSError as error:
             reasons.append(str(error))
             continue
