@@ -11,6 +11,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from paddlecloud.storage.credentials import Credentials, redact
@@ -155,18 +156,21 @@ class BucketSource:
                 settings["session_token"] = credentials.session_token
         else:
             settings["skip_signature"] = True
-        self._store = store.S3Store(
-            bucket.name,
-            **settings,
-            virtual_hosted_style_request=False,
-            client_options={
-                "allow_http": bucket.endpoint.startswith("http://"),
-                "connect_timeout": "5s",
-                "timeout": "60s",
-                "user_agent": "paddlecloud",
-            },
-            retry_config={"max_retries": 4, "retry_timeout": PATIENCE},
-        )
+        settings["client_options"] = {
+            "allow_http": bucket.endpoint.startswith("http://"),
+            "connect_timeout": "5s",
+            "timeout": "60s",
+            "user_agent": "paddlecloud",
+        }
+        settings["retry_config"] = {"max_retries": 4, "retry_timeout": PATIENCE}
+        make = partial(store.S3Store, bucket.name, **settings, virtual_hosted_style_request=False)
+        try:
+            self._store = make()
+        except self._obstore.exceptions.GenericError as error:
+            if "No CA certificates" not in str(error):
+                raise
+            _trust_the_usual()
+            self._store = make()
 
     def entries(self, after: str = "") -> Iterator[Entry]:
         found = False
@@ -263,9 +267,20 @@ def _region(endpoint: str) -> str:
     return parts[0] if len(parts) == 3 and not parts[0].isdigit() and parts[0] != "s3" else "us-east-1"
 
 
+def _trust_the_usual() -> None:
+    """Small images have no certificates, without which the client does not even speak plain HTTP: certifi's will do.
+
+    Programs that are started from here on, such as juicefs, trust them too.
+    """
+    import certifi
+
+    os.environ["SSL_CERT_FILE"] = certifi.where()
+
+
 def _client() -> tuple[Any, Any]:
     try:
         import obstore
+        import obstore.exceptions
         import obstore.store
     except ImportError as error:
         raise Unsupported("object stores need the package obstore: pip install 'paddlecloud[data]'") from error

@@ -192,3 +192,14 @@ def _process_list(pid: int) -> str:
     arguments = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
     family = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
     return arguments + "".join(Path(f"/proc/{each}/environ").read_text() for each in family)
+
+
+def test_an_image_without_certificates_reads_buckets_all_the_same(
+    tmp_path: Path, s3_server: S3Server, bucket: str
+) -> None:
+    """The client refuses to start without any, though it is to speak plain HTTP."""
+    bare = {"SSL_CERT_FILE": "/nonexistent", "SSL_CERT_DIR": "/nonexistent"}
+    with Nuwa(tmp_path, env=bare) as server:
+        source = f"s3://{s3_server.host}:{s3_server.port}/{bucket}/imagenet"
+        job = sync(server, {"source": source, "destination": f"file://{server.data}", "no-https": True}, KEYS)
+        assert (job["state"], job["progress"]["files"]) == ("Succeeded", len(OBJECTS)), job
