@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,29 +17,42 @@ def find() -> str | None:
 
 
 class RedisServer:
-    """Keeps what it has in its folder's append-only file; `password` is asked for where one is given."""
+    """Keeps what it has in its folder's append-only file; `password` is asked for where one is given.
 
-    def __init__(self, folder: Path, *, password: str = "") -> None:
+    With `network_of` it listens in the network namespace of that process.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        password: str = "",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        network_of: int | None = None,
+    ) -> None:
         self.folder = folder
         self.password = password
+        self.host, self._wanted_port = host, port
+        self._inside = ["nsenter", f"--net=/proc/{network_of}/ns/net", "--"] if network_of else []
 
     def start(self) -> RedisServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         program = find()
         assert program is not None
-        (self.port,) = free_ports("127.0.0.1", 1)
+        self.port = self._wanted_port or free_ports(self.host, 1)[0]
         config = self.folder / "redis.conf"
-        lines = [f"port {self.port}", "bind 127.0.0.1", f"dir {self.folder}", "appendonly yes", 'save ""']
+        lines = [f"port {self.port}", f"bind {self.host}", f"dir {self.folder}", "appendonly yes", 'save ""']
         config.write_text("\n".join([*lines, *([f"requirepass {self.password}"] if self.password else ())]) + "\n")
         with (self.folder / "redis.log").open("w") as log:
-            self.process = subprocess.Popen([program, str(config)], stdout=log, stderr=log)
+            self.process = subprocess.Popen([*self._inside, program, str(config)], stdout=log, stderr=log)
         until(self._answers, timeout=30)
         return self
 
     def _answers(self) -> bool:
-        assert self.process.poll() is None, (self.folder / "redis.log").read_text()
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        log = (self.folder / "redis.log").read_text()
+        assert self.process.poll() is None, log
+        return "Ready to accept connections" in log or "ready to accept connections" in log
 
     def stop(self) -> None:
         self.process.terminate()
@@ -48,4 +60,4 @@ class RedisServer:
 
     def url(self, database: int = 1) -> str:
         keys = f":{self.password}@" if self.password else ""
-        return f"redis://{keys}127.0.0.1:{self.port}/{database}"
+        return f"redis://{keys}{self.host}:{self.port}/{database}"
