@@ -64,16 +64,16 @@ def program_image(cache: ImageCache, program: Path, *, path: str = "", user: str
     return cache.ensure(("program", 1, str(program), inside, user), make)
 
 
-def busybox_image(cache: ImageCache) -> Descriptor:
+def busybox_image(cache: ImageCache, cmd: Sequence[str] = ("sh",)) -> Descriptor:
     program = busybox_program()
     applets = subprocess.run([program, "--list"], capture_output=True, text=True, check=True, timeout=10).stdout.split()
 
     def make(store: BlobStore) -> Descriptor:
         links = [Entry(f"bin/{name}", link="/bin/busybox") for name in applets if name != "busybox"]
         layer = store.add_layer([*ACCOUNTS, Entry("bin/busybox", source=program), *links])
-        return store.add_image([layer], Settings(cmd=["sh"]))
+        return store.add_image([layer], Settings(cmd=list(cmd)))
 
-    return cache.ensure(("busybox", 1, hashlib.sha256(program.read_bytes()).hexdigest()), make)
+    return cache.ensure(("busybox", 1, hashlib.sha256(program.read_bytes()).hexdigest(), *cmd), make)
 
 
 def busybox_program() -> Path:
@@ -90,6 +90,7 @@ def offer_base_images(cache: ImageCache, binaries: Mapping[str, Path]) -> None:
         ("dev.local/pause:1",): program_image(cache, binaries["pause"]),
         ("dev.local/coredns:1",): program_image(cache, binaries["coredns"]),
         ("dev.local/busybox:1", "busybox"): busybox_image(cache),
+        ("nginx",): busybox_image(cache, ("httpd", "-f", "-p", "80")),  # what the manual's demonstrations run
     }
     catalogue = Catalogue(cache.store.folder)
     catalogue.add({name: image.digest for names, image in images.items() for name in names})

@@ -13,8 +13,8 @@ from .errors import HarnessError, with_log
 from .layout import CONTROL_ADDRESS, DNS_SERVICE, POD_NETWORK, REGISTRY_PORT, Layout, Node
 from .machine import Machine
 
-PRIVATE_FOLDERS = ("/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers")
-"""Paths that kubelet, CSI drivers and CNI plugins have fixed in their code."""
+PRIVATE_FOLDERS = ("/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/cache")
+"""Paths that kubelet, CSI drivers and CNI plugins have fixed in their code, and one for what nodes cache."""
 
 _SOCKET = "/run/containerd/containerd.sock"
 """On the machine's own /run: a path below the cache may be longer than a socket's may be."""
@@ -33,7 +33,7 @@ KERNEL_SETTINGS = {
 def boot(node: Node, machine: Machine, control: Machine, binaries: Mapping[str, Path]) -> None:
     cgroups.make(node)
     machine.boot(binaries["pause"])
-    lines = ["mount -t tmpfs tmpfs /run", "mkdir -p /run/netns /run/lock"]
+    lines = ["mount -t tmpfs tmpfs /run", "mkdir -p /run/netns /run/lock", "mount -t tmpfs tmpfs /dev/shm"]
     for folder in PRIVATE_FOLDERS:
         own = machine.folder / "files" / folder.lstrip("/")
         own.mkdir(parents=True, exist_ok=True)
