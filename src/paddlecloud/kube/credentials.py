@@ -91,8 +91,18 @@ class TokenFile:
         return self.fetch() != before
 
 
+def _at_a_terminal() -> bool:
+    import sys
+
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
+
+
 class ExecPlugin:
-    """Credentials printed by a program (client.authentication.k8s.io ExecCredential), kept until they expire."""
+    """Credentials printed by a program (client.authentication.k8s.io ExecCredential), kept until they expire.
+
+    At a terminal the program has it too, and all the time it needs: it may ask for a password, or show the address of a
+    page to log in on. Elsewhere it must do without, and quickly.
+    """
 
     def __init__(
         self,
@@ -102,12 +112,14 @@ class ExecPlugin:
         environ: Mapping[str, str],
         directory: str | None = None,
         now: Callable[[], float] = time.time,
+        at_a_terminal: Callable[[], bool] = _at_a_terminal,
     ) -> None:
         self._spec = spec
         self._cluster = cluster
         self._environ = environ
         self._directory = directory
         self._now = now
+        self._at_a_terminal = at_a_terminal
         self._credential: Credential | None = None
         self._expires: float | None = None
 
@@ -142,7 +154,8 @@ class ExecPlugin:
         if self._directory and os.sep in command:
             command = os.path.join(self._directory, command)  # relative to the kubeconfig, as kubectl does
         version = str(self._spec.get("apiVersion", "client.authentication.k8s.io/v1"))
-        info: dict[str, Any] = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        asks = self._may_ask()
+        info: dict[str, Any] = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": asks}}
         if self._spec.get("provideClusterInfo") and self._cluster is not None:
             info["spec"]["cluster"] = dict(self._cluster)
         extra = {str(e["name"]): str(e.get("value", "")) for e in self._spec.get("env") or ()}
@@ -150,9 +163,10 @@ class ExecPlugin:
             done = subprocess.run(
                 [command, *(str(a) for a in self._spec.get("args") or ())],
                 env={**self._environ, **extra, "KUBERNETES_EXEC_INFO": json.dumps(info)},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=EXEC_TIMEOUT,
+                stdin=None if asks else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=None if asks else subprocess.PIPE,
+                timeout=None if asks else EXEC_TIMEOUT,
                 check=False,
             )
         except FileNotFoundError as error:
@@ -161,7 +175,7 @@ class ExecPlugin:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise self._failed(str(error)) from error
         if done.returncode != 0:
-            said = done.stderr.decode(errors="replace").strip()[-500:]
+            said = "see above" if asks else done.stderr.decode(errors="replace").strip()[-500:]
             raise self._failed(f"it exited with {done.returncode}: {said}")
         try:
             answer = json.loads(done.stdout)
@@ -171,6 +185,13 @@ class ExecPlugin:
         if answer.get("apiVersion") != version:
             raise self._failed(f"it speaks {answer.get('apiVersion')}, the kubeconfig asks for {version}")
         return dict(status)
+
+    def _may_ask(self) -> bool:
+        mode = self._spec.get("interactiveMode") or "IfAvailable"
+        terminal = mode != "Never" and self._at_a_terminal()
+        if mode == "Always" and not terminal:
+            raise self._failed("it asks questions (interactiveMode: Always), and there is no terminal to ask on")
+        return terminal
 
     def _failed(self, why: str) -> ConfigError:
         command = self._spec.get("command", "")

@@ -215,6 +215,7 @@ def test_a_plugin_may_give_a_certificate_and_learns_about_the_cluster(tmp_path: 
     [
         ("sys.exit('no session, log in first')", {}, "exited with 1.*log in first"),
         ("print('hello')", {}, "did not print an ExecCredential"),
+        (PRINT % '{"token": "t"}', {"interactiveMode": "Always"}, "no terminal to ask on"),
         (PRINT % "{}", {}, "neither a token"),
         (PRINT % '{"token": "t"}', {"apiVersion": "client.authentication.k8s.io/v1beta1"}, "asks for"),
         ("", {"command": "/no/such/program", "installHint": "pip install it"}, "not found; pip install it"),
@@ -223,6 +224,26 @@ def test_a_plugin_may_give_a_certificate_and_learns_about_the_cluster(tmp_path: 
 def test_a_plugin_that_fails_says_why(tmp_path: Path, body: str, spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         plugin(tmp_path, body, **spec).fetch()
+
+
+@pytest.mark.parametrize(
+    ("mode", "terminal", "asks"),
+    [("Never", True, False), ("IfAvailable", True, True), ("IfAvailable", False, False), ("Always", True, True)],
+)
+def test_a_plugin_may_ask_only_at_a_terminal(tmp_path: Path, mode: str, terminal: bool, asks: bool) -> None:
+    body = 'info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])\n' + PRINT % (
+        '{"token": str(info["spec"]["interactive"])}'
+    )
+    source = plugin(tmp_path, body, interactiveMode=mode)
+    source._at_a_terminal = lambda: terminal
+    assert source.fetch() == Credential(f"Bearer {asks}")
+
+
+def test_a_plugin_shows_at_a_terminal_where_to_log_in(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = plugin(tmp_path, "print('open https://login', file=sys.stderr)\n" + PRINT % '{"token": "t"}')
+    source._at_a_terminal = lambda: True
+    source.fetch()
+    assert "open https://login" in capfd.readouterr().err
 
 
 def test_a_plugin_named_by_a_relative_path_is_found_beside_the_kubeconfig(tmp_path: Path) -> None:
