@@ -11,7 +11,7 @@ export PATH := $(PATH):$(TOOLS)
 .PHONY: setup demo test lint bench soak format clean help
 
 help:
-	@echo "make demo    bring the platform up, train two real models, serve one, show what happened"
+	@echo "make demo    bring the platform up, cache data, train two real models, serve one, show what happened"
 	@echo "make test    every test that needs no cluster"
 	@echo "make lint    ruff, mypy, layer contracts"
 	@echo "make bench   every figure we claim, recomputed; make bench-cluster beside a real Kubernetes"

@@ -1,4 +1,4 @@
-"""`make demo`: the embedded platform at work, from nothing to two trained models and a served one, told step by step.
+"""`make demo`: the embedded platform at work, from nothing to cached data, two trained models and a served one.
 
 Everything is done by the commands a user would type; each is shown before it runs. The platform lives in .cache/demo
 and is stopped at the end; its objects and logs stay for `pdc up --data .cache/demo`.
@@ -18,8 +18,15 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / ".cache" / "demo"
+PICTURES = 2560
+SAMPLES = """\
+apiVersion: batch.paddlepaddle.org/v1alpha1
+kind: SampleSet
+metadata: {{name: digits}}
+spec: {{source: {{uri: "file://{folder}"}}}}
+"""
 JOBS = (
-    ("digits", "examples/digits/train.yaml", "two workers, data parallel, Paddle 3.3"),
+    ("digits", "examples/digits/train.yaml", "two workers read it there, data parallel, Paddle 3.3"),
     ("wide-ande-deep", "examples/manual/wide-and-deep.yaml", "the manual's first example: 2 servers + 2 workers"),
 )
 PATIENCE = 900  # seconds for one job; the first run also builds the Paddle environments
@@ -77,6 +84,20 @@ def watch(shell: Shell, job: str) -> str:
     return "TimedOut"
 
 
+def cache(shell: Shell) -> None:
+    """Generated pictures become a SampleSet: imported, and cached on the node that will train with them."""
+    folder = DATA / "pictures"
+    sys.path.insert(0, str(ROOT / "examples" / "programs"))
+    from digits import write
+
+    write(folder, PICTURES, seed=1000)
+    (DATA / "samples.yaml").write_text(SAMPLES.format(folder=folder))
+    shell.kubectl("apply", "-f", str(DATA / "samples.yaml"))
+    shell.pdc("wait", "sampleset/digits", "--for=condition=Ready", f"--timeout={PATIENCE}s")
+    shell.pdc("samplejob", "warmup", "digits")
+    shell.kubectl("get", "sampleset")
+
+
 SEVEN = ("11111", "00001", "00010", "00100", "01000", "01000", "01000")
 SIDE, LEFT, TOP = 16, 3, 1
 
@@ -123,7 +144,9 @@ def main() -> int:
     shell.pdc("up", "--data", str(DATA))
     shell.kubectl("get", "nodes", "-o", "wide")
     try:
-        for number, (job, path, what) in enumerate(JOBS, start=2):
+        say(f"2. {PICTURES:,} pictures become a SampleSet: imported once, cached on the node that trains with them")
+        cache(shell)
+        for number, (job, path, what) in enumerate(JOBS, start=3):
             say(f"{number}. {what}")
             shell.kubectl("delete", "paddlejob", job, "--ignore-not-found")
             shell.kubectl("apply", "-f", path)
@@ -132,10 +155,11 @@ def main() -> int:
             shell.kubectl("logs", f"{job}-worker-0", "--tail=6", check=False)
             if phase != "Completed":
                 sys.exit(f"{job} ended as {phase}; `pdc up --data {DATA}` and `pdc describe pdj/{job}` tell more")
-        say(f"{len(JOBS) + 2}. The model of the first job behind a URL, scaled with its load, down to zero")
+        say(f"{len(JOBS) + 3}. The model of the first job behind a URL, scaled with its load, down to zero")
         answered = serve(shell)
         say("What happened")
-        shell.kubectl("get", "paddlejobs,pods")
+        shell.kubectl("get", "samplesets,paddlejobs,pods")
+        shell.kubectl("get", "sampleset", "digits", "-o", "jsonpath=reads of the pictures: {.status.reads}{'\\n'}")
     finally:
         shell.pdc("down", "--data", str(DATA))
     say("Where to look next")

@@ -1,4 +1,4 @@
-"""Data-parallel training of a small CNN on generated digits: one process per worker pod, gradients averaged.
+"""Data-parallel training of a small CNN on pictures of digits: one process per worker pod, gradients averaged.
 
 Everything it needs to know comes from the environment a PaddleJob gives its pods, so it runs unchanged as
 `python collective_digits.py`, under `python -m paddle.distributed.launch`, with any number of workers, or alone.
@@ -12,17 +12,18 @@ import time
 import numpy as np
 import paddle
 import paddle.distributed as dist
-from digits import generate
+from digits import generate, read
 from paddle import nn
 
 try:
-    from paddlecloud.data import report
+    from paddlecloud.data import Files, report
 except ImportError:  # an image without it: train all the same
     report = None
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--epochs", type=int, default=6)
-parser.add_argument("--images", type=int, default=2560, help="training images of all workers together")
+parser.add_argument("--data", default="", help="folder with training images; without it every worker makes its own")
+parser.add_argument("--images", type=int, default=2560, help="how many all workers together make")
 parser.add_argument("--batch", type=int, default=64, help="images per step of all workers together")
 parser.add_argument("--save", default="", help="where rank 0 writes the weights")
 parser.add_argument("--export", default="", help="folder where rank 0 writes the model for inference")
@@ -41,7 +42,10 @@ network = nn.Sequential(
 model = paddle.DataParallel(network) if world > 1 else network
 optimizer = paddle.optimizer.Adam(4e-3, parameters=network.parameters())
 
-images, labels = generate(args.images // world, seed=1000 + rank)  # every rank makes its own shard
+if args.data:
+    images, labels = read(Files.walk(data=args.data), rank, world)
+else:
+    images, labels = generate(args.images // world, seed=1000 + rank)
 batch = max(1, args.batch // world)
 print(f"rank {rank} of {world}: {len(images)} images, batches of {batch}", flush=True)
 
