@@ -2,7 +2,8 @@
 
     model_dir/inference.json + inference.pdiparams      Paddle 3
     model_dir/inference.pdmodel + inference.pdiparams   Paddle 2 (model.pdmodel and other stems too)
-    model_dir/model.onnx                                ONNX
+    model_dir/model.onnx                                ONNX; with a Paddle model beside it, an export of that one,
+                                                        which is served if it answers alike (`agreement`)
     model_dir/1/…, model_dir/2/…                        versions; the highest number is served
 
 `serving.yaml` beside the files is optional:
@@ -51,6 +52,8 @@ class Artifact:
     program: Path
     params: Path | None
     """None for ONNX, which is one file."""
+    original: tuple[Path, Path] | None
+    """Program and parameters of the Paddle model that the ONNX one was exported from, where they lie beside it."""
     version: str
     settings: Settings
     fingerprint: str
@@ -72,12 +75,14 @@ def find(root: Path, *, name: str = "") -> Artifact:
     versions = _versions(root)
     folder = versions[-1] if versions else root
     program, params = _files(folder)
+    beside = _paddle_files(folder) if params is None else None
     settings = _settings(folder if (folder / SETTINGS).exists() else root)
     named = replace(settings, name=name or settings.name or root.resolve().name)
     return Artifact(
         folder=folder,
         program=program,
         params=params,
+        original=beside,
         version=folder.name if versions else "1",
         settings=named,
         fingerprint=_fingerprint(folder),
@@ -94,12 +99,8 @@ def _files(folder: Path) -> tuple[Path, Path | None]:
     onnx = sorted(folder.glob("*.onnx"))
     if (folder / "model.onnx") in onnx:
         return folder / "model.onnx", None
-    for params in sorted(folder.glob(f"*{PARAMS}")):
-        for ending in _PROGRAMS:
-            program = params.with_suffix(ending)
-            if program.exists():
-                return program, params
-        raise ModelError(f"{folder} has {params.name} but neither {params.stem}.json nor {params.stem}.pdmodel")
+    if (paddle := _paddle_files(folder)) is not None:
+        return paddle
     if onnx:
         return onnx[0], None
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
@@ -107,6 +108,16 @@ def _files(folder: Path) -> tuple[Path, Path | None]:
         f"{folder} holds no model: expected inference.json (or .pdmodel) with inference.pdiparams, or model.onnx; "
         f"found {present}"
     )
+
+
+def _paddle_files(folder: Path) -> tuple[Path, Path] | None:
+    for params in sorted(folder.glob(f"*{PARAMS}")):
+        for ending in _PROGRAMS:
+            program = params.with_suffix(ending)
+            if program.exists():
+                return program, params
+        raise ModelError(f"{folder} has {params.name} but neither {params.stem}.json nor {params.stem}.pdmodel")
+    return None
 
 
 def _settings(folder: Path) -> Settings:

@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from paddlecloud.serving import processing, runners
+from paddlecloud.serving import agreement, processing, runners
 from paddlecloud.serving.artifact import Artifact
 from paddlecloud.serving.batching import Batcher
 from paddlecloud.serving.errors import BadInput, ModelError
@@ -38,8 +38,11 @@ class Model:
         *,
         metrics: Metrics,
         stages: dict[str, float],
+        remark: str = "",
     ) -> None:
         self.artifact = artifact
+        self.remark = remark
+        """Why the Paddle model answers and not its ONNX export; empty otherwise."""
         self.name = artifact.settings.name
         self.version = artifact.version
         self.platform = clones[0].platform
@@ -122,7 +125,7 @@ async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics) ->
     await asyncio.to_thread(runners.import_engine, artifact)
     stages["import"] = time.monotonic() - began
     began = time.monotonic()
-    first = await asyncio.to_thread(runners.load, artifact, threads=resources.threads)
+    artifact, first, remark = await asyncio.to_thread(_trusted, artifact, threads=resources.threads)
     for what, names, specs in (
         ("input", artifact.settings.inputs, first.inputs),
         ("output", artifact.settings.outputs, first.outputs),
@@ -139,7 +142,21 @@ async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics) ->
         for clone in clones:
             await asyncio.to_thread(_warm_up, clone)
         stages["warmUp"] = time.monotonic() - began
-    return Model(artifact, clones, processor, metrics=metrics, stages=stages)
+    return Model(artifact, clones, processor, metrics=metrics, stages=stages, remark=remark)
+
+
+def _trusted(artifact: Artifact, *, threads: int) -> tuple[Artifact, runners.Runner, str]:
+    """The runner to serve with: an ONNX export only if it answers as the Paddle model beside it does."""
+    found = runners.load(artifact, threads=threads)
+    if artifact.original is None:
+        return artifact, found, ""
+    program, params = artifact.original
+    paddle = replace(artifact, program=program, params=params, original=None)
+    runners.import_engine(paddle)
+    original = runners.load(paddle, threads=threads)
+    if not (why := agreement.difference(original, found)):
+        return artifact, found, ""
+    return paddle, original, f"{artifact.program.name} is not served, {program.name} is: {why}"
 
 
 def _warm_up(runner: runners.Runner) -> None:

@@ -33,7 +33,7 @@ class Slot:
         self._refused = ""
         self._loading = asyncio.Lock()
         self.problem = ""
-        """Why the newest version is not the one served; empty when it is."""
+        """Why the newest version, or its faster form, is not the one served; empty when it is."""
 
     @property
     def ready(self) -> bool:
@@ -63,7 +63,9 @@ class Slot:
             if old is not None and old.artifact.fingerprint == found.fingerprint:
                 return old
             new = await load(found, self._resources, metrics=self._metrics)
-            self._model, self.problem, self._refused = new, "", ""
+            self._model, self.problem, self._refused = new, new.remark, ""
+            if new.remark:
+                log.warning("%s", new.remark)
         if old is not None:
             self._metrics.reloads.inc(new.name, "replaced")
             log.info("version %s takes over from %s", new.version, old.version)
