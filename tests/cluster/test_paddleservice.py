@@ -57,6 +57,28 @@ def service(word: str, canary: str = "", **spec: Any) -> dict[str, Any]:
     }
 
 
+COUNTING = """
+import http.server, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+from paddlecloud.serving.metrics import Metrics
+metrics, code = Metrics(), int(sys.argv[1])
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        if self.path == "/metrics":
+            return self.say(200, metrics.registry.render())
+        metrics.requests.inc("m", str(code))
+        metrics.seconds.observe(0.001, "m")
+        self.say(code, str(code))
+    def say(self, code, text):
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+http.server.ThreadingHTTPServer(("0.0.0.0", 9292), Answer).serve_forever()
+"""
+
+
 @contextmanager
 def controller(server: Target, engine: str, folder: Path) -> Iterator[None]:
     """The controller as a process of the test's, with the cluster's administrator as its account."""
@@ -157,6 +179,39 @@ def test_a_service_lives_its_whole_life_on_real_knative(
         assert set(told(10)) == {"two"}, "what served goes on"
 
 
+def test_a_roll_out_that_brings_errors_goes_back_by_what_its_pods_tell(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
+) -> None:
+    have = kubectl("get", "deployment", "activator", "-n", "knative-serving", check=False).returncode == 0
+    need("knative", have=have, hint="`make cluster WITH=knative`")
+    gateway = kubectl("get", "service", "kourier", "-n", "kourier-system", "-o", "jsonpath={.spec.clusterIP}").stdout
+
+    def answering(code: int) -> dict[str, Any]:
+        rollout = {"steps": [50], "pauseSeconds": 600, "maxErrorPercent": 5}
+        made = service("one", rollout=rollout)
+        made["spec"]["default"]["arg"] = f"exec python -c {shlex.quote(COUNTING)} {code}"
+        return made
+
+    def answers() -> Counter[int]:
+        found: Counter[int] = Counter()
+        for _ in range(30):
+            try:
+                ask(gateway, status(kubectl)["url"].removeprefix("http://"))
+                found[200] += 1
+            except urllib.error.HTTPError as error:
+                found[error.code] += 1
+        return found
+
+    with controller(server, "knative", tmp_path):
+        apply(kubectl, answering(200))
+        until(lambda: ready(kubectl), timeout=120, every=0.5)
+        apply(kubectl, answering(500))
+        until(lambda: (status(kubectl).get("rollout") or {}).get("percent") == 50, timeout=120, every=0.5)
+        until(lambda: answers() and "went back" in status(kubectl)["rollout"].get("message", ""), timeout=120)
+        until(lambda: set(answers()) == {200}, timeout=60)
+        assert "answers were errors, more than 5 %" in kubectl("get", "events").stdout
+
+
 def test_without_knative_a_service_is_deployments_behind_a_service(
     kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
 ) -> None:
@@ -169,12 +224,20 @@ def test_without_knative_a_service_is_deployments_behind_a_service(
         assert autoscaler["spec"]["scaleTargetRef"]["name"] == "m-default"
         address = read(kubectl, "services.v1.", "m")["spec"]["clusterIP"]
         assert ask(address, "m") == "one"
+        env = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
         apply(kubectl, service("two"))
         until(lambda: ready(kubectl) and _answers(address, "two"), timeout=120, every=0.5)
+        pdc("-n", namespace, "rollback", "m", env=env)
+        until(lambda: ready(kubectl) and _answers(address, "one"), timeout=120, every=0.5)
+        apply(kubectl, service("one", "three", canaryTrafficPercent=50))
+        until(lambda: ready(kubectl) and _answers(address, "one", "three"), timeout=120, every=0.5)
+        assert status(kubectl)["traffic"] == "50/50"
+        pdc("-n", namespace, "promote", "m", env=env)
+        until(lambda: ready(kubectl) and _answers(address, "three"), timeout=120, every=0.5)
 
 
-def _answers(address: str, word: str) -> bool:
+def _answers(address: str, *words: str) -> bool:
     try:
-        return {ask(address, "m") for _ in range(5)} == {word}
+        return {ask(address, "m") for _ in range(12)} == set(words)
     except (urllib.error.URLError, OSError):
         return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import NamedTuple
 
 from paddlecloud.cli import output, targets
 from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting
@@ -19,7 +20,11 @@ from paddlecloud.kube.resource import Object, Resource
 
 REVISIONS = Resource("serving.knative.dev", "v1", "revisions", "Revision")
 GROUPS = ("serving.paddlepaddle.org", "elasticserving.paddlepaddle.org")
-SERVICE, ENDPOINT, SOURCE = (f"serving.paddlepaddle.org/{name}" for name in ("service", "endpoint", "source"))
+REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+"""Where there is no Knative, the Deployment's own history."""
+SERVICE, ENDPOINT, SOURCE, REVISION = (
+    f"serving.paddlepaddle.org/{name}" for name in ("service", "endpoint", "source", "revision")
+)
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -85,27 +90,44 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
 
 
 def _previous(session: Session, where: Place, service: Object) -> Object | None:
-    """The endpoint of the default revision before the present one, from the revision that was made of it."""
+    """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets."""
     selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
-    with attempting(f"read the revisions of {where.display}"):
-        call = session.api.client.list(REVISIONS, namespace=where.namespace, label_selector=selector)
-        try:
-            found = session.api.do(call).items
-        except NotFound:
-            return None  # no Knative here, and so no revisions
     current = ((service.get("status") or {}).get("default") or {}).get("name")
-    for revision in sorted(found, key=_age, reverse=True):
-        source = (revision["metadata"].get("annotations") or {}).get(SOURCE)
-        if revision["metadata"]["name"] != current and source:
-            return dict(json.loads(source))
+    with attempting(f"read the revisions of {where.display}"):
+        for resource, read in ((REVISIONS, _of_revision), (REPLICASETS, _of_replicaset)):
+            call = session.api.client.list(resource, namespace=where.namespace, label_selector=selector)
+            try:
+                made = [read(found) for found in session.api.do(call).items]
+            except NotFound:
+                continue  # no Knative here, and so no revisions
+            for earlier in sorted(made, key=lambda earlier: earlier.age, reverse=True):
+                if earlier.name != current and earlier.source:
+                    return dict(json.loads(earlier.source))
     return None
 
 
-def _age(revision: Object) -> tuple[str, int]:
-    """Of two revisions of one second, the one of the later generation is the newer."""
+class _Earlier(NamedTuple):
+    name: str
+    age: tuple[str, int]
+    """Of two from one second, the one of the later generation is the newer."""
+    source: str
+
+
+def _of_revision(revision: Object) -> _Earlier:
     meta = revision["metadata"]
     generation = (meta.get("labels") or {}).get("serving.knative.dev/configurationGeneration", "0")
-    return str(meta.get("creationTimestamp")), int(generation)
+    return _Earlier(meta["name"], (str(meta.get("creationTimestamp")), int(generation)), _source(meta))
+
+
+def _of_replicaset(replicaset: Object) -> _Earlier:
+    """A ReplicaSet that is used again keeps its time of creation, not its number."""
+    number = (replicaset["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", "0")
+    pod = replicaset["spec"]["template"]["metadata"]
+    return _Earlier((pod.get("labels") or {}).get(REVISION, ""), ("", int(number)), _source(pod))
+
+
+def _source(meta: Object) -> str:
+    return str((meta.get("annotations") or {}).get(SOURCE) or "")
 
 
 def _condition(service: Object, kind: str) -> Object:

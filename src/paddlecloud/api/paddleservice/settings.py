@@ -58,6 +58,11 @@ class RolloutSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_latency_milliseconds: int | None
     paused: bool
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether it goes back by itself when answers get worse."""
+        return self.max_error_percent is not None or self.max_latency_milliseconds is not None
+
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     name: str

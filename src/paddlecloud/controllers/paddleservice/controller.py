@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
+from paddlecloud.controllers.paddleservice.measures import PodMeasures
 from paddlecloud.controllers.paddleservice.names import (
     AUTOSCALERS,
     DEPLOYMENTS,
@@ -36,6 +38,7 @@ COMPONENT = "paddleservice-controller"
 GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
 OPTIONAL = (KSERVICES, KREVISIONS, AUTOSCALERS)
 """Kinds that not every API server has."""
+JUDGED_BY = frozenset({"maxErrorPercent", "maxLatencyMilliseconds"})
 
 
 async def served_kinds(client: Client) -> list[Resource]:
@@ -64,6 +67,7 @@ class PaddleServiceController:
         self._knative = KSERVICES in served
         self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
         self._expectations = Expectations(clock=self._clock)
+        self._measures = PodMeasures(client)
         self._trouble: dict[str, str] = {}
 
         def informer(resource: Resource, *, labelled: bool = False) -> Informer:
@@ -129,7 +133,7 @@ class PaddleServiceController:
 
     async def _one(self, service: Object, *, rival: str) -> float | None:
         uid = service["metadata"]["uid"]
-        observed = self._observe(service, rival)
+        observed = await self._measured(service, self._observe(service, rival))
         plan = decide(service, observed, self._clock.now())
         try:
             await carry_out(plan, self._client, owner=service, recorder=self._recorder, expectations=self._expectations)
@@ -140,6 +144,18 @@ class PaddleServiceController:
             raise
         self._trouble.pop(uid, None)
         return plan.after
+
+    async def _measured(self, service: Object, observed: Observed) -> Observed:
+        """With figures of the revision that a roll-out waits to judge, where its platform left none beside it."""
+        meta, state = service["metadata"], service.get("status") or {}
+        key = Key(meta["namespace"], meta["name"])
+        limits = ((service.get("spec") or {}).get("rollout") or {}).keys() & JUDGED_BY
+        found = observed.revisions.get((state.get("default") or {}).get("name", ""))
+        if not self._knative or not limits or not state.get("rollout") or found is None or found.measure is not None:
+            self._measures.forget(key)
+            return observed
+        measure = await self._measures.of(key, found.name, now=self._clock.now())
+        return replace(observed, revisions={**observed.revisions, found.name: found._replace(measure=measure)})
 
     def _has_things(self, service: Object) -> bool:
         """Whether it made what clients use already: times of creation are whole seconds, and cannot always tell."""

@@ -102,6 +102,8 @@ def _on_knative(
     )
     if answer.step is not None and answer.step.due is not None:
         plan.after = max(0.05, min(answer.step.due - now, LOOK_AGAIN))
+    elif answer.step is not None and answer.step.percent and settings.rollout and settings.rollout.has_limits:
+        plan.after = LOOK_AGAIN  # paused, and judged all the same
     return plan
 
 
@@ -141,7 +143,7 @@ def _on_deployments(
         traffic.Answer(shares, found[DEFAULT].name),
         routes=READY if serves else Verdict("Unknown", "Creating", "the Service is being created"),
         place={"url": url, "address": {"url": url}},
-        note=deployment.NOTE,
+        note=deployment.NOTE + (deployment.NO_STEPS if settings.rollout else ""),
         now=now,
     )
     return plan

@@ -29,6 +29,7 @@ MOST = 10
 """Pods of a service that sets no maximum: an autoscaler of Kubernetes must have one."""
 
 NOTE = "without Knative: scaled by CPU, never to zero; shares follow the number of pods"
+NO_STEPS = "; a new default replaces the old one pod by pod, without the steps of spec.rollout"
 
 
 def name_of(service: str, endpoint: str) -> str:

@@ -16,6 +16,8 @@ from paddlecloud.controllers.paddleservice.observe import Measure, RevisionView
 ENOUGH = 20
 """Requests that must have been answered before their errors and times are judged."""
 
+UNJUDGED = "not judged: nobody tells how its answers fare"
+
 Shares = dict[str, int]
 """Percentages by name of revision; they add up to 100."""
 
@@ -103,18 +105,24 @@ def _rolled(case: Situation, rollout: RolloutSettings, old: str) -> tuple[int, S
     own = case.current.get(case.default, 0)
     total = own + case.current.get(old, 0)
     reached = round(own * 100 / total) if total else 0
-    trouble = _trouble(rollout, case.revisions[case.default].measure)
+    measure = case.revisions[case.default].measure
+    trouble = _trouble(rollout, measure)
     if reached and trouble:
         return 0, Step(0, 0, None, f"went back: {trouble}"), case.default
     done = sum(step <= reached for step in rollout.steps)
     if rollout.paused:
         return reached, Step(reached, done, None, "paused"), ""
     if reached and case.due is not None and case.now < case.due:
-        return reached, Step(reached, done, case.due), ""
+        return reached, Step(reached, done, case.due, _unjudged(rollout, measure)), ""
     following = next((step for step in rollout.steps if step > reached), 100)
     if following >= 100:
         return 100, None, ""
-    return following, Step(following, done + 1, case.now + rollout.pause_seconds), ""
+    due = case.now + rollout.pause_seconds
+    return following, Step(following, done + 1, due, _unjudged(rollout, measure)), ""
+
+
+def _unjudged(rollout: RolloutSettings, measure: Measure | None) -> str:
+    return UNJUDGED if measure is None and rollout.has_limits else ""
 
 
 def _trouble(rollout: RolloutSettings, measure: Measure | None) -> str:

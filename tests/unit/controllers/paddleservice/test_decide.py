@@ -224,6 +224,14 @@ def test_a_roll_out_goes_step_by_step_with_pauses() -> None:
     assert "rollout" not in world.status
 
 
+def test_a_roll_out_whose_answers_nobody_measures_says_so() -> None:
+    world, _, new = rolling()
+    assert world.status["rollout"]["message"] == "not judged: nobody tells how its answers fare"
+    world.measures[new] = Measure(requests=1, error_percent=0, latency_milliseconds=1)
+    world.settle()
+    assert "message" not in world.status["rollout"]
+
+
 def test_a_paused_roll_out_stays_at_its_step() -> None:
     world, old, new = rolling()
     world.change(rollout={**STEPS, "paused": True})
