@@ -119,10 +119,11 @@ from paddlecloud.local.kubelet import cgroups, limits
 controller, path = sys.argv[1:]
 limits.CONTROLLERS = cgroups.CONTROLLERS = (controller,)  # the one that this kernel has to spare
 cgroups.join(cgroups.Place(2, {controller: path}))
-assert limits.find(environ={}).place is None, "not ours merely because we are in it"
+elsewhere = {limits.NAME_VARIABLE: "pdc-test-none"}  # not the place that this machine may have for platforms
+assert limits.find(environ=elsewhere).place is None, "not ours merely because we are in it"
 os.setxattr(path, "trusted.delegate", b"1")
 for life in range(2):
-    found = limits.find(environ={})
+    found = limits.find(environ=elsewhere)
     assert (found.own, found.place.paths) == (True, [path]), found
     pods = limits.PodCgroups(found, data="data")
     pods.start()
