@@ -36,6 +36,8 @@ from .tally import Epoch, Tally
 
 LOG = logging.getLogger("paddlecloud.data")
 DATA, CACHE, QUOTA = "PADDLECLOUD_DATA_DIR", "PADDLECLOUD_CACHE_DIR", "PADDLECLOUD_CACHE_BYTES"
+PEER_PORT = "PADDLECLOUD_PEER_PORT"
+"""Set for jobs whose nodes together hold what none of them can."""
 ENDPOINTS = "PADDLE_TRAINER_ENDPOINTS"
 """Paddle's own: `host:port` of every rank, joined by commas."""
 _TOLD = 10
@@ -103,11 +105,12 @@ class Files:
             self._tally.note(index % len(self._paths), time.perf_counter() - began, hit=hit)
         return content
 
-    def follow(self, sampler: Any, *, epochs: int, threads: int = 4, peers: Sequence[str] | int = ()) -> None:
+    def follow(self, sampler: Any, *, epochs: int, threads: int = 4, peers: Sequence[str] | int | None = None) -> None:
         """Fetch what Paddle's `DistributedBatchSampler` will ask for, ahead of it, for so many epochs from now.
 
         With `peers` nodes pass samples on to their next reader, and ask the origin only for what none of them has. They
-        are `host:port` of every rank, or a port that is free in all pods of a job whose ranks have a pod each.
+        are `host:port` of every rank, or a port that is free in all pods of a job whose ranks have a pod each. Where
+        they are left out the job decides (`PADDLECLOUD_PEER_PORT`); an empty list forbids it.
         """
         self._sampler = sampler
         if self._tally is None or (self._place is None and not is_remote(self._data)):
@@ -196,7 +199,9 @@ def _quota(given: int | None) -> int | None:
         return None
 
 
-def _addresses(peers: Sequence[str] | int) -> Sequence[str]:
+def _addresses(peers: Sequence[str] | int | None) -> Sequence[str]:
+    if peers is None:
+        peers = int(os.environ.get(PEER_PORT) or 0) or ()
     if not isinstance(peers, int):
         return peers
     hosts = [endpoint.rpartition(":")[0] for endpoint in os.environ[ENDPOINTS].split(",")]

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import pickle
 import shutil
-import socket
 import subprocess
 import threading
 import traceback
@@ -24,6 +23,7 @@ from paddlecloud.data import Files
 from paddlecloud.data.origin import Folder, is_remote
 from paddlecloud.data.peers import Peers
 from paddlecloud.data.place import Place
+from tools.s3 import free_ports
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
@@ -509,27 +509,23 @@ def test_a_server_can_be_the_origin(server: _Server, data: Path, cache: Path) ->
 # Nodes that pass samples on
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def test_nodes_hand_samples_over_and_the_origin_is_asked_once(
     server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither of the two caches holds the set, both together do; every sample crosses the link once."""
+    """Neither of the two caches holds the set, both together do; every sample crosses the link once.
+
+    The environment is that of a job whose controller has seen it.
+    """
     url = f"http://127.0.0.1:{server.server_address[1]}"
     monkeypatch.setenv("PADDLE_TRAINER_ENDPOINTS", "127.0.0.1:36000,127.0.0.2:36000")
-    (port,) = free_ports(1)
+    (port,) = free_ports("127.0.0.1", 1)
+    monkeypatch.setenv("PADDLECLOUD_PEER_PORT", str(port))
     step = multiprocessing.get_context("fork").Barrier(2)
 
     def rank(number: int) -> bool:
         sampler, cache = Sampler(nranks=2, local_rank=number), tmp_path / f"node-{number}"
         files = Files(paths(), data=url, cache=str(cache), quota=(COUNT - 8) * (SIZE + COUNT // 2))
-        files.follow(sampler, epochs=5, threads=2, peers=port)
+        files.follow(sampler, epochs=5, threads=2)
 
         def loader() -> Iterator[list[bytes]]:
             for batch in sampler:
@@ -551,7 +547,7 @@ def test_nodes_hand_samples_over_and_the_origin_is_asked_once(
 
 
 def test_a_cache_is_served_to_those_who_have_the_token_and_nothing_else_is(data: Path, tmp_path: Path) -> None:
-    (port,) = free_ports(1)
+    (port,) = free_ports("127.0.0.1", 1)
     (tmp_path / "secret").write_text("not of the set")
     peers = Peers([f"127.0.0.1:{port}"], 0, "s3cret")
     taken: list[int] = []
@@ -571,7 +567,7 @@ def test_peers_beyond_the_machine_need_a_token() -> None:
 
 
 def test_a_peer_that_does_not_answer_is_left_alone_for_a_while(data: Path, tmp_path: Path) -> None:
-    (port,) = free_ports(1)
+    (port,) = free_ports("127.0.0.1", 1)
     peers = Peers([f"127.0.0.1:{port}"], 0, "")
     assert peers.copy(0, "images/001.jpg", str(tmp_path / "copy")) is None
     peers.serve(Place(str(data)), paths(), lambda _: None)

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,10 +117,15 @@ def test_training_goes_on_whatever_the_controller_answers(controller: Controller
 
 def test_training_goes_on_and_ends_in_time_where_nobody_answers(tmp_path: Path) -> None:
     env = {"PADDLECLOUD_REPORT_URL": "http://127.0.0.1:9/report", "PADDLECLOUD_REPORT_TOKEN": "t"}
-    began = time.monotonic()
-    done = run("[report.progress(step=i) for i in range(100000)]; print('trained')", tmp_path, **env)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "trained\n", "")
-    assert time.monotonic() - began < 10
+    # Other work of the machine counts for the clock on the wall; what the program itself waits for shows in the rest.
+    program = """
+began, used = time.monotonic(), time.process_time()
+[report.progress(step=i) for i in range(100000)]
+report.flush()
+print("trained", time.monotonic() - began < 10 + 20 * (time.process_time() - used))
+"""
+    done = run(program, tmp_path, **env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "trained True\n", "")
 
 
 def test_what_could_not_be_told_is_told_later(controller: Controller, tmp_path: Path) -> None:

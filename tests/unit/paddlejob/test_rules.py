@@ -486,6 +486,36 @@ def test_programs_are_told_where_the_data_and_their_nodes_cache_of_it_are() -> N
     assert own == ["$(NODE_NAME)", "$(NODE_NAME)"]
 
 
+@pytest.mark.parametrize(
+    ("total", "spec", "told"),
+    [
+        ("90 MiB", {}, None),  # each node holds it
+        ("150 MiB", {}, "7717"),  # only all together do
+        ("1.5 GiB", {}, None),  # not even they do
+        ("150 MiB", {"intranet": "Service"}, None),  # Services pass on one port, and not this
+        ("", {}, None),  # nobody knows yet
+    ],
+)
+def test_nodes_pass_samples_on_where_only_all_of_them_hold_the_set(
+    total: str, spec: dict[str, Any], told: str | None
+) -> None:
+    ref = {"name": "imagenet", "mountPath": "/mnt/x"}
+    world = World(paddlejob(worker=3, withGloo=1, sampleSetRef=ref, **spec))
+    world.claim = {"metadata": {"name": "imagenet"}}
+    world.sample_set = {
+        "spec": {"cache": {"levels": [{"path": "/dev/shm/a", "cacheSize": 100}]}},
+        "status": {
+            "phase": "Ready",
+            "driver": "local",
+            "cacheDirs": ["/dev/shm/a"],
+            "cacheStatus": {"totalSize": total},
+        },
+    }
+    world.settle()
+    env = {each["name"]: each.get("value") for each in world.pods["job-worker-0"]["spec"]["containers"][0]["env"]}
+    assert env.get("PADDLECLOUD_PEER_PORT") == told
+
+
 def test_a_mount_that_is_its_own_cache_needs_no_other() -> None:
     world = with_data()
     world.claim = {"metadata": {"name": "imagenet"}}

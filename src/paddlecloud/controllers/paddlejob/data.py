@@ -7,10 +7,12 @@ from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.controllers.paddlejob.observe import Observed
+from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import Object
 
 LABEL = "paddlepaddle.org/"
 _CACHE = "/cache"
+_PEER_PORT = 7717
 _BY_INDEX = ("worker",)
 """Roles whose pod i reads partition i."""
 
@@ -77,7 +79,7 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
         volumes.append({"name": wanted.name, "persistentVolumeClaim": claim})
     mounts = spec["containers"][0].setdefault("volumeMounts", [])
     mounts.append({"name": wanted.name, "mountPath": wanted.mount_path, "readOnly": wanted.read_only})
-    _tell_places(spec, wanted.mount_path, observed.sample_set)
+    _tell_places(spec, settings, observed.sample_set)
     label = observed.cache_nodes.get(index) if role in _BY_INDEX else None
     if label is None:
         return
@@ -97,24 +99,27 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
             terms.append(term)
 
 
-def _tell_places(spec: dict[str, Any], mount_path: str, sample_set: Object | None) -> None:
+def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object | None) -> None:
     """Where a program that reads through `paddlecloud.data` finds the data, and its node's cache of it.
 
     A JuiceFS mount is its own cache; the local engine's is a folder per node, which the pod gets as a volume.
     """
+    assert settings.sample_set is not None
     container = spec["containers"][0]
     found = sample_set or {}
     folders = [str(path) for path in (found.get("status") or {}).get("cacheDirs") or ()]
     levels = ((found.get("spec") or {}).get("cache") or {}).get("levels") or ()
     first = levels[0] if levels else {}  # programs add to the first folder only, and share its level with the others
     size = (int(first.get("cacheSize") or 0) << 20) // len(str(first.get("path") or "").split(":"))
-    places: list[Object] = [{"name": "PADDLECLOUD_DATA_DIR", "value": mount_path}]
+    places: list[Object] = [{"name": "PADDLECLOUD_DATA_DIR", "value": settings.sample_set.mount_path}]
     if folders:
         places.append({"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
         inside = [f"{_CACHE}/{number}" for number in range(len(folders))]
         places.append({"name": "PADDLECLOUD_CACHE_DIR", "value": ":".join(inside)})
         if size:
             places.append({"name": "PADDLECLOUD_CACHE_BYTES", "value": str(size)})
+        if _pass_on(settings, size, found):
+            places.append({"name": "PADDLECLOUD_PEER_PORT", "value": str(_PEER_PORT)})
         for number, folder in enumerate(folders):
             host = {"path": folder, "type": "DirectoryOrCreate"}
             spec["volumes"].append({"name": f"sample-cache-{number}", "hostPath": host})
@@ -123,3 +128,19 @@ def _tell_places(spec: dict[str, Any], mount_path: str, sample_set: Object | Non
     entries = container.setdefault("env", [])
     given = {entry.get("name") for entry in entries}
     entries.extend(entry for entry in places if entry["name"] not in given)
+
+
+def _pass_on(settings: JobSettings, size: int, sample_set: Object) -> bool:
+    """Whether nodes should hand samples over to their next reader: none can hold the set, all of them together can.
+
+    Pods must have addresses of their own: behind a Service, or on the node's network, the port is not theirs.
+    """
+    workers = settings.role("worker")
+    shown = ((sample_set.get("status") or {}).get("cacheStatus") or {}).get("totalSize")
+    if workers is None or not size or not shown or settings.intranet != "PodIP":
+        return False
+    try:
+        total = quantity.whole(str(shown).replace(" ", "").removesuffix("B"))  # `4.2 GiB`
+    except quantity.QuantityError:
+        return False  # not one of our own controllers wrote it
+    return size < total <= size * workers.replicas
