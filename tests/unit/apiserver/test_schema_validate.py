@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlecloud.kube.errors import BadRequest
-from paddlecloud.local.apiserver.schema import validate
+from paddlecloud.local.apiserver.schema import validate, validate_field
 from paddlecloud.local.apiserver.schema_validate import MAX_CAUSES
 
 
@@ -272,3 +272,22 @@ def test_value_validation_agrees_with_json_schema(schema: dict[str, Any], value:
     # Nulls are left out: JSON Schema judges them by each keyword, Kubernetes by type and enum alone.
     expected = jsonschema.Draft7Validator(schema).is_valid(value)
     assert (validate(value, schema, {}) == []) == expected
+
+
+# One field of the root
+
+
+@pytest.mark.parametrize(("schema", "value", "cause"), CASES)
+def test_one_field_is_judged_in_the_same_words_and_the_others_not_again(
+    schema: dict[str, Any], value: Any, cause: tuple[str, str, str]
+) -> None:
+    whole = {"type": "object", "properties": {"spec": schema, "other": INT}, "required": ["missing"]}
+    obj = {"spec": value, "other": "wrong since long ago"}
+    found = validate_field(obj, "spec", whole, {})
+    assert cause in found
+    assert found == [each for each in validate(obj, whole, {}) if each[0] not in ("other", "missing")]
+
+
+def test_rules_on_the_whole_object_are_asked_whatever_field_changed() -> None:
+    whole = {"type": "object", "properties": {"status": {"type": "object"}, "other": INT}, "maxProperties": 1}
+    assert validate_field({"status": {}, "other": 1}, "status", whole, {})

@@ -17,8 +17,10 @@ from paddlecloud.kube.resource import Object
 
 from . import schema as schemas
 from .authentication import SERVER, User
-from .builtin_defaults import default_builtin
+from .builtin_decode import decode
+from .builtin_defaults import complete_builtin
 from .builtin_validation import validate_builtin
+from .causes import Cause
 from .managed_fields import record_update
 from .ratchet import forgive
 from .registry import KindInfo
@@ -150,10 +152,11 @@ class Admission:
         # What only the server may set stays as it is.
         for field_ in CARRIED:
             _carry(old_meta, meta, field_)
-        self._shape(info, new, options)
+        half = "status" if subresource == "status" and "status" in new else ""
+        self._shape(info, new, options, half=half)
         for mutate in self.mutators:
             mutate(info, new, old)
-        self._validate(info, new, old)
+        self._validate(info, new, old, half=half)
         if "generation" in old_meta and not subresource and _spec_changed(old, new):
             meta["generation"] = old_meta["generation"] + 1
         for check in self.policies:
@@ -191,10 +194,14 @@ class Admission:
                 del meta[name]
         return meta
 
-    def _shape(self, info: KindInfo, obj: Object, options: WriteOptions) -> None:
-        """Unknown fields are reported, pruned from custom kinds, kept in built-in ones; then defaults."""
+    def _shape(self, info: KindInfo, whole: Object, options: WriteOptions, *, half: str = "") -> None:
+        """Unknown fields are reported, pruned from custom kinds, kept in built-in ones; then defaults.
+
+        `half` is all that the write may change: the rest of the object was shaped when it was written.
+        """
         if info.schema is None:
             return
+        obj = {half: whole[half]} if half else whole
         if options.field_validation != "Ignore":
             unknown = schemas.unknown_fields(obj, info.schema, info.definitions)
             if unknown and options.field_validation == "Strict":
@@ -208,19 +215,29 @@ class Admission:
             schemas.prune(obj, info.schema, info.definitions)
             schemas.apply_defaults(obj, info.schema, info.definitions)
         else:
-            default_builtin(obj, info)
+            decode(obj, info)
+        if half:
+            _carry(obj, whole, half)
+        if not info.custom:
+            complete_builtin(whole, info)
 
-    def _validate(self, info: KindInfo, obj: Object, old: Object | None) -> None:
+    def _validate(self, info: KindInfo, obj: Object, old: Object | None, *, half: str = "") -> None:
+        """`half` as in `_shape`: what a write cannot change was judged when it was written."""
         meta = obj["metadata"]
         resource = info.resource
-        causes = validate_metadata(
-            meta, namespaced=resource.namespaced, name_rule=name_rule_of(resource),
-            short_finalizers=info.custom or resource.group == "apiextensions.k8s.io",
-        )  # fmt: skip
-        if old is not None:
+        causes: list[Cause] = []
+        if not half:
+            causes += validate_metadata(
+                meta, namespaced=resource.namespaced, name_rule=name_rule_of(resource),
+                short_finalizers=info.custom or resource.group == "apiextensions.k8s.io",
+            )  # fmt: skip
+        if old is not None and not half:
             causes += validate_metadata_update(meta, old["metadata"])
         if info.schema is not None:
-            found = schemas.validate(obj, info.schema, info.definitions)
+            if half:
+                found = schemas.validate_field(obj, half, info.schema, info.definitions)
+            else:
+                found = schemas.validate(obj, info.schema, info.definitions)
             causes += forgive(found, obj, old) if found and old is not None and info.custom else found
         if not info.custom and not causes:
             causes += validate_builtin(obj, old, info)

@@ -36,7 +36,7 @@ from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
 from .request import Answer, Request, RequestInfo, parse
-from .verbs import Verbs
+from .verbs import Verbs, address_of
 
 log = logging.getLogger(__name__)
 
@@ -329,12 +329,21 @@ class Api:
         self, request: Request, kind: KindInfo, obj: Object, options: WriteOptions, *, status: int = 200
     ) -> Answer:
         accept = negotiation.accepted(request.header("accept"))
-        body = obj
         if accept.as_kind == "Table":
-            body = self._table([obj], kind, request)
+            body = encode(self._table([obj], kind, request))
         elif accept.as_kind:
-            body = partial_metadata(obj)
-        return Answer(status=status, body=encode(body), headers=warning_headers(options.warnings))
+            body = encode(partial_metadata(obj))
+        else:
+            body = (None if options.dry_run else self._stored(kind, obj)) or encode(obj)
+        return Answer(status=status, body=body, headers=warning_headers(options.warnings))
+
+    def _stored(self, kind: KindInfo, obj: Object) -> bytes | None:
+        """The bytes that were stored of what was just written; None where it is shown otherwise or is old by now."""
+        meta = obj["metadata"]
+        if kind.conversion is not None:
+            return None
+        record = self.store.get(address_of(kind, meta.get("namespace", ""), meta["name"]))
+        return record.value if record is not None and str(record.rev) == meta["resourceVersion"] else None
 
     # Everything that is not an object ------------------------------------------------------------------------------
 

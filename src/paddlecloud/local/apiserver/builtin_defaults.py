@@ -25,6 +25,11 @@ def default_builtin(obj: Object, info: KindInfo) -> None:
     Raises `BadRequest` when a value has a type its field cannot hold.
     """
     decode(obj, info)
+    complete_builtin(obj, info)
+
+
+def complete_builtin(obj: Object, info: KindInfo) -> None:
+    """The second half of it: defaults that depend on other fields of a decoded object."""
     complete = _COMPUTED.get(info.kind)
     if complete is not None:
         complete(obj)

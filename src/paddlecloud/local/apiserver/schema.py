@@ -27,7 +27,7 @@ from paddlecloud.local.apiserver.schema_node import (
     patch_strategy,
     too_deep,
 )
-from paddlecloud.local.apiserver.schema_validate import validate
+from paddlecloud.local.apiserver.schema_validate import validate, validate_field
 
 __all__ = [
     "Cause",
@@ -44,6 +44,7 @@ __all__ = [
     "prune",
     "unknown_fields",
     "validate",
+    "validate_field",
 ]
 
 

@@ -44,6 +44,19 @@ def validate(obj: Any, schema: Schema, definitions: Mapping[str, Schema], *, pat
     return out
 
 
+def validate_field(obj: Any, name: str, schema: Schema, definitions: Mapping[str, Schema]) -> list[Cause]:
+    """The same for one field of the root, where the others are known to fit. All of it where the root has rules."""
+    node = Node(schema, definitions)
+    if node.checks is None:
+        node.checks = Rules(node)
+    field = node.children.get(name)
+    if field is None or node.checks.checks or name not in obj:
+        return validate(obj, schema, definitions)
+    out: list[Cause] = []
+    check(obj[name], field, (None, name), out)
+    return out
+
+
 def check(value: Any, node: Node, path: Path, out: list[Cause], depth: int = 0) -> None:
     """Append to `out` what is wrong with `value`. The recursion of `validate`, for callers that hold a node."""
     rules: Rules = node.checks

@@ -13,7 +13,7 @@ import logging
 from typing import Any
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.client import Client
+from paddlecloud.kube.client import PATCH_TYPES, Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.pods import ENDED, phase_of
 from paddlecloud.kube.resource import PODS, Key, Object, key_of
@@ -154,14 +154,12 @@ class SimulatedKubelet:
                 if pod["metadata"].get("deletionTimestamp"):
                     await self._client.delete(PODS, key.name, namespace=key.namespace, grace_period=0, uid=uid)
                 elif (status := self._status(pod)) is not None:
-                    await self._client.patch(
-                        PODS,
-                        key.name,
-                        {"metadata": {"uid": uid}, "status": status},
-                        namespace=key.namespace,
-                        kind="strategic",
-                        subresource="status",
-                        field_validation="Ignore",
+                    await self._client.raw(  # nobody reads the answer: the pod comes by the watch
+                        "PATCH",
+                        PODS.path(key.namespace, key.name, "status"),
+                        query={"fieldValidation": "Ignore"},
+                        body={"metadata": {"uid": uid}, "status": status},
+                        content_type=PATCH_TYPES["strategic"],
                     )
             except (errors.NotFound, errors.Conflict):
                 return  # gone, or another pod of that name by now

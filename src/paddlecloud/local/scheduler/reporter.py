@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.client import Client
+from paddlecloud.kube.client import PATCH_TYPES, Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import PODGROUPS, QUEUES, Key, Object
 
@@ -29,6 +30,8 @@ LET_IN_BURST, LET_IN_RATE = 50.0, 20.0
 REFRESH = 30.0
 """Seconds after which new words for the same reason are written: numbers change with every round."""
 WORDS_BURST, WORDS_RATE = 50.0, 10.0
+WORDS_AGAIN = 1.0
+"""Seconds after which words ask again for which there was no allowance."""
 QUEUES_EVERY = 3.0
 CONCURRENCY = 32
 
@@ -43,6 +46,8 @@ class Reporter:
         self._watches = watches
         self._wake = asyncio.Event()
         self._since: dict[GroupKey, float] = {}  # numbers waiting to settle
+        self._at: dict[GroupKey, float] = {}  # when to look at them again
+        self._later: list[tuple[float, GroupKey]] = []  # the same as a heap; what is no more in `_at` is void
         self._written: dict[GroupKey, Object] = {}  # our last words, until the cache has them
         self._undecided: set[GroupKey] = set()
         self._queues_at = 0.0
@@ -74,8 +79,7 @@ class Reporter:
         """Write what is due; seconds until something else is."""
         now = self._clock.monotonic()
         due: list[tuple[GroupKey, Object]] = []
-        soonest: float | None = None
-        for key in self._state.touched | self._undecided:
+        for key in self._state.touched | self._undecided | self._due(now):
             group = self._state.groups.get(key)
             if group is None or group.source is None or group.gang is None:
                 self._settle(key)
@@ -89,26 +93,44 @@ class Reporter:
             if fresh and 0 < wait <= SOON and self._let_in.take():
                 wait = 0.0
             if wait <= 0 and _only_words(status, old) and not self._words.take():
-                wait = 1.0 / self._words.rate
-            if wait > 0:
-                soonest = wait if soonest is None else min(soonest, wait)
+                wait = WORDS_AGAIN
+            if wait > 0:  # looked at again then, or when there is news of it
+                self._state.touched.discard(key)
+                self._look_again(key, now + wait)
                 continue
             self._settle(key, undecided=status["phase"] == "Pending")
             due.append((key, status))
         limit = asyncio.Semaphore(CONCURRENCY)
         await asyncio.gather(*(self._write(limit, key, status) for key, status in due))
+        soonest = max(0.0, self._later[0][0] - now) if self._later else None
         wait = self._queues_at - now
         if wait <= 0:
             self._queues_at = now + QUEUES_EVERY
             await self._report_queues()
         elif due and self._state.queues():
-            soonest = min(wait, soonest or wait)
+            soonest = wait if soonest is None else min(wait, soonest)
         return soonest
+
+    def _look_again(self, key: GroupKey, when: float) -> None:
+        if self._at.get(key, float("inf")) > when:
+            self._at[key] = when
+            heapq.heappush(self._later, (when, key))
+
+    def _due(self, now: float) -> set[GroupKey]:
+        """Those whose time has come: looking at all that wait in every round would cost as much as there are."""
+        found = set()
+        while self._later and self._later[0][0] <= now:
+            when, key = heapq.heappop(self._later)
+            if self._at.get(key) == when:
+                del self._at[key]
+                found.add(key)
+        return found
 
     def _settle(self, key: GroupKey, *, undecided: bool = False) -> None:
         """Nothing is left to write; a group that waits to be queued is asked again whenever there is news."""
         self._state.touched.discard(key)
         self._since.pop(key, None)
+        self._at.pop(key, None)
         (self._undecided.add if undecided else self._undecided.discard)(key)
 
     def _known(self, key: GroupKey, group: Group) -> Object:
@@ -145,13 +167,12 @@ class Reporter:
         gone = {name: None for name in old if name not in status}
         async with limit:
             try:
-                await self._client.patch(
-                    resource,
-                    key.name,
-                    {"status": {**gone, **status}},
-                    namespace=key.namespace,
-                    subresource="status",
-                    field_validation="Ignore",
+                await self._client.raw(  # nobody reads the answer: the group comes by the watch
+                    "PATCH",
+                    resource.path(key.namespace, key.name, "status"),
+                    query={"fieldValidation": "Ignore"},
+                    body={"status": {**gone, **status}},
+                    content_type=PATCH_TYPES["merge"],
                 )
             except errors.NotFound:
                 self._written.pop(key, None)  # deleted in the meantime
