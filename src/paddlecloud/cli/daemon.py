@@ -66,7 +66,8 @@ def main() -> int:
         return 1
     except (StorageError, OSError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        answer({"error": text, "conflict": getattr(error, "errno", None) == errno.EADDRINUSE})
+        conflict = getattr(error, "errno", None) == errno.EADDRINUSE
+        answer({"error": text, "conflict": conflict, "next": f"pdc doctor --data {args.data}"})
         return 1
 
 

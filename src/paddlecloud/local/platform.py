@@ -84,9 +84,9 @@ class Platform:
         self._lock = _lock(data)
         self._tasks: list[asyncio.Task[Any]] = []
         self.failed = asyncio.Event()
+        self.store = Store(data / "state.db", durable=durable)  # first: it refuses the directory of a newer release
         self.certs = certs.ensure(data / "pki")
         self.tokens = TokenIssuer.load(data / "pki" / "sa.key", clock=self.clock)
-        self.store = Store(data / "state.db", durable=durable)
         self.registry = Registry(builtin_kinds())
         self.extensions = Extensions()
         # For uids and generated names: unique, not secret. Asking the kernel each time would cost more than the rest.

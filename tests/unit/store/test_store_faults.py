@@ -138,10 +138,14 @@ async def test_a_full_disk_refuses_writes_keeps_reads_and_recovers(tmp_path: Pat
 async def test_a_directory_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     await Store(path).close()
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE meta SET value = ? WHERE name = 'format'", (FORMAT + 1,))
+    database = sqlite3.connect(path)
+    database.executescript(f"PRAGMA journal_mode = DELETE; DROP TABLE log; UPDATE meta SET value = {FORMAT + 1}")
+    database.close()
+    before = path.read_bytes()
     with pytest.raises(StorageError, match=r"newer release.*upgrade paddlecloud"):
         Store(path)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["state.db"]
 
 
 def test_a_place_that_cannot_hold_a_log_is_named(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ _ALL = "SELECT rev, key, prev, op, value FROM log ORDER BY rev"
 _SINCE = "SELECT rev, key, prev, op, value FROM log WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?"
 _ONE = "SELECT rev, key, prev, op, value FROM log WHERE rev = ?"
 _HEAD = "SELECT MAX(rev) FROM log"
+_TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 _GET_META = "SELECT value FROM meta WHERE name = ?"
 _SET_META = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _DROP_SUPERSEDED = "DELETE FROM log WHERE rev IN (SELECT prev FROM log WHERE rev > ? AND rev <= ? AND prev > 0)"
@@ -77,22 +78,17 @@ class RevisionLog:
         try:
             # Two connections: one writes, in whatever thread; with the other the event loop reads committed history.
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._refuse_newer()
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA wal_autocheckpoint = 0")
             self._db.executescript(_CREATE)
-            found = self._meta("format")
-            if found is None:
+            if self._meta("format") is None:
                 self._db.execute(_SET_META, ("format", FORMAT))
         except sqlite3.Error as error:
             raise StorageError(
                 f"cannot open {path}: {error}; check that the directory is writable and has free space"
             ) from error
-        if found is not None and found > FORMAT:
-            raise StorageError(
-                f"{path} was written by a newer release (layout {found}, this one reads up to {FORMAT}); "
-                "upgrade paddlecloud or choose another --data directory"
-            )
         self._reader = sqlite3.connect(path, isolation_level=None)
         self._files = _open_for_sync(path) if durable else ()
         self._unmoved = 0  # bytes appended since the last checkpoint
@@ -100,6 +96,16 @@ class RevisionLog:
         self.compacted = self._meta("compacted") or 0
         # A log whose every row was compacted away still must not hand out old revisions again.
         self.head = max(self._db.execute(_HEAD).fetchone()[0] or 0, self.compacted)
+
+    def _refuse_newer(self) -> None:
+        """Before anything is changed: a newer release must find its directory as it left it."""
+        found = (self._meta("format") if self._db.execute(_TABLES, ("meta",)).fetchone()[0] else None) or 0
+        if found > FORMAT:
+            self._db.close()
+            raise StorageError(
+                f"{self.path} was written by a newer release (layout {found}, this one reads up to {FORMAT}); "
+                "upgrade paddlecloud or choose another --data directory"
+            )
 
     def _meta(self, name: str) -> int | None:
         row = self._db.execute(_GET_META, (name,)).fetchone()

@@ -34,18 +34,19 @@ from paddlecloud.kube.resource import Object
 from .beside import Beside, Then, Work
 from .log import Op, RevisionLog, Row, StorageError
 from .record import Address, Record, encode
+from .state import Records, State
 from .watch import Change, Watch
 
 RING = 4096  # recent changes kept in memory for watchers that resume
 GATHER = 0.001  # seconds that a durable write waits for company, where there was some a moment ago
 RETAIN = 20_000  # revisions of history kept in the table before compaction takes them
 
-
-Records = list[Record]
 Changes = list[Change]
 
 
 class _Write(NamedTuple):
+    """One write on its way: the row for the log, the same as readers will see it, and who waits for it."""
+
     row: Row
     record: Record
     done: asyncio.Future[Record]
@@ -54,25 +55,28 @@ class _Write(NamedTuple):
 class Store:
     def __init__(self, path: Path, *, durable: bool = False, retain: int = RETAIN) -> None:
         self._log = RevisionLog(path, durable=durable)
-        self._retain = retain
-        self._collections: dict[str, dict[str, dict[str, Record]]] = {}
-        self._tombstones: dict[Address, int] = {}
-        self._latest: dict[Address, tuple[int, Record | None]] = {}
-        self._queue: list[_Write] = []
-        self._ring: deque[Change] = deque(maxlen=RING)
-        self._watches: dict[str, set[Watch]] = {}
-        self.dropped_watchers = 0
-        self._listeners: list[Callable[[Change], None]] = []
         self._durable = durable
-        self._beside = Beside()
-        self._busy = False
+        self._retain = retain
+        # What is committed
+        self._state = State()
+        for row in self._log.replay():
+            self._state.take(row.op, Record(Address.from_key(row.key), row.rev, row.value))
+        self.revision = self._log.head
+        # What is on its way
+        self._allocated = self.revision  # the last revision given out; the difference is in flight
+        self._latest: dict[Address, tuple[int, Record | None]] = {}
+        self._queue: list[_Write] = []  # decided, and not yet appended to the log
         self._due = False  # a flush will come
         self._company = False  # durable writes have been coming together
+        # Who has the log
+        self._beside = Beside()
+        self._busy = False
         self._waiting: list[asyncio.Future[None]] = []  # for the log to be free
-        for row in self._log.replay():
-            self._apply(row, Record(Address.from_key(row.key), row.rev, row.value))
-        self.revision = self._log.head
-        self._allocated = self.revision
+        # Who is told
+        self._ring: deque[Change] = deque(maxlen=RING)
+        self._watches: dict[str, set[Watch]] = {}
+        self._listeners: list[Callable[[Change], None]] = []
+        self.dropped_watchers = 0
 
     # Reading -----------------------------------------------------------------------------------------------------
 
@@ -83,21 +87,17 @@ class Store:
 
     def get(self, address: Address) -> Record | None:
         """The committed state."""
-        namespace = self._collections.get(address.collection, {}).get(address.namespace)
-        return namespace.get(address.name) if namespace else None
+        return self._state.get(address)
 
     def latest(self, address: Address) -> Record | None:
         """The state a write must be decided on: committed, or on its way."""
         if address in self._latest:
             return self._latest[address][1]
-        return self.get(address)
+        return self._state.get(address)
 
     def list(self, collection: str, namespace: str | None = None) -> list[Record]:
-        """Committed objects in the order of Kubernetes: by namespace, then name."""
-        spaces = self._collections.get(collection, {})
-        if namespace is not None:
-            return [record for _, record in sorted(spaces.get(namespace, {}).items())]
-        return [record for space in sorted(spaces) for _, record in sorted(spaces[space].items())]
+        """Committed objects, by namespace and then name."""
+        return self._state.list(collection, namespace)
 
     def list_at(self, collection: str, namespace: str | None, revision: int) -> Records:
         """As `list`, at an earlier moment: what was committed since is undone. Raises `Expired` for what is too old."""
@@ -119,13 +119,10 @@ class Store:
             raise errors.Expired(f"too old resource version: {revision} ({self._log.compacted})")
 
     def collections(self) -> Iterable[str]:
-        return tuple(self._collections)
+        return self._state.collections()
 
     def count(self, collection: str, namespace: str | None = None) -> int:
-        spaces = self._collections.get(collection, {})
-        if namespace is not None:
-            return len(spaces.get(namespace, ()))
-        return sum(len(space) for space in spaces.values())
+        return self._state.count(collection, namespace)
 
     # Writing -----------------------------------------------------------------------------------------------------
 
@@ -174,7 +171,7 @@ class Store:
     def _tombstone(self, address: Address) -> int:
         """The deletion that a new object of the same name follows, so that compaction drops it in time."""
         pending = self._latest.get(address)
-        return pending[0] if pending else self._tombstones.get(address, 0)
+        return pending[0] if pending else self._state.tombstone(address)
 
     def _flush(self) -> None:
         self._due = False
@@ -239,7 +236,7 @@ class Store:
 
     def _commit(self, group: Iterable[_Write]) -> None:
         for row, record, done in group:
-            change = Change(row.op, record, self._apply(row, record))
+            change = Change(row.op, record, self._state.take(row.op, record))
             self.revision = row.rev
             if self._latest.get(record.address, (0, None))[0] == row.rev:
                 del self._latest[record.address]
@@ -259,21 +256,6 @@ class Store:
         for write in writes:
             if not write.done.done():
                 write.done.set_exception(errors.ServiceUnavailable(f"nothing was changed: {error}", retry_after=1))
-
-    def _apply(self, row: Row, record: Record) -> Record | None:
-        """Bring memory in line with one committed row; returns what was there before."""
-        address = record.address
-        names = self._collections.setdefault(address.collection, {}).setdefault(address.namespace, {})
-        if row.op is Op.DELETE:
-            self._tombstones[address] = row.rev
-            previous = names.pop(address.name, None)
-            if not names:
-                del self._collections[address.collection][address.namespace]
-            return previous
-        self._tombstones.pop(address, None)
-        previous = names.get(address.name)
-        names[address.name] = record
-        return previous
 
     def subscribe(self, listener: Callable[[Change], None]) -> None:
         """Hear every commit at once, before its writer gets an answer: for indexes that must never lag behind.
@@ -337,8 +319,7 @@ class Store:
         await self._free()
 
     def _forget(self, upto: int) -> None:
-        for address in [a for a, rev in self._tombstones.items() if rev <= upto]:
-            del self._tombstones[address]
+        self._state.forget(upto)
         while self._ring and self._ring[0].rev <= upto:
             self._ring.popleft()
 
