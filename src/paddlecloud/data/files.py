@@ -92,11 +92,10 @@ class Files:
     def read(self, index: int) -> bytes:
         """The content of a file."""
         began = time.perf_counter()
-        path = self._paths[index]
-        place = self._place if is_inside(path) else None
+        path, place = self._paths[index], self._place
         content = place.read(path) if place else None
-        hit = content is not None if self._place else None
-        if content is None and place:
+        hit = content is not None if place else None
+        if content is None and place and is_inside(path):
             place.await_incoming(path)
             content = place.read(path)  # it may have arrived between the two looks
         if content is None:

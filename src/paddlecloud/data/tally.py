@@ -80,7 +80,14 @@ class Tally:
 
     def note(self, index: int, seconds: float, *, hit: bool | None) -> None:
         """A sample was read, in so many seconds; from the cache, from elsewhere, or (None) there is no telling."""
-        self._unsent.append(_RECORD.pack(index, seconds, _UNKNOWN if hit is None else hit))
+        record = _RECORD.pack(index, seconds, _UNKNOWN if hit is None else hit)
+        try:
+            if not self._unsent:  # as nearly always; this runs once for every sample
+                os.write(self._writing, record)
+                return
+        except OSError:
+            pass  # the pipe is full: it is kept for the next read to try
+        self._unsent.append(record)
         try:
             while self._unsent:
                 count = min(len(self._unsent), _AT_ONCE)
