@@ -1,4 +1,4 @@
-"""Programs in pods report through `paddlecloud.data.report`, and the job shows it; those that hang are found out."""
+"""What programs in pods report: shown by pdc, and its token in no log of the platform. The rest is a scenario."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from embedded.test_paddlejob import finished
 from harness import Kubectl, Target, pdc, until
-from paddlecloud.kube.resource import Object
 from scenarios.hands import read
 
 
@@ -35,15 +34,9 @@ report.checkpoint("/checkpoint/last", step=40)
 """
 
 
-def test_progress_shows_in_wide_output_and_in_ps(kubectl: Kubectl, server: Target, namespace: str) -> None:
+def test_progress_shows_in_ps(kubectl: Kubectl, server: Target, namespace: str) -> None:
     kubectl("apply", "-f", "-", input=job("told", TRAINING, workers=2))
-    status = finished(kubectl, "told")
-    assert (status["phase"], status["progress"]["step"], status["progress"]["loss"]) == ("Completed", 40, 0.025)
-    assert status["checkpoint"]["path"] == "/checkpoint/last"
-    header, row = kubectl("get", "pdj", "told", "-o", "wide").stdout.splitlines()
-    start = header.index("PROGRESS")
-    assert row[start:].startswith("40/40 (100%)")
-    assert header.split()[-2:] == ["PROGRESS", "ETA"]
+    assert finished(kubectl, "told")["phase"] == "Completed"
     shown = pdc("-n", namespace, "ps", env=server.env).stdout
     assert "PROGRESS" in shown
     assert "40/40 (100%)" in shown
@@ -59,25 +52,3 @@ def test_the_token_is_nowhere_but_in_its_secret(kubectl: Kubectl, platform_data:
         assert bearer not in (platform_data / log).read_text()
     kubectl("delete", "pdj", "quiet")
     until(lambda: "quiet-report" not in kubectl("get", "secrets", "-o", "name").stdout, timeout=30)
-
-
-HANGS = """
-import os, time
-from paddlecloud.data import report
-report.progress(step=1, total=10)
-def waits_for_a_peer_that_never_comes():
-    time.sleep(600)
-if os.environ["PADDLECLOUD_REPORT_URL"].split("/")[-3] == "0":
-    waits_for_a_peer_that_never_comes()
-report.progress(step=10, total=10)
-"""
-
-
-def test_a_hung_job_is_restarted_and_its_stacks_are_told(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", input=job("hung", HANGS, hangDetection={"heartbeatSeconds": 3}))
-    status: Object = finished(kubectl, "hung")
-    assert (status["phase"], status["restarts"]) == ("Completed", 1)
-    assert [failure["failureClass"] for failure in status["failures"]] == ["Hung"]
-    events = {event["reason"]: event["message"] for event in read(kubectl, "events")["items"]}
-    assert "waits_for_a_peer_that_never_comes" in events["StackDump"]
-    assert "no report from hung-worker-0 for 3 seconds" in events["Restarting"]

@@ -89,6 +89,18 @@ def test_under_the_launcher_ranks_find_each_other_by_name(kubectl: Kubectl, run:
 
 
 @pytest.mark.full
+def test_on_the_nodes_own_network_ranks_reach_each_other_whatever_their_node_calls_itself(
+    kubectl: Kubectl, hands: Hands, run: Run
+) -> None:
+    """Gloo listens where its host name leads, and that of a node may lead nowhere."""
+    hands.have_nodes(2)
+    name = run("paddlejob/collective-digits.yaml", DIGITS, intranet="Host")
+    reached(kubectl, name, "Completed", timeout=400)
+    assert len({pod["spec"]["nodeName"] for pod in read(kubectl, "pods")["items"]}) == 2
+    assert "weights equal on 2 ranks: yes" in kubectl("logs", f"{name}-worker-1").stdout
+
+
+@pytest.mark.full
 def test_on_the_nodes_own_network_server_and_worker_train_together(kubectl: Kubectl, hands: Hands, run: Run) -> None:
     """One of each, for every rank needs a node; without gloo, the worker waits until the server listens."""
     hands.have_nodes(2)

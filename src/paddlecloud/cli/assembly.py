@@ -58,7 +58,7 @@ class Machine:
         self._jobs = PaddleJobController(
             platform.client(user_agent="paddlejob-controller"),
             clock=clock,
-            options=Options(python_path=str(library.folder(default_cache()))),
+            options=Options(python_path=str(library.folder(default_cache())), hosts_files=False),
             reports=Place(remember=platform.data / "report.port"),
         )
         kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.api import crd
-from paddlecloud.controllers.paddlejob import PaddleJobController, Place
+from paddlecloud.controllers.paddlejob import PaddleJobController, Place, ports
 from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, KubeflowPaddleJobController
 from paddlecloud.controllers.paddlejob.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.observe import PodView
@@ -247,6 +247,22 @@ async def test_data_that_arrives_later_lets_the_job_begin(cluster: Cluster) -> N
     pods = await cluster.number_of_pods(1)
     volumes = {volume["name"]: volume for volume in pods["job-worker-0"]["spec"]["volumes"]}
     assert volumes["imagenet"]["persistentVolumeClaim"]["claimName"] == "imagenet"
+
+
+async def test_jobs_on_the_nodes_network_have_ports_of_their_own_while_there_are_any(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ports, "SHARED_RANGE", range(20000, 20060, 20))
+    names = ["one", "two", "three"]
+    await asyncio.gather(*(cluster.apply(name, worker=1, intranet="Host") for name in names))
+    await cluster.number_of_pods(3)
+    held = {(await cluster.phase("Pending", name))["status"]["port"] for name in names}
+    assert held == {20000, 20020, 20040}
+    await cluster.apply("four", worker=1, intranet="Host")
+    waits = (await cluster.phase("Pending", "four"))["status"]
+    assert "no free block of ports" in waits["message"]
+    assert [c["reason"] for c in waits["conditions"] if c["type"] == "Created"] == ["NoPorts"]
+    assert len(await cluster.pods()) == 3
 
 
 async def test_scaling_through_the_scale_subresource(cluster: Cluster) -> None:

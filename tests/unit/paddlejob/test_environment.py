@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.api.paddlejob import decode, normalise
-from paddlecloud.controllers.paddlejob import Options, env
+from paddlecloud.controllers.paddlejob import env, hosts
 from paddlecloud.kube.clock import rfc3339
 
 from .world import World, paddlejob, template
@@ -111,6 +111,59 @@ def test_host_mode_uses_ports_of_the_jobs_own_and_keeps_ranks_apart() -> None:
     assert pod["dnsPolicy"] == "ClusterFirstWithHostNet"
 
 
+def hosts_file(world: World, name: str) -> str | None:
+    """What a pod reads in /etc/hosts, if it is given a file."""
+    pod = world.pods[name]["spec"]
+    volumes = {volume["name"]: volume for volume in pod.get("volumes") or ()}
+    for mount in pod["containers"][0].get("volumeMounts") or ():
+        if mount["mountPath"] == "/etc/hosts":
+            source = volumes[mount["name"]]["configMap"]
+            (item,) = source["items"]
+            assert (source["name"], mount["subPath"]) == ("job", item["path"])
+            return str((world.get("ConfigMap") or {})["data"][item["key"]])
+    return None
+
+
+def test_on_the_nodes_network_every_pod_knows_its_nodes_names() -> None:
+    world = World(paddlejob(worker=2, intranet="Host"))
+    world.settle()
+    world.assign("job-worker-0", node="node-a.example.com")
+    world.assign("job-worker-1", node="node-b")
+    world.settle()
+    for name in ("job-worker-0", "job-worker-1"):
+        lines = (hosts_file(world, name) or "").splitlines()
+        assert lines[0] == "127.0.0.1\tlocalhost"
+        assert lines[2:] == ["10.0.0.1\tnode-a.example.com node-a", "10.0.0.2\tnode-b"]
+
+
+def test_a_new_generation_waits_for_a_hosts_file_of_its_own() -> None:
+    world = World(paddlejob(worker=1, intranet="Host")).start()
+    world.fail("job-worker-0")
+    world.settle()
+    world.obey()
+    world.settle()
+    (item,) = world.pods["job-worker-0"]["spec"]["volumes"][0]["configMap"]["items"]
+    assert item["key"] == hosts.key(1)
+    assert item["key"] not in (world.get("ConfigMap") or {})["data"]
+
+
+@pytest.mark.parametrize(
+    ("intranet", "container"),
+    [
+        ("PodIP", {}),
+        ("Service", {}),
+        ("Host", {"env": [{"name": "GLOO_SOCKET_IFNAME", "value": "eth1"}]}),
+        ("Host", {"volumeMounts": [{"name": "mine", "mountPath": "/etc/hosts"}]}),
+        ("Host", {"resources": {"limits": {"nvidia.com/gpu": 1}}}),
+    ],
+)
+def test_elsewhere_the_hosts_file_is_left_alone(intranet: str, container: dict[str, object]) -> None:
+    worker = {"replicas": 1, "template": template(container=container)}
+    world = World(paddlejob(worker=worker, intranet=intranet)).start()
+    assert not [v for v in world.pods["job-worker-0"]["spec"].get("volumes") or () if v["name"] == hosts.VOLUME]
+    assert hosts.key(0) not in (world.get("ConfigMap") or {})["data"]
+
+
 def test_users_win_over_additions_but_not_over_the_contract() -> None:
     own = [
         {"name": "PADDLE_LOG_DIR", "value": "/mine"},
@@ -164,18 +217,15 @@ counts = st.integers(1, 5)
     workers=counts,
     gloo=st.integers(0, 2),
     intranet=st.sampled_from(["PodIP", "Service", "Host", None]),
-    shared=st.booleans(),
 )
-def test_every_pod_finds_itself_in_its_list(
-    servers: int, workers: int, gloo: int, intranet: str | None, shared: bool
-) -> None:
+def test_every_pod_finds_itself_in_its_list(servers: int, workers: int, gloo: int, intranet: str | None) -> None:
     """The invariants each release of the original broke in one mode or another."""
     spec: dict[str, object] = {"worker": workers, "withGloo": gloo}
     if servers:
         spec["ps"] = servers
     if intranet:
         spec["intranet"] = intranet
-    world = World(paddlejob(**spec), options=Options(shared_network=shared)).start()
+    world = World(paddlejob(**spec)).start()
     lists = {"ps": "PADDLE_PSERVERS_IP_PORT_LIST", "worker": "PADDLE_TRAINER_ENDPOINTS"}
     for name, pod in world.pods.items():
         seen, role = world.env(name), pod["metadata"]["labels"]["paddlepaddle.org/role"]

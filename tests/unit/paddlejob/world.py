@@ -297,3 +297,7 @@ class World:
             else:
                 env[entry["name"]] = entry["value"].replace("$(POD_IP)", env.get("POD_IP", ""))
         return env
+
+
+def conditions(world: World) -> dict[str, str]:
+    return {c["type"]: c["status"] for c in world.status.get("conditions", ())}

@@ -21,8 +21,9 @@ WRITTEN = "paddlepaddle.org/written"
 class Options:
     """What the one who runs the controller chooses."""
 
-    shared_network: bool = False
-    """Pods share the ports of their machine, so every job needs ports of its own."""
+    hosts_files: bool = True
+    """Pods that use their node's network get a hosts file (`hosts`); not where every pod has a name and a file of its
+    own all the same."""
     nudge_after: float = 1.0
     """Seconds after which a pod that still waits for its ConfigMap is touched, so that its kubelet looks again."""
     servers_patience: float = 30.0
@@ -129,7 +130,7 @@ class Case:
     @cached_property
     def port(self) -> int | None:
         """First port of the job, for life; None when every block is taken."""
-        if not (self.options.shared_network or self.settings.intranet == "Host"):
+        if self.settings.intranet != "Host":
             return ports.BASE
         told = [pod.raw["metadata"].get("annotations", {}).get(names.PORT) for pod in self.current.values()]
         known = self.old.port or next((int(port) for port in told if port), None)

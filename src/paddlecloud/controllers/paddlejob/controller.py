@@ -13,15 +13,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from paddlecloud.api.paddlejob import phase_of
-from paddlecloud.controllers.paddlejob import data, gang, gangnews, names, refusal
+from paddlecloud.controllers.paddlejob import data, gang, gangnews, names, ports, refusal
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
 from paddlecloud.controllers.paddlejob.decide import decide
 from paddlecloud.controllers.paddlejob.listening import Ear
 from paddlecloud.controllers.paddlejob.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
-from paddlecloud.controllers.paddlejob.status import FINISHED, LATER, drifted, essence, hold_back
+from paddlecloud.controllers.paddlejob.status import LATER, drifted, essence, hold_back
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
@@ -65,7 +64,6 @@ class _Memory:
     drifts: int = 0
     trouble: str = ""
     refusal: refusal.Refusal | None = None
-    port: int | None = None
     gang_asked: float = 0.0
     gang_told: str = ""
     gone: dict[str, Object] = field(default_factory=dict)
@@ -107,12 +105,13 @@ class PaddleJobController:
         self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
         self._expectations = Expectations(clock=self._clock)
         self._memory: dict[Key, _Memory] = {}
+        self._ports = ports.Held()
         self._jobs = Informer(
             client,
             PADDLEJOBS,
             namespace=namespace,
             clock=self._clock,
-            indexers={"data": _data_of},
+            indexers={"data": _data_of, "ports": ports.holders},
         )
         self._owned = {
             resource: Informer(
@@ -193,6 +192,7 @@ class PaddleJobController:
             self._expectations.forget(key)
             if (gone := self._memory.pop(key, None)) is not None:
                 self._ear.forget(gone.uid)
+                self._ports.forget(gone.uid)
             return None
         if (wait := self._expectations.pending(key)) is not None:
             return wait  # our own writes are still on their way back; they bring the next pass
@@ -208,8 +208,7 @@ class PaddleJobController:
         for pod in observed.gone:
             memory.gone.pop(pod.name, None)
         self._pace(job, plan, memory, now)
-        if plan.status is not None and plan.status.get("port"):
-            memory.port = int(plan.status["port"])
+        self._ports.note(job, plan.status)
         if self.options.report_url and any(made["kind"] == PODS.kind for made in plan.create):
             await self._equip(job)
         try:
@@ -261,6 +260,7 @@ class PaddleJobController:
         if known is None or known.uid != uid:
             if known is not None:
                 self._ear.forget(known.uid)
+                self._ports.forget(known.uid)
             known = self._memory[key] = _Memory(uid)
         return known
 
@@ -313,7 +313,7 @@ class PaddleJobController:
             cache_nodes=self._cache_nodes(job, ref) if ref else {},
             leftovers=leftovers,
             blockers=blockers,
-            ports_in_use=self._ports_in_use(uid),
+            ports_in_use=self._ports.by_others(uid, self._jobs.cache.by_index("ports", ports.HELD)),
             told=self._ear.told(job) if self.options.report_url else None,
             trouble=memory.trouble,
             retry_at=refused.retry_at if refused is not None else None,
@@ -338,19 +338,6 @@ class PaddleJobController:
         count = replicas if isinstance(replicas, int) else 1
         labels = data.partition_labels(ref.key.name, sample_set, self._claims.cache.get(ref.claim), count)
         return {index: label for index, label in labels.items() if known.by_index("labels", "=".join(label))}
-
-    def _ports_in_use(self, uid: str) -> frozenset[int]:
-        if not self.options.shared_network:
-            return frozenset()
-        used = set()
-        for job in self._jobs.cache.list():
-            if job["metadata"]["uid"] == uid or phase_of((job.get("status") or {}).get("phase")) in FINISHED:
-                continue
-            memory = self._memory.get(key_of(job))
-            port = (job.get("status") or {}).get("port") or (memory.port if memory else None)
-            if port:
-                used.add(int(port))
-        return frozenset(used)
 
 
 def _rest(pods: int) -> float:

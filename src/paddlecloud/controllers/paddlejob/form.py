@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from paddlecloud.controllers.paddlejob import data, env, gang, gangnews, names, objects
+from paddlecloud.controllers.paddlejob import data, env, gang, gangnews, hosts, names, objects
 from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
 from paddlecloud.controllers.paddlejob.observe import PodView, started_at, unschedulable, waiting_reason
 from paddlecloud.kube.clock import parse_rfc3339
@@ -157,16 +157,18 @@ def ensure_config(case: Case, plan: Plan, port: int) -> str:
     """
     if case.etcd:
         return ""
-    hosts = {role.name: [""] * role.replicas for role in case.settings.roles}
+    addresses = {role.name: [""] * role.replicas for role in case.settings.roles}
     for (role, index), pod in case.current.items():
-        hosts[role][index] = case.host(pod)
-    everyone = [host for entries in hosts.values() for host in entries]
+        addresses[role][index] = case.host(pod)
+    everyone = [host for entries in addresses.values() for host in entries]
     if not all(everyone):
         return ""
     if shared := [host for host, number in Counter(everyone).items() if number > 1]:
         # Paddle would take them for one rank: two servers of one table, or two jobs of one worker each.
         return f"several pods share the address {min(shared)}: intranet Host needs a node of its own for every pod"
-    wanted = objects.build_config(case.job, case.settings, hosts, generation=case.generation, port=port)
+    wanted = objects.build_config(case.job, case.settings, addresses, generation=case.generation, port=port)
+    if case.options.hosts_files and hosts.wanted(case.settings):
+        wanted["data"][hosts.key(case.generation)] = hosts.content(case.current.values())
     if env.holds_workers(case.settings) and _let_workers_go(case, plan):
         wanted["data"][env.servers_ready_key(case.generation)] = "1"
     existing = case.observed.config

@@ -10,7 +10,7 @@ import copy
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings, RoleSettings
-from paddlecloud.controllers.paddlejob import data, env, gang, names, ports
+from paddlecloud.controllers.paddlejob import data, env, gang, hosts, names, ports
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube.resource import Object, owner_reference
@@ -79,14 +79,16 @@ def build_pod(
         _bind_to_gang(container, settings, role.name, generation=generation, port=port)
     if settings.intranet == "Host":
         _use_host_network(spec, port)
+        if options.hosts_files and not etcd:
+            hosts.mount(spec, settings, generation=generation)
     data.mount(spec, settings, role.name, index, observed)
     gang.enroll(meta, spec, settings, gang.choose(settings, options.gangs))
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def build_config(job: Object, settings: JobSettings, hosts: env.Hosts, *, generation: int, port: int) -> Object:
+def build_config(job: Object, settings: JobSettings, addresses: env.Hosts, *, generation: int, port: int) -> Object:
     meta = metadata(job, settings.name, labels={names.RESOURCE_NAME: settings.name, names.JOB: settings.name})
-    content = env.shared(settings, hosts, port=port)
+    content = env.shared(settings, addresses, port=port)
     content[env.generation_key(generation)] = str(generation)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": content}
 

@@ -1,0 +1,120 @@
+"""Jobs that make no sense, and what others refuse: said on the job, nothing made half-way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlecloud.kube.clock import rfc3339
+
+from .world import World, conditions, paddlejob, template
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no role": ({}, "at least one role"),
+    "no template": ({"worker": {"replicas": 1}}, "spec.worker.template.spec"),
+    "no container": ({"worker": {"replicas": 1, "template": {"spec": {"containers": []}}}}, "at least one container"),
+    "negative": ({"worker": {"replicas": -1, "template": template()}}, "spec.worker.replicas"),
+    "elastic without workers": ({"ps": 1, "elastic": 1}, "an elastic job needs workers"),
+    "unknown intranet": ({"worker": 1, "intranet": "Carrier"}, "spec.intranet"),
+    "not a mapping": ({"worker": "two"}, "worker"),
+    "sample set without a name": ({"worker": 1, "sampleSetRef": {"mountPath": "/x"}}, "sampleSetRef.name"),
+}
+
+
+@pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_named_and_creates_nothing(case: tuple[dict[str, Any], str]) -> None:
+    spec, word = case
+    world = World(paddlejob(**spec))
+    world.settle()
+    assert world.objects == {}
+    assert world.phase == "Failed"
+    assert conditions(world)["Valid"] == "False"
+    assert word in world.status["message"]
+    assert any("InvalidSpec" in event for event in world.events)
+    assert len(world.writes) == 2, "one status, one event, and silence"
+
+
+def test_a_name_that_is_too_long_is_refused() -> None:
+    world = World(paddlejob("x" * 60, worker=1))
+    world.settle()
+    assert "use a job name of at most" in world.status["message"]
+
+
+def test_an_invalid_job_begins_when_it_is_repaired() -> None:
+    world = World(paddlejob(worker=1, intranet="Carrier"))
+    world.settle()
+    world.job["spec"]["intranet"] = "PodIP"
+    world.job["metadata"]["generation"] = 2
+    world.start()
+    assert conditions(world)["Valid"] == "True"
+
+
+def test_a_job_managed_by_somebody_else_is_left_alone() -> None:
+    world = World(paddlejob(worker=1, managedBy="kueue.x-k8s.io/multikueue"))
+    world.settle()
+    assert world.writes == []
+
+
+def test_a_job_being_deleted_creates_nothing() -> None:
+    world = World(paddlejob(worker=1))
+    world.job["metadata"]["deletionTimestamp"] = rfc3339(world.now)
+    world.settle()
+    assert world.objects == {}
+    assert world.phase == "Terminating"
+
+
+def test_a_refusal_is_said_on_the_job() -> None:
+    world = World(paddlejob(worker=2))
+    world.trouble = 'pods "job-worker-1" is forbidden: exceeded quota'
+    world.step()
+    assert "exceeded quota" in world.status["message"]
+
+
+def test_a_gang_that_is_refused_in_part_holds_nothing_until_it_is_tried_again() -> None:
+    world = World(paddlejob(worker=2))
+    world.settle()
+    world.objects.pop(("Pod", "job-worker-1"))  # was never granted
+    world.trouble, world.retry_at = "exceeded quota", world.now + 4
+    world.settle()
+    assert world.pods == {}
+    assert (world.phase, world.status["reason"], world.status["message"]) == (
+        "Pending",
+        "FailedCreate",
+        "exceeded quota",
+    )
+    assert conditions(world)["Created"] == "False"
+    world.trouble, world.retry_at = "", None
+    world.start()
+    assert (world.phase, conditions(world)["Created"]) == ("Running", "True")
+    assert (world.status.get("restarts"), world.status.get("disruptions")) == (None, None)
+
+
+def test_a_gang_that_is_refused_for_too_long_fails_when_it_had_to_be_scheduled_by_then() -> None:
+    world = World(paddlejob(worker=2, schedulingPolicy={"scheduleTimeoutSeconds": 20}))
+    world.trouble, world.retry_at = "exceeded quota", world.now + 1000
+    world.settle()
+    world.now += 21
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "ScheduleTimeout")
+    assert world.status["message"].endswith("exceeded quota")
+
+
+def test_a_mistake_made_later_does_not_end_a_running_job() -> None:
+    world = World(paddlejob(worker=2)).start()
+    world.job["spec"]["intranet"] = "Carrier"
+    world.settle()
+    assert (world.phase, len(world.pods)) == ("Running", 2)
+    assert conditions(world)["Valid"] == "False"
+
+
+def test_leftovers_and_strangers_are_told_apart() -> None:
+    world = World(paddlejob(worker=1))
+    world.leftovers = 2
+    world.settle()
+    assert (world.pods, "2 objects of an earlier job" in world.status["message"]) == ({}, True)
+    world.leftovers, world.blockers = 0, ("ConfigMap job",)
+    world.now += 100
+    world.settle()
+    assert world.pods == {}
+    assert "ConfigMap job exists and is not ours" in world.status["message"]
