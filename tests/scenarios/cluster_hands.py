@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from cluster.harness.cluster import Cluster
 from cluster.harness.layout import Layout
@@ -35,6 +38,21 @@ class ClusterHands:
 
     def restore_node(self, name: str) -> None:
         _fixture().node_on(int(name.removeprefix("node")))
+
+    @contextmanager
+    def declared(self, capacity: dict[str, str], labels: dict[str, str]) -> Iterator[str]:
+        """The kubelet takes what its status says for granted, of kinds of things that it does not know itself."""
+        name = self._run("get", "nodes", "-o", "name").split()[-1].partition("/")[2]
+        self._declare(name, dict(capacity), dict(labels))
+        try:
+            yield name
+        finally:
+            self._declare(name, dict.fromkeys(capacity), dict.fromkeys(labels))
+
+    def _declare(self, node: str, capacity: dict[str, str | None], labels: dict[str, str | None]) -> None:
+        has = {"status": {"capacity": capacity, "allocatable": capacity}}
+        self._run("patch", "node", node, "--subresource=status", "--type=merge", "-p", json.dumps(has))
+        self._run("patch", "node", node, "--type=merge", "-p", json.dumps({"metadata": {"labels": labels}}))
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run([*self._base, *arguments], capture_output=True, text=True, timeout=150)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness import Target, pdc, until
@@ -41,3 +43,16 @@ class EmbeddedHands:
 
     def restore_node(self, name: str) -> None:
         pdc("node", "restore", name, env=self._env)
+
+    @contextmanager
+    def declared(self, capacity: dict[str, str], labels: dict[str, str]) -> Iterator[str]:
+        has = {"cpu": "8", "memory": "16Gi", **capacity}
+        pdc("node", "add", "declares", "--capacity", _pairs(has), "--labels", _pairs(labels), env=self._env)
+        try:
+            yield "declares"
+        finally:
+            pdc("node", "rm", "declares", "-y", env=self._env)
+
+
+def _pairs(given: dict[str, str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in given.items())

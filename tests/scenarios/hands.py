@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -34,6 +34,9 @@ class Hands(Protocol):
         """A power cut."""
 
     def restore_node(self, name: str) -> None: ...
+
+    def declared(self, capacity: dict[str, str], labels: dict[str, str]) -> AbstractContextManager[str]:
+        """While it is open a node, whose name it gives, says that it has these things, which it has not."""
 
 
 class Story:

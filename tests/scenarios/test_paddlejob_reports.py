@@ -61,7 +61,7 @@ def test_progress_and_checkpoint_show_on_the_job_and_survive_the_controller(
     apply(kubectl, reporting("told", image, TRAINING))
     until(lambda: (status(kubectl, "told").get("progress") or {}).get("step") == 30, timeout=90)
     found = status(kubectl, "told")
-    assert (found["progress"]["total"], found["checkpoint"]["path"]) == (40, "/checkpoint/last")
+    assert (found["progress"]["totalSteps"], found["checkpoint"]["path"]) == (40, "/checkpoint/last")
     assert found["heartbeatTime"]
     header, row = kubectl("get", "pdj", "told", "-o", "wide").stdout.splitlines()
     assert row[header.index("PROGRESS") :].startswith("30/40 (75%)")

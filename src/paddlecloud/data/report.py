@@ -33,6 +33,8 @@ URL, TOKEN, HEARTBEAT = "PADDLECLOUD_REPORT_URL", "PADDLECLOUD_REPORT_TOKEN", "P
 
 INTERVAL = 2.0
 """Seconds between two messages; what is noted in between is sent as one."""
+SOON = 0.5
+"""Seconds between two messages of which the second is urgent: more often, and the controller would refuse them."""
 PATIENCE = 3.0
 """Seconds a message may take."""
 LONGEST_PAUSE = 30.0
@@ -163,6 +165,7 @@ class _Sender:
         self._changed = threading.Condition()
         self._news: dict[str, Any] | None = None
         self._urgent = False
+        self._last_words = False
         self._sending = False
         self._noted = time.monotonic()
         self._sent = -math.inf
@@ -179,14 +182,14 @@ class _Sender:
             self._urgent = self._urgent or at_once
             self._noted = time.monotonic()
             self._told_stacks = False
-            if at_once or self._noted - self._sent >= self._pause:
+            if at_once or self._noted - self._sent >= self._gap():
                 self._changed.notify_all()
         self._arm()
 
     def flush(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         with self._changed:
-            self._urgent = True
+            self._last_words = True
             self._changed.notify_all()
             failed = self._failures
             while (self._news is not None or self._sending) and (left := deadline - time.monotonic()) > 0:
@@ -208,11 +211,12 @@ class _Sender:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(self._due, self._until_due())
-                news, self._news, self._urgent = self._news, None, False
-                stacks = self._silent_for_long() and not self._told_stacks
-                if news is None and not stacks:
+                if not self._due():
+                    self._changed.wait(self._until_due())
+                if not self._due():
                     continue
+                news, self._news, self._urgent, self._last_words = self._news, None, False, False
+                stacks = self._silent_for_long() and not self._told_stacks
                 self._sending = True
             if stacks:
                 self._told_stacks = True
@@ -230,12 +234,16 @@ class _Sender:
     def _due(self) -> bool:
         if self._silent_for_long() and not self._told_stacks:
             return True
-        return self._news is not None and (self._urgent or time.monotonic() - self._sent >= self._pause)
+        return self._news is not None and (self._last_words or time.monotonic() - self._sent >= self._gap())
+
+    def _gap(self) -> float:
+        """Seconds that must lie between the last message and the next."""
+        return min(SOON, self._pause) if self._urgent else self._pause
 
     def _until_due(self) -> float | None:
         """How long to sleep when nobody wakes us."""
         now = time.monotonic()
-        times = [self._sent + self._pause - now] if self._news is not None else []
+        times = [self._sent + self._gap() - now] if self._news is not None else []
         if self._silence > 0 and not self._told_stacks:
             times.append(self._noted + self._silence - now)
         return max(0.05, min(times)) if times else None

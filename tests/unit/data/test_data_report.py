@@ -94,6 +94,23 @@ report.checkpoint("/checkpoint/last", step=100)
     assert {header["path"] for header in controller.headers} == {"/report/default/job/0/worker/0"}
 
 
+def test_a_checkpoint_at_every_step_does_not_flood_the_controller(controller: Controller, tmp_path: Path) -> None:
+    """It refuses who reports more than twice a second, and whoever is refused pauses for longer and longer."""
+    program = """
+import time
+until, step = time.monotonic() + 1.2, 0
+while time.monotonic() < until:
+    step += 1
+    report.checkpoint("/checkpoint/last", step=step)
+    time.sleep(0.01)
+print(step)
+"""
+    done = run(program, tmp_path, **listening(controller))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(controller.bodies) <= 5, "at once, every half second, and the last word"
+    assert controller.bodies[-1]["checkpoint"]["step"] == int(done.stdout)
+
+
 @pytest.mark.parametrize("value", ["float('nan')", "None", "'soon'", "object()"])
 def test_what_is_no_number_is_left_out_and_the_rest_told(controller: Controller, tmp_path: Path, value: str) -> None:
     program = f"report.progress(step=3, loss={value}, acc={value}); report.flush(30)"

@@ -15,6 +15,7 @@ from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, valida
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers.paddlejob import (
+    causes,
     failure,
     finish,
     form,
@@ -67,6 +68,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
         case = replace(case, old=status.with_condition(case.old, "Valid", "True", reason="Repaired", now=now))
     if settings.suspend:
         return _suspend(case)
+    case = replace(case, old=causes.reconsidered(case))
     for rule in (_success, _deadline, _failure, _hang, _resize, _refused):
         if (plan := rule(case)) is not None:
             return plan
@@ -195,7 +197,7 @@ def _failure(case: Case) -> Plan | None:
     if in_place and (worn := failure.worn_out(case.settings, pods)) is not None:
         return _fail(replace(case, old=_with_record(case, worn, "Fail")), "BackoffLimitExceeded", worn.describe())
     found = [*failure.failures(pods), *failure.lost(case.settings, missing, gone)]
-    if not found:
+    if not found or causes.awaited(case) > 0:
         return None
     return _answer(case, found[0])
 
@@ -328,7 +330,9 @@ def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[Pa
 
 
 def _watch_the_clock(case: Case, plan: Plan) -> None:
-    """Come back when a deadline is due."""
+    """Come back when a deadline is due, or a verdict."""
+    if (wait := causes.awaited(case)) > 0:
+        form.look_again(plan, wait)
     if case.phase == "Running":
         for moment in silence.due(case):
             form.look_again(plan, max(1.0, moment - case.now))

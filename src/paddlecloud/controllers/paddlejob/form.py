@@ -33,12 +33,20 @@ def clear_stale(case: Case, plan: Plan) -> bool:
         if not pod.deleting:
             plan.delete.append(_delete(case, pod, grace=None if case.etcd else GANG_GRACE))
             continue
-        due = (pod.deletion_due or case.now) + FORCE_AFTER
-        if case.now >= due:
+        if is_stuck(case, pod):
             plan.delete.append(_delete(case, pod, grace=0))
         else:
-            look_again(plan, due - case.now)
+            look_again(plan, _force_at(case, pod) - case.now)
     return bool(case.stale)
+
+
+def is_stuck(case: Case, pod: PodView) -> bool:
+    """Whether a pod that was deleted should long be gone."""
+    return pod.deleting and case.now >= _force_at(case, pod)
+
+
+def _force_at(case: Case, pod: PodView) -> float:
+    return (pod.deletion_due or case.now) + FORCE_AFTER
 
 
 def _delete(case: Case, pod: PodView, *, grace: int | None) -> Delete:

@@ -10,7 +10,7 @@ Like the environment it is written when every pod has its node, and a pod waits 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
@@ -39,9 +39,8 @@ def _reads(container: Mapping[str, Any]) -> bool:
 
 
 def _first(template: Mapping[str, Any]) -> Mapping[str, Any]:
-    containers = (template.get("spec") or {}).get("containers") or ({},)
-    found: Mapping[str, Any] = containers[0]
-    return found
+    containers: Sequence[Mapping[str, Any]] = (template.get("spec") or {}).get("containers") or ({},)
+    return containers[0]
 
 
 def content(pods: Iterable[PodView]) -> str:

@@ -1,0 +1,59 @@
+"""The manual's jobs of Paddle's model suites in real containers, on data that a plain claim gives them.
+
+That a SampleSet fills such a claim is shown elsewhere; the embedded platform plays both together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import Kubectl, Target, until
+from scenarios.cluster_hands import ClusterHands
+from scenarios.hands import apply, reached, read
+from scenarios.test_paddlejob_manual import claim, images, put
+
+pytestmark = [pytest.mark.full, pytest.mark.paddle, pytest.mark.timeout(600), pytest.mark.usefixtures("operators")]
+
+SUITE = "paddlecloud/model-suite:latest"
+
+
+@pytest.fixture
+def accelerated(server: Target, kubectl_binary: str) -> Iterator[str]:
+    """A node that declares a GPU, which one of them wants."""
+    with ClusterHands(server, kubectl_binary).declared({"nvidia.com/gpu": "1"}, {}) as node:
+        yield node
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("manual/ppocrv3.yaml", "hiertext"),
+        ("manual/ppyoloe.yaml", "coco"),
+        ("paddlejob/sampleset-clas.yaml", "imagenet"),
+    ],
+)
+@pytest.mark.usefixtures("accelerated")
+def test_the_suites_learn_from_the_data_of_the_claim(
+    kubectl: Kubectl, server: Target, namespace: str, tmp_path: Path, path: str, data: str
+) -> None:
+    for image in (SUITE, *images(path)):
+        server.offer(image)
+    tmp_path.chmod(0o777)
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    command = ["python", "/opt/suite/samples.py", data, "/data"]
+    writer = {"name": "samples", "image": SUITE, "command": command, "volumeMounts": mounts}
+    volumes = [{"name": "data", "hostPath": {"path": str(tmp_path)}}]
+    spec = {"restartPolicy": "Never", "containers": [writer], "volumes": volumes}
+    apply(kubectl, json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "samples"}, "spec": spec}))
+    until(lambda: read(kubectl, "pod", "samples")["status"].get("phase") == "Succeeded", timeout=200)
+    claim(kubectl, namespace, data, tmp_path)
+    name = put(kubectl, path, cleanPodPolicy="Never")
+    reached(kubectl, name, "Completed", timeout=400)
+    losses = [float(t) for t in re.findall(r"mean loss ([0-9.]+)", kubectl("logs", f"{name}-worker-0").stdout)]
+    assert losses[-1] < 0.3 * losses[0], losses
+    kubectl("delete", "pdj", name)
