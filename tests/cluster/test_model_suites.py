@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from harness import Kubectl, Target, until
+from paddlecloud.kube.resource import Object
 from scenarios.cluster_hands import ClusterHands
 from scenarios.hands import apply, reached, read
-from scenarios.test_paddlejob_manual import claim, images, put
+from scenarios.test_paddlejob_manual import images, put
 
 pytestmark = [pytest.mark.full, pytest.mark.paddle, pytest.mark.timeout(600), pytest.mark.usefixtures("operators")]
 
@@ -27,6 +28,21 @@ def accelerated(server: Target, kubectl_binary: str) -> Iterator[str]:
     """A node that declares a GPU, which one of them wants."""
     with ClusterHands(server, kubectl_binary).declared({"nvidia.com/gpu": "1"}, {}) as node:
         yield node
+
+
+def claim(kubectl: Kubectl, namespace: str, name: str, folder: Path) -> None:
+    """A claim of this name, bound to a folder: as good as a SampleSet's to a job."""
+    volume = f"{namespace}-{name}"
+    shared = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    spec = {"capacity": {"storage": "1Gi"}, "hostPath": {"path": str(folder)}, **shared}
+    wish = {"volumeName": volume, "resources": {"requests": {"storage": "1Gi"}}, **shared}
+    kinds: tuple[tuple[str, str, Object], ...] = (
+        ("PersistentVolume", volume, spec),
+        ("PersistentVolumeClaim", name, wish),
+    )
+    for kind, called, body in kinds:
+        meta = {"name": called}
+        apply(kubectl, json.dumps({"apiVersion": "v1", "kind": kind, "metadata": meta, "spec": body}))
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
 
 from harness import Kubectl, Target, pdc, until
-from paddlecloud.kube.resource import Object
 
 from .hands import EXAMPLES, Hands, apply, conditions, events, reached, read, status
 
@@ -43,21 +41,6 @@ def images(path: str) -> set[str]:
 
 def explained(server: Target, namespace: str, name: str) -> str:
     return pdc("-n", namespace, "explain", f"pdj/{name}", env=server.env, check=False).stdout
-
-
-def claim(kubectl: Kubectl, namespace: str, name: str, folder: Path) -> None:
-    """A claim of this name, bound to a folder: as good as a SampleSet's to a job."""
-    volume = f"{namespace}-{name}"
-    shared = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
-    spec = {"capacity": {"storage": "1Gi"}, "hostPath": {"path": str(folder)}, **shared}
-    wish = {"volumeName": volume, "resources": {"requests": {"storage": "1Gi"}}, **shared}
-    kinds: tuple[tuple[str, str, Object], ...] = (
-        ("PersistentVolume", volume, spec),
-        ("PersistentVolumeClaim", name, wish),
-    )
-    for kind, called, body in kinds:
-        meta = {"name": called}
-        apply(kubectl, json.dumps({"apiVersion": "v1", "kind": kind, "metadata": meta, "spec": body}))
 
 
 @pytest.mark.core
@@ -100,15 +83,6 @@ def test_an_nfs_server_that_is_not_there_is_named(kubectl: Kubectl, server: Targ
         kubectl("delete", "pdj", name)
     finally:
         kubectl("delete", "pvc/nfs-pvc", "pv/nfs-pv", "--wait=false")
-
-
-def test_programs_that_are_no_servers_run_and_see_the_data(kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
-    (tmp_path / "n01440764").mkdir()
-    claim(kubectl, namespace, "imagenet", tmp_path)
-    name = put(kubectl, "manual/ps-demo.yaml")
-    reached(kubectl, name, "Running", timeout=120)
-    assert kubectl("exec", f"{name}-worker-0", "--", "ls", "/mnt/imagenet").stdout.split() == ["n01440764"]
-    assert "ServersDeaf" in events(kubectl, name)
 
 
 @pytest.fixture

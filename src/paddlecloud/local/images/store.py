@@ -63,6 +63,7 @@ class ImageStore:
         self._recipes: list[Recipe] = []
         self._errors: list[RecipeError] = []
         self._plans: dict[Path, ImagePlan] = {}
+        self._found: dict[str, Recipe | None] = {}
 
     # Finding
 
@@ -85,6 +86,7 @@ class ImageStore:
         if stamp != self._stamp:
             self._recipes, self._errors = find_recipes(self._folders)
             self._plans.clear()
+            self._found.clear()
             self._stamp = stamp
 
     def recipe_errors(self) -> list[RecipeError]:
@@ -92,10 +94,16 @@ class ImageStore:
         return self._errors
 
     def find(self, image: str) -> Recipe | None:
-        """The recipe that answers best; among equals the one from the later folder."""
+        """The recipe that answers best; among equals the one from the later folder. Remembered: pods come in gangs."""
+        recipes = self.recipes()
+        if image not in self._found:
+            self._found[image] = self._search(image, recipes)
+        return self._found[image]
+
+    def _search(self, image: str, recipes: Sequence[Recipe]) -> Recipe | None:
         wanted = parse_reference(image)
         best: tuple[int, Recipe] | None = None
-        for recipe in self.recipes():
+        for recipe in recipes:
             ranks = [rank for name in recipe.references if (rank := match_rank(name, wanted)) is not None]
             if ranks and (best is None or min(ranks) <= best[0]):
                 best = (min(ranks), recipe)
