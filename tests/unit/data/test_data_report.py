@@ -136,6 +136,7 @@ def test_training_goes_on_and_ends_in_time_where_nobody_answers(tmp_path: Path) 
     env = {"PADDLECLOUD_REPORT_URL": "http://127.0.0.1:9/report", "PADDLECLOUD_REPORT_TOKEN": "t"}
     # Other work of the machine counts for the clock on the wall; what the program itself waits for shows in the rest.
     program = """
+import time
 began, used = time.monotonic(), time.process_time()
 [report.progress(step=i) for i in range(100000)]
 report.flush()
