@@ -29,9 +29,10 @@ $(STAMP): pyproject.toml
 demo: setup
 	@$(BIN)/python examples/demo.py
 
-# Files are shared out to two workers, whole ones, so that what the tests of a file share is made once. In the order of
-# their names: the long ones, in tests/embedded, come before the many short ones that fill up the rest.
-WORKERS ?= 2
+# Files are shared out to the workers, whole ones, so that what the tests of a file share is made once. In the order of
+# their names: the long ones, in tests/embedded, come before the many short ones that fill up the rest. One more than the
+# two cores that this is meant for: tests wait for timers as often as for processors.
+WORKERS ?= 3
 
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -12,26 +12,44 @@ cluster, also for the conformance suite.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
-import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from harness import REQUIRED, Completed, Kubectl, Target, need, pdc
+from paddlecloud.kube import config
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.resource import NAMESPACES
+from paddlecloud.kube.stdlib import StdlibTransport, drive
 from paddlecloud.local.images.store import ImageStore
 from tools import go, redis, s3
 from tools import kubectl as tool
 from tools.redis import RedisServer
 from tools.s3 import S3Server
 
-# How long an example takes says nothing on a busy machine, and must fail no test.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SOAK = bool(os.environ.get("PDC_SOAK"))
+
+# Tests start Python hundreds of times: where bytecode is not kept, each of them would compile everything anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# Property tests try the same examples every time, so that a verdict is about the change it judges; `make soak` tries
+# others. How long an example takes says nothing on a busy machine, and must fail no test.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=not SOAK,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("suite")
 
 _CLUSTER_TESTS = Path(__file__).parent / "cluster"
@@ -48,8 +66,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if not os.environ.get("PDC_SOAK"):
+    if not SOAK:
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+    for item in items:
+        if SOAK and is_hypothesis_test(getattr(item, "function", None)):
+            item.add_marker(pytest.mark.soak)
     wanted = bool(os.environ.get("PDC_CLUSTER"))
     items[:] = [item for item in items if (for_cluster := _for_cluster(item)) is None or for_cluster == wanted]
 
@@ -176,14 +197,28 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture
-def namespace(server: Target, kubectl_binary: str) -> Iterator[str]:
+def namespace(server: Target) -> Iterator[str]:
     """A fresh namespace, deleted without waiting afterwards."""
+    with namespace_on(server) as name:
+        yield name
+
+
+@contextlib.contextmanager
+def namespace_on(server: Target) -> Iterator[str]:
+    """Each step on a connection of its own: in between the platform may have been killed and be back."""
+
+    def ask(step: Callable[[Client], Coroutine[Any, Any, Any]]) -> None:
+        client = Client(StdlibTransport(config.load(str(server.kubeconfig)), user_agent="tests"))
+        try:
+            drive(step(client))
+        finally:
+            drive(client.close())
+
     name = f"t-{os.getpid()}-{next(_numbers)}"
-    base = [kubectl_binary, "--kubeconfig", str(server.kubeconfig)]
-    manifest = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    subprocess.run([*base, "create", "-f", "-"], input=manifest, text=True, check=True, capture_output=True, timeout=30)
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    ask(lambda client: client.create(NAMESPACES, body))
     yield name
-    subprocess.run([*base, "delete", "namespace", name, "--wait=false"], capture_output=True, check=True, timeout=30)
+    ask(lambda client: client.delete(NAMESPACES, name))
 
 
 # Real stores, started once for all tests that need one

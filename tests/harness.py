@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -29,13 +31,39 @@ Completed = subprocess.CompletedProcess[str]
 Kubectl = Callable[..., Completed]
 
 
-def until(check: Callable[[], bool], *, timeout: float, every: float = 0.1) -> None:
-    """Wait for another process to get somewhere. Fails, with the check's name, when it does not."""
-    deadline = time.monotonic() + timeout
+PATIENCE = 60.0
+"""Seconds for what should happen at once but runs elsewhere. Waiting ends when it is true, so only a failure takes as
+long and no verdict hangs on how busy the machine is; half of a test's own limit, so that the failure is told."""
+
+
+def until(check: Callable[[], bool], *, timeout: float = PATIENCE, every: float = 0.1) -> None:
+    """Wait for another process to get somewhere. Fails, with the check's name, when it does not.
+
+    It looks ever more rarely, in the end twice a second: a look is often a kubectl, which takes from what it waits for.
+    """
+    began = time.monotonic()
     while not check():
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > timeout:
             raise AssertionError(f"still not true after {timeout} s: {check!r}")
-        time.sleep(every)
+        time.sleep(max(every, min(waited / 10, 0.5)))
+
+
+async def eventually(look: Callable[[], Any], expected: Any = bool, *, what: str = "") -> Any:
+    """What `look`, plain or async, gives once it is as expected: equal to that, or judged true by it.
+
+    For what happens in other tasks, threads and processes. Fails with `what` and the last thing seen.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        seen = look()
+        if inspect.isawaitable(seen):
+            seen = await seen
+        if expected(seen) if callable(expected) else seen == expected:
+            return seen
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what or look!r}: still {seen!r} after {PATIENCE:.0f} s")
+        await asyncio.sleep(0.01)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from paddlecloud.kube.transport import JSON, Response
 T = TypeVar("T")
 Names = list[str]
 
-PATIENCE = 20.0  # seconds that anything asynchronous (garbage, quotas, new kinds) may take on a busy machine
+PATIENCE = 60.0  # seconds that anything asynchronous (garbage, quotas, new kinds) may take on a busy machine
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

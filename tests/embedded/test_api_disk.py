@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from embedded.raw import Raw, raw_client
-from harness import need, pdc
+from harness import eventually, need, pdc
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
@@ -136,7 +135,7 @@ async def test_objects_can_be_written_whatever_the_clock_does(client: Client, cl
     changed = await client.patch(CONFIGMAPS, "first", {"data": {"k": "v"}}, namespace="default")
     assert changed["metadata"]["creationTimestamp"] == first["metadata"]["creationTimestamp"]
     seen = []
-    async for event in client.watch(CONFIGMAPS, "default", resource_version=version, timeout=5):
+    async for event in client.watch(CONFIGMAPS, "default", resource_version=version, timeout=60):
         seen.append((event.type, event.object["metadata"]["name"]))
         if len(seen) == 2:
             break
@@ -162,10 +161,11 @@ async def test_a_pod_on_its_way_out_leaves_whatever_the_clock_does(
 async def test_tokens_outlive_a_clock_set_back_and_end_with_one_set_forward(
     client: Client, raw: Raw, clock: FakeClock
 ) -> None:
-    for _ in range(200):
-        if (await client.list(SERVICEACCOUNTS, "default")).items:
-            break
-        await asyncio.sleep(0.01)
+
+    async def accounts() -> list[dict[str, Any]]:
+        return (await client.list(SERVICEACCOUNTS, "default")).items
+
+    await eventually(accounts)
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     token = (await raw("POST", path, {"spec": {"expirationSeconds": 3600}})).json["status"]["token"]
     for seconds, status in ((0.0, 200), (-YEAR, 200), (YEAR + 1800.0, 200), (3600.0, 401)):

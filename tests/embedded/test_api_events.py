@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import CRDS, EVENTS, Resource
@@ -110,7 +111,7 @@ async def test_a_series_patched_through_one_group_is_watched_through_the_other(c
 
     wanted = [("MODIFIED", 2, "found a place"), ("MODIFIED", 2, "again"), ("DELETED", 2, "again")]
     for resource in (EVENTS, NEW):
-        assert await asyncio.wait_for(follow(resource), 10) == wanted
+        assert await asyncio.wait_for(follow(resource), PATIENCE) == wanted
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embedded.raw import raw_client
+from harness import PATIENCE
 from paddlecloud.local.apiserver.authentication import ADMIN
 from paddlecloud.local.apiserver.request import Answer, Request
 from paddlecloud.local.platform import Platform
@@ -58,7 +59,7 @@ class Fuzzed:
             answer = await self.platform.api.handle(request)
             if answer.stream is not None:  # a watch: its first frame will do
                 close = getattr(answer.stream, "aclose", None)
-                await asyncio.wait_for(anext(aiter(answer.stream), b""), 10)
+                await asyncio.wait_for(anext(aiter(answer.stream), b""), PATIENCE)
                 if close is not None:
                     await close()
             return answer

@@ -7,6 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client, WatchEvent
 from paddlecloud.kube.clock import FakeClock
@@ -25,7 +26,7 @@ def secret(name: str) -> Object:
 async def first(client: Client, *, since: str) -> WatchEvent:
     events = client.watch(SECRETS, NS, resource_version=since)
     try:
-        return await asyncio.wait_for(events.__anext__(), 10)
+        return await asyncio.wait_for(events.__anext__(), PATIENCE)
     finally:
         await events.aclose()
 
@@ -81,7 +82,7 @@ async def test_bookmarks_carry_a_quiet_watch_past_compaction(
     await asyncio.sleep(0)
     written = (await client.create(SECRETS, secret("b")))["metadata"]["resourceVersion"]
     await clock.advance(0.1)
-    event = await asyncio.wait_for(waiting, 10)
+    event = await asyncio.wait_for(waiting, PATIENCE)
     await events.aclose()
     newest = event.object["metadata"]["resourceVersion"]
     assert event.type == "BOOKMARK"

@@ -228,7 +228,7 @@ def check_no_gap(seen: Seen, known: dict[str, Known]) -> None:
 
 
 @pytest.mark.timeout(0)  # each round has a limit of its own
-@pytest.mark.parametrize("rounds", [pytest.param(10, id="10 rounds"), pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [pytest.param(6, id="6 rounds"), pytest.param(200, marks=pytest.mark.soak)])
 async def test_nothing_acknowledged_is_lost_when_the_platform_is_killed(tmp_path: Path, rounds: int) -> None:
     server, rng = Server(tmp_path / "data"), random.Random(20)
     known: dict[str, Known] = {}

@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from embedded.raw import Raw, raw_client
-from harness import pdc
+from harness import PATIENCE, pdc
 from paddlecloud.cli import machine
 from paddlecloud.kube.client import Client
 from paddlecloud.local.apiserver import certs
@@ -86,7 +86,7 @@ async def test_tricks_with_paths_open_nothing(inner: Platform, path: str) -> Non
     tls = ssl.create_default_context(cafile=str(inner.certs.ca_cert))
     reader, writer = await asyncio.open_connection("127.0.0.1", inner.port, ssl=tls)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-    answer = await asyncio.wait_for(reader.read(), 10)
+    answer = await asyncio.wait_for(reader.read(), PATIENCE)
     writer.close()
     status = int(answer.split(b" ", 2)[1])
     assert status in (400, 401, 404), answer[:200]

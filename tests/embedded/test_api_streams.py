@@ -21,11 +21,12 @@ import aiohttp
 import pytest
 
 from embedded.raw import Raw, raw_client
+from harness import PATIENCE, eventually
 from paddlecloud.cli import machine as local
 from paddlecloud.kube.resource import PODS
-from unit.kubelet.machine import TestMachine, eventually, is_ready, running_machine, shell_pod, waiting_reason
+from unit.kubelet.machine import TestMachine, is_ready, running_machine, shell_pod, waiting_reason
 
-DEADLINE = 30
+FOREVER = f"4711.{os.getpid()}"  # unlike the programs of any other test run on the machine
 FORMS = pytest.mark.parametrize("websockets", ["true", "false"], ids=["websocket", "spdy"])
 
 
@@ -62,7 +63,7 @@ class Shop:
 
     async def kubectl(self, *args: str, input: bytes = b"", websockets: str = "true") -> Done:
         process = await self.start(*args, websockets=websockets)
-        out, err = await asyncio.wait_for(process.communicate(input), DEADLINE)
+        out, err = await asyncio.wait_for(process.communicate(input), PATIENCE)
         return Done(int(process.returncode or 0), out, err.decode())
 
     async def pod(self, script: str, **fields: Any) -> None:
@@ -113,9 +114,9 @@ async def test_followed_logs_come_as_they_are_printed_and_end_with_the_container
     await shop.pod("echo first; read line < /shared/go; echo last", **_gate(shop))
     following = await shop.start("logs", "-f", "pod")
     assert following.stdout is not None
-    assert await asyncio.wait_for(following.stdout.readline(), DEADLINE) == b"first\n"
+    assert await asyncio.wait_for(following.stdout.readline(), PATIENCE) == b"first\n"
     (shop.machine.data / "gate" / "go").write_text("now\n")
-    out, _ = await asyncio.wait_for(following.communicate(), DEADLINE)
+    out, _ = await asyncio.wait_for(following.communicate(), PATIENCE)
     assert (following.returncode, out) == (0, b"last\n")
 
 
@@ -135,15 +136,11 @@ async def test_a_reader_that_leaves_is_not_waited_for(shop: Shop) -> None:
     before = len(asyncio.all_tasks())
     following = await shop.start("logs", "-f", "pod")
     assert following.stdout is not None
-    await asyncio.wait_for(following.stdout.readline(), DEADLINE)
+    await asyncio.wait_for(following.stdout.readline(), PATIENCE)
     assert len(asyncio.all_tasks()) > before
     following.kill()
     await following.wait()
-    for _ in range(200):
-        if len(asyncio.all_tasks()) <= before:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{len(asyncio.all_tasks()) - before} tasks are left")
+    await eventually(lambda: len(asyncio.all_tasks()), lambda left: left <= before)
 
 
 async def test_previous_logs(shop: Shop) -> None:
@@ -220,7 +217,7 @@ async def test_a_terminal_has_the_size_of_the_users(shop: Shop, websockets: str)
         websockets=websockets, stdin=slave, stdout=slave, stderr=slave,
     )  # fmt: skip
     os.close(slave)
-    assert await asyncio.wait_for(started.wait(), DEADLINE) == 5
+    assert await asyncio.wait_for(started.wait(), PATIENCE) == 5
     shown = os.read(master, 65536).decode()
     os.close(master)
     assert "33 101\r\n/dev/pts/" in shown
@@ -254,24 +251,20 @@ async def test_exec_needs_the_right_to(shop: Shop) -> None:
 @FORMS
 async def test_a_program_ends_when_its_user_leaves(shop: Shop, websockets: str) -> None:
     await shop.pod("sleep 600")
-    started = await shop.start("exec", "pod", "--", "sh", "-c", "echo $$; exec sleep 4711", websockets=websockets)
+    started = await shop.start("exec", "pod", "--", "sh", "-c", f"echo $$; exec sleep {FOREVER}", websockets=websockets)
     assert started.stdout is not None
-    await asyncio.wait_for(started.stdout.readline(), DEADLINE)
+    await asyncio.wait_for(started.stdout.readline(), PATIENCE)
     await eventually(_sleepers)
     started.send_signal(signal.SIGKILL)
     await started.wait()
-    for _ in range(300):
-        if not _sleepers():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the program still runs")
+    await eventually(_sleepers, [])
 
 
 def _sleepers() -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "cmdline").read_bytes() == b"sleep\x004711\x00":
+            if entry.name.isdigit() and (entry / "cmdline").read_bytes() == b"sleep\x00%s\x00" % FOREVER.encode():
                 found.append(entry.name)
         except OSError:
             continue  # it ended while we looked
@@ -299,7 +292,7 @@ async def test_attach_shows_what_is_printed_from_now_on(shop: Shop) -> None:
     attached = await shop.start("attach", "pod")
     await _answered(shop, 'subresource="attach",code="101"')
     (shop.machine.data / "gate" / "go").write_text("now\n")
-    out, err = await asyncio.wait_for(attached.communicate(), DEADLINE)
+    out, err = await asyncio.wait_for(attached.communicate(), PATIENCE)
     assert (attached.returncode, out) == (0, b"after\n")
     assert b"wrong" in err
 
@@ -320,7 +313,7 @@ async def test_an_input_that_may_be_joined_again_outlives_a_client(shop: Shop) -
         assert attached.stdin is not None
         assert attached.stdout is not None
         attached.stdin.write(word + b"\n")
-        assert await asyncio.wait_for(attached.stdout.readline(), DEADLINE) == b"got " + word + b"\n"
+        assert await asyncio.wait_for(attached.stdout.readline(), PATIENCE) == b"got " + word + b"\n"
         attached.kill()
         await attached.communicate()
     assert (await shop.kubectl("logs", "pod")).text == "got one\ngot two\n"
@@ -332,7 +325,7 @@ async def test_a_container_with_a_terminal_has_one(shop: Shop) -> None:
     attached = await shop.start("attach", "-i", "pod")
     assert attached.stdin is not None
     attached.stdin.write(b"go\nword\n")
-    out, _ = await asyncio.wait_for(attached.communicate(), DEADLINE)
+    out, _ = await asyncio.wait_for(attached.communicate(), PATIENCE)
     assert b"terminal 0 0\r\n" in out
     assert b"got word\r\n" in out
 
@@ -362,11 +355,7 @@ async def _used(shop: Shop, subresource: str, websockets: str) -> None:
 
 
 async def _answered(shop: Shop, labels: str) -> None:
-    for _ in range(500):
-        if labels in shop.machine.platform.metrics.registry.render():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("no such request was answered")
+    await eventually(shop.machine.platform.metrics.registry.render, lambda text: labels in text)
 
 
 # --- other clients of exec ---
@@ -382,7 +371,7 @@ async def websocket(shop: Shop, path: str, *protocols: str) -> AsyncIterator[aio
 async def collect(socket: aiohttp.ClientWebSocketResponse) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     while True:
-        message = await asyncio.wait_for(socket.receive(), DEADLINE)
+        message = await asyncio.wait_for(socket.receive(), PATIENCE)
         if message.type is not aiohttp.WSMsgType.BINARY:
             return found
         found[message.data[0]] = found.get(message.data[0], b"") + message.data[1:]
@@ -450,7 +439,7 @@ async def forwarded(shop: Shop, port: int, websockets: str) -> AsyncIterator[tup
     """A local port that leads to a port of the pod."""
     process = await shop.start("port-forward", "pod/pod", f":{port}", "--address=127.0.0.1", websockets=websockets)
     assert process.stdout is not None
-    line = (await asyncio.wait_for(process.stdout.readline(), DEADLINE)).decode()
+    line = (await asyncio.wait_for(process.stdout.readline(), PATIENCE)).decode()
     found = re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> ", line)
     assert found, line
     try:
@@ -471,7 +460,7 @@ async def test_forwarded_ports_carry_many_connections_at_once(shop: Shop, websoc
                 return await response.read() == body[::-1]
 
         bodies = [os.urandom(1 << size) for size in range(4, 22, 2)]
-        assert all(await asyncio.wait_for(asyncio.gather(*map(reverse, bodies)), DEADLINE))
+        assert all(await asyncio.wait_for(asyncio.gather(*map(reverse, bodies)), PATIENCE))
     await _used(shop, "portforward", websockets)
 
 
@@ -484,9 +473,9 @@ async def test_a_port_nobody_listens_on_is_told(shop: Shop, websockets: str) -> 
     await shop.pod("sleep 600")
     async with forwarded(shop, 9, websockets) as (port, process):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
         writer.close()
-        _, err = await asyncio.wait_for(process.communicate(), DEADLINE)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert b"error forwarding port 9 to pod default/pod" in err
 
 
@@ -495,7 +484,7 @@ async def test_the_channel_form_of_port_forward(shop: Shop) -> None:
     path = "/api/v1/namespaces/default/pods/pod/portforward?ports=8080"
     async with websocket(shop, path, "v4.channel.k8s.io") as socket:
         for channel in (0, 1):
-            message = await asyncio.wait_for(socket.receive(), DEADLINE)
+            message = await asyncio.wait_for(socket.receive(), PATIENCE)
             assert message.data == bytes([channel]) + struct.pack("<H", 8080)
         request = b"POST / HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc"
         await socket.send_bytes(b"\x00" + request)
@@ -518,7 +507,7 @@ async def test_a_forwarded_server_may_speak_first(shop: Shop, websockets: str) -
     await shop.pod("", container={"image": "python", "command": ["python3", "-c", GREETING], **_ready(8080)})
     async with forwarded(shop, 8080, websockets) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        assert await asyncio.wait_for(reader.readline(), DEADLINE) == b"220 ready\r\n"
+        assert await asyncio.wait_for(reader.readline(), PATIENCE) == b"220 ready\r\n"
         writer.close()
 
 
@@ -526,7 +515,7 @@ async def test_a_server_may_speak_first_in_the_channel_form(shop: Shop) -> None:
     await shop.pod("", container={"image": "python", "command": ["python3", "-c", GREETING], **_ready(8080)})
     path = "/api/v1/namespaces/default/pods/pod/portforward?ports=8080"
     async with websocket(shop, path, "v4.channel.k8s.io") as socket:
-        messages = [(await asyncio.wait_for(socket.receive(), DEADLINE)).data for _ in range(3)]
+        messages = [(await asyncio.wait_for(socket.receive(), PATIENCE)).data for _ in range(3)]
     assert messages[2] == b"\x00220 ready\r\n"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from embedded.raw import Raw, raw_client
+from harness import eventually
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
@@ -25,15 +25,6 @@ TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 async def raw(inner: Platform) -> AsyncIterator[Raw]:
     async with raw_client(inner) as found:
         yield found
-
-
-async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
-    for _ in range(400):
-        found = await look()
-        if found:
-            return found
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never came")
 
 
 async def existing(client: Client, resource: Resource, name: str, namespace: str | None = None) -> dict[str, Any]:

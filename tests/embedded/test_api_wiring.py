@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from embedded.raw import Raw, raw_client
+from harness import eventually
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PODS, SERVICEACCOUNTS, Resource
@@ -30,16 +30,6 @@ async def raw(inner: Platform) -> AsyncIterator[Raw]:
 
 def pod(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-
-
-async def eventually(look: Callable[[], Awaitable[Any]], wanted: Any) -> None:
-    """Controllers of the server work in the same loop: letting them run is enough, time does not have to pass."""
-    for _ in range(400):
-        found = await look()
-        if found == wanted:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"still {found!r}, not {wanted!r}")
 
 
 async def test_a_quota_refuses_what_exceeds_it_and_tells_what_is_used(client: Client) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness import need
+from harness import eventually, need
 from paddlecloud.drivers import JUICEFS, LOCAL, drivers_of
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, SECRETS, Object
 from paddlecloud.local.images.store import ImageStore
@@ -189,11 +189,7 @@ async def test_a_juicefs_volume_is_mounted_once_per_node_and_unmounted_by_the_la
     await machine.client.delete(PODS, "pod", namespace="default")
     await machine.gone("pod")
 
-    async def unmounted() -> None:
-        while juicefs_mounts(tmp_path):
-            await asyncio.sleep(0.1)
-
-    await asyncio.wait_for(unmounted(), 30)
+    await eventually(lambda: juicefs_mounts(tmp_path), [])
 
 
 @pytest.mark.parametrize(

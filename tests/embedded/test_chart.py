@@ -43,7 +43,7 @@ def bare(tmp_path: Path) -> Iterator[Target]:
     pdc("down", "--data", str(data))
 
 
-def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary: str) -> None:
+def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary: str, tmp_path: Path) -> None:
     def run(*command: str, input: str | None = None) -> str:
         done = subprocess.run(command, env=bare.env, capture_output=True, text=True, input=input, timeout=200)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
@@ -69,15 +69,16 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
     assert "ok   paddleservice: Ready" in judged
 
     # A job that outlives its controller: the leader is killed, another replica finishes the job; nothing is made twice.
-    until(lambda: leader() != "", timeout=30)
-    kubectl("apply", "-f", "-", input=json.dumps(job("survivor")))
-    until(lambda: len(read("pods", "-l", "paddlepaddle.org/job-name=survivor")["items"]) == 2, timeout=30)
+    until(lambda: leader() != "")
+    kubectl("apply", "-f", "-", input=json.dumps(job("survivor", until=tmp_path / "gate")))
+    until(lambda: len(read("pods", "-l", "paddlepaddle.org/job-name=survivor")["items"]) == 2)
     before = {pod["metadata"]["uid"] for pod in read("pods", "-l", "paddlepaddle.org/job-name=survivor")["items"]}
     first = leader()
     kubectl("delete", "pod", first, "--grace-period=0", "--force")
     until(lambda: leader() not in ("", first), timeout=60)
     run(HELM, "upgrade", "pdc", str(CHART), *FLAGS, "--set", "metrics.dashboard.enabled=true")
     assert kubectl("get", "configmap", "pdc-paddlecloud-dashboard", "-o", "name")
+    (tmp_path / "gate" / "open").touch()
     kubectl("wait", "--for=jsonpath={.status.phase}=Completed", "pdj/survivor", "--timeout=90s")
     assert {
         pod["metadata"]["uid"] for pod in read("pods", "-l", "paddlepaddle.org/job-name=survivor")["items"]
@@ -97,16 +98,22 @@ def test_a_platform_that_runs_the_controllers_itself_needs_no_chart(server: Targ
     assert "pdc up --no-controllers" in refused.stderr
 
 
-def job(name: str) -> dict[str, Any]:
-    """Two workers that work for a while."""
-    program = "import time; end = time.time() + 25\nwhile time.time() < end: time.sleep(0.2)"
-    container = {"name": "paddle", "image": "python:3.11", "command": ["python", "-c", program]}
+def job(name: str, *, until: Path) -> dict[str, Any]:
+    """Two workers that work until a file called open lies in that folder."""
+    until.mkdir()
+    container = {
+        "name": "paddle",
+        "image": "python:3.11",
+        "command": ["sh", "-c", "while [ ! -e /gate/open ]; do sleep 0.2; done"],
+        "volumeMounts": [{"name": "gate", "mountPath": "/gate"}],
+    }
+    pod = {"containers": [container], "volumes": [{"name": "gate", "hostPath": {"path": str(until)}}]}
     return {
         "apiVersion": "batch.paddlepaddle.org/v1",
         "kind": "PaddleJob",
         "metadata": {"name": name, "namespace": "kubeflow"},
         "spec": {
             "cleanPodPolicy": "Never",
-            "worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}},
+            "worker": {"replicas": 2, "template": {"spec": pod}},
         },
     }

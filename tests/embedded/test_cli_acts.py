@@ -76,7 +76,7 @@ def background(environment: dict[str, str], *arguments: str, cwd: Path) -> Itera
     finally:
         if child.poll() is None:
             child.kill()
-        child.communicate(timeout=20)
+        child.communicate(timeout=60)
 
 
 # exec
@@ -176,15 +176,16 @@ def expect(screen: int, pattern: bytes, *, timeout: float = 30.0) -> bytes:
 def test_an_interrupted_exec_ends_its_program(
     run: Pdc, environment: dict[str, str], namespace: str, sleeper: str, tmp_path: Path
 ) -> None:
-    program = "import time; print('begun', flush=True); time.sleep(4321)"
+    rest = f"time.sleep(4321.{os.getpid()})"
+    program = f"import time; print('begun', flush=True); {rest}"
     with background(
         environment, "-n", namespace, "exec", sleeper, "--", "python3", "-c", program, cwd=tmp_path
     ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "begun\n"
         child.send_signal(signal.SIGINT)
-        assert child.wait(20) == 130
-    until(lambda: "time.sleep(4321)" not in run("exec", sleeper, "--", "ps", "axww").stdout, timeout=20)
+        assert child.wait(60) == 130
+    until(lambda: rest not in run("exec", sleeper, "--", "ps", "axww").stdout)
 
 
 # cp
@@ -310,7 +311,7 @@ def test_bytes_flow_both_ways_over_many_connections(
                 link.settimeout(30)
                 assert echoed(link, data) == data
         child.send_signal(signal.SIGINT)
-        assert child.wait(20) == 130
+        assert child.wait(60) == 130
 
 
 def serve(run: Pdc, name: str, port: int, *command: str, **meta: Any) -> None:
@@ -368,7 +369,7 @@ def test_a_port_where_nobody_listens_ends_the_connection_and_not_the_forwarding(
                 assert link.recv(10) == b""
         assert child.poll() is None
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=20)
+        _, err = child.communicate(timeout=60)
         assert "port 9" in err
 
 
@@ -419,7 +420,7 @@ def test_ctrl_c_detaches_and_the_job_goes_on(
         assert child.stdout is not None
         assert child.stdout.readline() == "begun\n"
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=20)
+        _, err = child.communicate(timeout=60)
         assert child.returncode == 130
         assert "pdc logs -f paddlejob.batch.paddlepaddle.org/wait-1" in err
     (tmp_path / "go").touch()

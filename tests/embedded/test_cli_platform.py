@@ -132,7 +132,7 @@ def test_wait_sees_a_change_made_by_someone_else(run: Pdc, server: Target, names
         text=True,
     )
     run("apply", "-f", "-", input=config("c", {"state": "done"}))
-    out, _ = waiter.communicate(timeout=40)
+    out, _ = waiter.communicate(timeout=60)
     assert (waiter.returncode, out) == (0, "configmap/c condition met\n")
 
 
@@ -152,7 +152,7 @@ def test_watch_prints_a_change(run: Pdc, server: Target, namespace: str) -> None
         second = json.loads(watcher.stdout.readline())
     finally:
         watcher.terminate()
-        watcher.communicate(timeout=10)
+        watcher.communicate(timeout=60)
     assert (first["data"]["n"], second["data"]["n"]) == ("1", "2")
 
 

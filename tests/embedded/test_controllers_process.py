@@ -12,13 +12,14 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from harness import eventually
 from paddlecloud.api import crd
 from paddlecloud.cli import machine
 from paddlecloud.controllers.__main__ import CONTROLLERS
@@ -80,15 +81,6 @@ async def leader(platform: Platform, name: str) -> str:
     return str(lease["spec"].get("holderIdentity") or "")
 
 
-async def eventually(look: Callable[[], Awaitable[T]], *, unlike: T) -> T:
-    """What `look` gives once it is something else than `unlike`."""
-    for _ in range(600):
-        if (seen := await look()) != unlike:
-            return seen
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"still {unlike!r}")
-
-
 def job() -> Object:
     main = {"name": "main", "image": "busybox", "command": ["sleep", "60"]}
     worker = {"replicas": 2, "template": {"spec": {"containers": [main]}}}
@@ -106,28 +98,28 @@ async def test_the_leader_works_and_hands_over_when_it_is_told_to_end(bare: Plat
         return len((await client.list(PODS, "default")).items)
 
     with controller("paddlejob", bare, pod="first") as (first, port):
-        assert await eventually(leads, unlike="") == "first"
+        assert await eventually(leads) == "first"
         await client.create(PADDLEJOBS, job())
-        await eventually(members, unlike=0)
+        await eventually(members, 2)
         assert await asyncio.to_thread(ask, port, "/readyz") == "ok\n"
         assert "\npaddlecloud_leader 1\n" in await asyncio.to_thread(ask, port, "/metrics")
         told = await asyncio.to_thread(ask, port, "/metrics")
         assert 'paddlecloud_api_requests_total{method="GET",code="200"}' in told
         with controller("paddlejob", bare, pod="second") as (_, other):
-            await eventually(lambda: asyncio.to_thread(ask, other, "/readyz"), unlike="")
+            await eventually(lambda: asyncio.to_thread(ask, other, "/readyz"))
             assert "\npaddlecloud_leader 0\n" in await asyncio.to_thread(ask, other, "/metrics")
             first.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(first.wait, 30) == 0
-            assert await eventually(leads, unlike="first") in ("", "second")
-            assert await eventually(leads, unlike="") == "second"
+            assert await eventually(leads, lambda who: who != "first") in ("", "second")
+            assert await eventually(leads) == "second"
             assert await members() == 2
 
 
 @pytest.mark.parametrize("name", sorted(CONTROLLERS))
 async def test_every_controller_starts_and_is_ready(bare: Platform, name: str) -> None:
     with controller(name, bare, pod="only") as (process, port):
-        await eventually(lambda: asyncio.to_thread(ask, port, "/readyz"), unlike="")
-        await eventually(lambda: leader(bare, name), unlike="")
+        await eventually(lambda: asyncio.to_thread(ask, port, "/readyz"))
+        await eventually(lambda: leader(bare, name))
         process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(process.wait, 30) == 0
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 import pytest
 
+from harness import eventually
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, Object
@@ -31,17 +29,6 @@ def configmap(name: str, *owners: Object, block: bool = True, finalizers: tuple[
 async def names(client: Client) -> set[str]:
     listed = await client.list(CONFIGMAPS, NS)
     return {item["metadata"]["name"] for item in listed.items} - {"kube-root-ca.crt"}
-
-
-async def eventually(check: Callable[[], object], expected: object, *, turns: int = 500) -> None:
-    """The collector needs turns of the event loop and its commits, never wall-clock time."""
-    seen: object = None
-    for _ in range(turns):
-        seen = await check()  # type: ignore[misc]
-        if seen == expected:
-            return
-        await asyncio.sleep(0.002)
-    raise AssertionError(f"expected {expected}, still {seen}")
 
 
 async def test_background_deletion_takes_dependents_along_recursively(client: Client) -> None:

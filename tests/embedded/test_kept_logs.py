@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness import Kubectl, pdc, until
+from harness import Kubectl, eventually, pdc, until
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object
 from paddlecloud.local.kubelet import archive
-from unit.kubelet.machine import TestMachine, eventually, running_machine
+from unit.kubelet.machine import TestMachine, running_machine
 
 # The kubelet's part, with a ConfigMap in the place of a job
 
@@ -102,7 +102,7 @@ def test_the_logs_of_a_job_that_cleaned_up_are_there_until_it_is_deleted(
     until(lambda: kubectl("get", "pods", "-o", "name").stdout == "", timeout=60)
     assert "not found" in kubectl("logs", "tidy-worker-0", check=False).stderr
     here = ("--kubeconfig", str(platform_data / "kubeconfig"), "-n", namespace)
-    until(lambda: pdc(*here, "logs", "tidy", check=False).stdout == "rank 0 was here\n", timeout=10)
+    until(lambda: pdc(*here, "logs", "tidy", check=False).stdout == "rank 0 was here\n")
     everybody = pdc(*here, "logs", "tidy", "--all-ranks").stdout.splitlines()
     assert sorted(everybody) == ["worker-0 | rank 0 was here", "worker-1 | rank 1 was here"]
     followed = pdc(*here, "logs", "-f", "tidy", "--rank", "1")

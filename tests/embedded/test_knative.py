@@ -49,7 +49,7 @@ def test_traffic_is_split_by_weight_and_tags_have_hosts_of_their_own(kubectl: Ku
     ]
     apply(kubectl, kservice("s", "two", traffic=traffic))
     url = url_of(kubectl, "ksvc", "s")
-    until(lambda: len(read(kubectl, "ksvc", "s")["status"]["traffic"]) == 2, timeout=20)
+    until(lambda: len(read(kubectl, "ksvc", "s")["status"]["traffic"]) == 2)
     with Load(url, clients=2, pause=0) as load:
         told = load.more(400)
     assert load.errors == []
@@ -67,11 +67,11 @@ def test_a_service_sleeps_wakes_grows_and_sleeps_again(kubectl: Kubectl, namespa
     def pods() -> int:
         return int(read(kubectl, "rev", "s-00001")["status"]["actualReplicas"])
 
-    until(lambda: pods() == 0, timeout=40)
+    until(lambda: pods() == 0)
     assert ask(url) == (200, "one s-00001"), "the request that wakes it is answered"
     assert pods() == 1
     with Load(url, clients=6, pause=0, path="/slow/0.2") as load:
-        until(lambda: pods() >= 3, timeout=40)
+        until(lambda: pods() >= 3)
     assert load.errors == []
     until(lambda: pods() == 0, timeout=60)
 
@@ -91,7 +91,7 @@ def test_a_gateway_that_is_killed_comes_back_and_the_others_go_on(
         load.more(50)
         victim = min(before)
         os.kill(victim, signal.SIGKILL)
-        until(lambda: len(gateway_pids(platform_data) - {victim}) == len(before), timeout=20)
+        until(lambda: len(gateway_pids(platform_data) - {victim}) == len(before))
         load.more(200)
     assert len(load.errors) <= 8, "only what was under way in that process"
     with Load(url, clients=8) as later:
@@ -105,11 +105,11 @@ def test_places_that_killed_gateways_held_are_free_again(kubectl: Kubectl, names
     url = url_of(kubectl, "ksvc", "s")
     victims = gateway_pids(platform_data)
     with Load(url, clients=1, path="/slow/1"):
-        until(lambda: is_full(url), timeout=10)
+        until(lambda: is_full(url))
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
-        until(lambda: len(gateway_pids(platform_data) - victims) == len(victims), timeout=20)
-    until(lambda: answers(url), timeout=20)
+        until(lambda: len(gateway_pids(platform_data) - victims) == len(victims))
+    until(lambda: answers(url))
 
 
 def is_full(url: str) -> bool:
@@ -160,7 +160,7 @@ def test_requests_go_on_while_the_control_plane_is_dead(tmp_path: Path, kubectl_
             load.more(100)
             pdc("up", "--data", str(data))
             load.more(50)
-            until(lambda: read(kubectl, "ksvc", "s")["status"]["url"] == url, timeout=20)
+            until(lambda: read(kubectl, "ksvc", "s")["status"]["url"] == url)
         assert load.errors == []
         assert (data / "gateway" / "pids").read_text() == gateways, "they were found again, not started anew"
     finally:

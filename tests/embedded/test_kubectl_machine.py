@@ -51,7 +51,7 @@ def test_run_starts_a_pod_with_what_the_flags_say(kubectl: Kubectl) -> None:
         "--command", "--", "sh", "-c", f'echo "$GREETING from $HOSTNAME"; {FOREVER}',
     )  # fmt: skip
     kubectl("wait", "pod/web", "--for=condition=Ready", QUICK)
-    until(lambda: kubectl("logs", "web").stdout == "hello from web\n", timeout=10)
+    until(lambda: kubectl("logs", "web").stdout == "hello from web\n")
     assert path(kubectl, "pods -l tier=front", "{.items[*].metadata.name}") == "web"
     assert path(kubectl, "pod web", "{.spec.containers[0].ports[0].containerPort}") == "8080"
 
@@ -80,14 +80,14 @@ def test_a_deployment_is_rolled_out_restarted_and_rolled_back(kubectl: Kubectl) 
 
     kubectl("rollout", "restart", "deploy/shop")
     kubectl("rollout", "status", "deploy/shop", QUICK)
-    until(lambda: not first & set(path(kubectl, "pods -l app=shop", "{.items[*].metadata.uid}").split()), timeout=20)
+    until(lambda: not first & set(path(kubectl, "pods -l app=shop", "{.items[*].metadata.uid}").split()))
 
     kubectl("set", "image", "deploy/shop", "busybox=example.com/no/such:v2")
     assert kubectl("rollout", "history", "deploy/shop").stdout.split()[-2] == "3"
     kubectl("rollout", "undo", "deploy/shop", "--to-revision=1")
     kubectl("rollout", "status", "deploy/shop", QUICK)
     assert path(kubectl, "deploy shop", "{.spec.template.spec.containers[0].image}") == "busybox"
-    until(lambda: kubectl("logs", "deploy/shop").stdout == "v1\n", timeout=10)
+    until(lambda: kubectl("logs", "deploy/shop").stdout == "v1\n")
 
 
 # --- logs ---
@@ -148,10 +148,10 @@ def test_logs_of_the_run_before_the_last(kubectl: Kubectl) -> None:
     count = 'n=$(cat /v/n 2>/dev/null || echo 0); echo $((n + 1)) > /v/n; echo "run $n"; test $n -gt 0 || exit 3; '
     again = container("main", count + FOREVER, volumeMounts=[{"name": "v", "mountPath": "/v"}])
     apply_pod(kubectl, "again", again, volumes=[{"name": "v", "emptyDir": {}}])
-    until(lambda: path(kubectl, "pod again", "{.status.containerStatuses[0].restartCount}") == "1", timeout=20)
+    until(lambda: path(kubectl, "pod again", "{.status.containerStatuses[0].restartCount}") == "1")
     kubectl("wait", "pod/again", "--for=condition=Ready", QUICK)
     assert kubectl("logs", "again", "--previous").stdout == "run 0\n"
-    until(lambda: kubectl("logs", "again").stdout == "run 1\n", timeout=10)
+    until(lambda: kubectl("logs", "again").stdout == "run 1\n")
 
 
 def test_followed_logs_come_while_the_pod_runs_and_end_with_it(
@@ -243,7 +243,7 @@ def test_top_shows_who_is_busy(kubectl: Kubectl) -> None:
         rows = [line.split() for line in done.stdout.splitlines()]
         return {row[0]: int(row[2].removesuffix("m")) for row in rows}
 
-    until(lambda: usage().get("busy", 0) > 100 and "idle" in usage(), timeout=30)
+    until(lambda: usage().get("busy", 0) > 100 and "idle" in usage())
     assert usage()["idle"] < usage()["busy"]
     assert len(kubectl("top", "node", "--no-headers").stdout.splitlines()) == 2
 
@@ -295,15 +295,15 @@ def test_a_tainted_node_is_for_those_who_tolerate_it(kubectl: Kubectl) -> None:
         kubectl("wait", "pod", "--all", "--for=condition=Ready", QUICK)
         assert (node_of(kubectl, "-l app=plain"), node_of(kubectl, "-l app=special")) == ({other}, {tainted})
         kubectl("taint", "node", tainted, "for=gpu:NoExecute")
-        until(lambda: "special" not in path(kubectl, "pods", "{.items[*].metadata.name}"), timeout=20)
+        until(lambda: "special" not in path(kubectl, "pods", "{.items[*].metadata.name}"))
     finally:
         kubectl("taint", "node", tainted, "for-")
 
 
 def test_describe_tells_the_life_of_a_pod(kubectl: Kubectl) -> None:
     apply_pod(kubectl, "ill", container("main", "exit 3"))
-    until(lambda: "CrashLoopBackOff" in kubectl("get", "pod", "ill").stdout, timeout=20)
-    until(lambda: "restarting failed container" in kubectl("describe", "pod", "ill").stdout, timeout=20)
+    until(lambda: "CrashLoopBackOff" in kubectl("get", "pod", "ill").stdout)
+    until(lambda: "restarting failed container" in kubectl("describe", "pod", "ill").stdout)
     text = kubectl("describe", "pod", "ill").stdout
     assert re.search(r"Reason:\s+CrashLoopBackOff", text)
     assert re.search(r"Exit Code:\s+3", text)

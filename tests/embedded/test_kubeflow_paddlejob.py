@@ -41,7 +41,7 @@ def condition(kubectl: Kubectl, name: str, wanted: str) -> Callable[[], bool]:
 
 def test_it_runs_to_its_end_and_keeps_its_pods_as_kubeflow_does(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", input=job("simple", 'echo "rank $PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM"'))
-    until(condition(kubectl, "simple", "Succeeded"), timeout=30)
+    until(condition(kubectl, "simple", "Succeeded"))
     header, row = kubectl("get", KIND, "simple").stdout.splitlines()
     assert header.split() == ["NAME", "STATE", "AGE"]
     assert row.split()[:2] == ["simple", "Succeeded"]
@@ -57,22 +57,22 @@ def test_it_is_scaled_suspended_and_deleted_by_its_own_kind(kubectl: Kubectl) ->
         return sorted(pod["metadata"]["name"] for pod in read(kubectl, "pods")["items"])
 
     kubectl("apply", "-f", "-", input=job("served", "exec sleep 600", workers=1))
-    until(condition(kubectl, "served", "Running"), timeout=30)
+    until(condition(kubectl, "served", "Running"))
     kubectl("scale", f"{KIND}/served", "--replicas=2")
-    until(lambda: pods() == ["served-worker-0", "served-worker-1"], timeout=30)
+    until(lambda: pods() == ["served-worker-0", "served-worker-1"])
     suspend = json.dumps({"spec": {"runPolicy": {"suspend": True}}})
     kubectl("patch", KIND, "served", "--type=merge", "-p", suspend)
-    until(condition(kubectl, "served", "Suspended"), timeout=30)
-    until(lambda: pods() == [], timeout=30)
+    until(condition(kubectl, "served", "Suspended"))
+    until(lambda: pods() == [])
     kubectl("delete", KIND, "served")
-    until(lambda: not read(kubectl, OURS)["items"], timeout=30)
+    until(lambda: not read(kubectl, OURS)["items"])
 
 
 def test_a_job_that_cannot_run_says_why_in_a_condition(kubectl: Kubectl) -> None:
     body = json.loads(job("empty", "true"))
     body["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"] = []
     kubectl("apply", "-f", "-", input=json.dumps(body))
-    until(condition(kubectl, "empty", "Failed"), timeout=30)
+    until(condition(kubectl, "empty", "Failed"))
     assert "containers" in read(kubectl, KIND, "empty")["status"]["conditions"][-1]["message"]
 
 
@@ -107,7 +107,7 @@ def test_kubeflows_example_on_gpus_waits_without_them_and_says_why(
     kubectl: Kubectl, example: Callable[[str], str]
 ) -> None:
     name = example("simple-gpu.yaml")
-    until(lambda: "nvidia.com/gpu" in str(read(kubectl, OURS, name).get("status", {}).get("message")), timeout=30)
+    until(lambda: "nvidia.com/gpu" in str(read(kubectl, OURS, name).get("status", {}).get("message")))
     assert not condition(kubectl, name, "Running")()
 
 

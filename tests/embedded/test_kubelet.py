@@ -10,21 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE, eventually
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, NODES, PODS, SERVICES, Object
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
 from paddlecloud.local.kubelet.node import NodeConfig
-from unit.kubelet.machine import (
-    DEADLINE,
-    NODE,
-    TestMachine,
-    is_ready,
-    running_machine,
-    shell_pod,
-    state_of,
-    waiting_reason,
-)
+from unit.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of, waiting_reason
 
 
 @pytest.fixture
@@ -97,12 +89,11 @@ async def test_service_names_resolve_in_running_pods_and_follow_changes(machine:
     )
 
     async def resolved(name: str, ip: str) -> None:
-        for _ in range(200):
+        async def address() -> str:
             code, output = await machine.exec("pod", "getent", "hosts", name)
-            if code == 0 and output.split()[0] == ip:
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{name} does not resolve to {ip}: {output}")
+            return output.split()[0] if code == 0 else output
+
+        await eventually(address, ip, what=name)
 
     for form in ("web", "web.default", "web.default.svc", "web.default.svc.cluster.local"):
         await resolved(form, created["spec"]["clusterIP"])
@@ -142,7 +133,7 @@ async def test_troubles_become_events_and_a_healthy_pod_writes_none(machine: Tes
                 return event.object
         raise AssertionError("the watch ended")
 
-    event = await asyncio.wait_for(told(), DEADLINE)
+    event = await asyncio.wait_for(told(), PATIENCE)
     assert (event["reason"], event["type"]) == ("BackOff", "Warning")
     assert "restarting failed container=main" in event["message"]
     about = [e["involvedObject"]["name"] for e in (await machine.client.list(EVENTS, "default")).items]
@@ -242,7 +233,7 @@ async def test_a_pod_removed_by_force_leaves_no_process(machine: TestMachine) ->
     folder = machine.pod_dir(pod)
     task = next(iter(machine.kubelet._worker_tasks.values()))
     await machine.client.delete(PODS, "pod", namespace="default", grace_period=0)
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, PATIENCE)
     assert not folder.exists()
 
 
@@ -384,4 +375,4 @@ async def test_a_machine_without_namespaces_runs_what_it_can_and_says_what_it_la
                     return event.object
             raise AssertionError("the watch ended")
 
-        assert "no mount namespaces" in (await asyncio.wait_for(told(), DEADLINE))["message"]
+        assert "no mount namespaces" in (await asyncio.wait_for(told(), PATIENCE))["message"]

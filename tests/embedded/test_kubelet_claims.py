@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, Object, Resource
 from paddlecloud.local.volumes.binder import VolumeBinder
-from unit.kubelet.machine import DEADLINE, TestMachine, running_machine
+from unit.kubelet.machine import TestMachine, running_machine
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ async def seen(machine: TestMachine, resource: Resource, condition: Callable[[Ob
                 return event.object
         raise AssertionError("the watch ended")
 
-    return await asyncio.wait_for(wait(), DEADLINE)
+    return await asyncio.wait_for(wait(), PATIENCE)
 
 
 def claim(name: str = "claim", **spec: Any) -> Object:

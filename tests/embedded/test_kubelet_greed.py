@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from harness import eventually
 from paddlecloud.kube.resource import NODES, Object
 from paddlecloud.local.kubelet import crowds, disk, processes, wire
 from paddlecloud.local.kubelet.limits import ANNOTATION
-from unit.kubelet.machine import NODE, TestMachine, eventually, running_machine, shell_pod
+from unit.kubelet.machine import NODE, TestMachine, running_machine, shell_pod
 
 
 @pytest.fixture

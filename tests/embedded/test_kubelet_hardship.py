@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import need
+from harness import PATIENCE, eventually, need
 from paddlecloud.cli import machine as local
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
@@ -23,15 +23,7 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet import processes, wire
-from unit.kubelet.machine import (
-    DEADLINE,
-    TestMachine,
-    eventually,
-    is_ready,
-    running_machine,
-    shell_pod,
-    state_of,
-)
+from unit.kubelet.machine import TestMachine, is_ready, running_machine, shell_pod, state_of
 
 # Many
 
@@ -48,7 +40,7 @@ def proportional_megabytes(pid: int) -> float:
 @pytest.mark.parametrize("count", [pytest.param(100, id="100"), pytest.param(500, marks=pytest.mark.soak)])
 async def test_many_pods_at_once_run_cost_little_and_leave_nothing(tmp_path: Path, count: int) -> None:
     async with running_machine(tmp_path) as machine:
-        waiting = DEADLINE * max(1, count // 50)
+        waiting = PATIENCE * max(1, count // 50)
         watching = asyncio.create_task(all_ready(machine, count))
         created = await asyncio.gather(*(machine.run("exec sleep 600", name=f"p{n}") for n in range(count)))
         pods = await asyncio.wait_for(watching, waiting)
@@ -197,9 +189,9 @@ async def small_disk(tmp_path: Path) -> AsyncIterator[tuple[Client, Path]]:
     )  # fmt: skip
     assert process.stdout is not None
     try:
-        assert await asyncio.wait_for(process.stdout.readline(), DEADLINE) == b"ready\n"
+        assert await asyncio.wait_for(process.stdout.readline(), PATIENCE) == b"ready\n"
         inside = Path(f"/proc/{process.pid}/root{data}")
-        port = int(await asyncio.wait_for(process.stdout.readline(), DEADLINE))
+        port = int(await asyncio.wait_for(process.stdout.readline(), PATIENCE))
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(kubeconfig_for(inside, port))
         client = Client(HttpTransport(config.load(kubeconfig=str(kubeconfig))))
@@ -222,12 +214,13 @@ def kubeconfig_for(data: Path, port: int) -> str:
 
 async def until(client: Client, name: str, condition: Callable[[Object], object]) -> None:
     """By asking again, since a server without room may break off a watch."""
-    for _ in range(int(DEADLINE / 0.05)):
+
+    async def look() -> object:
         with contextlib.suppress(ApiError):
-            if condition(await client.get(PODS, name, "default")):
-                return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{name}: {await client.get(PODS, name, 'default')}")
+            return condition(await client.get(PODS, name, "default"))
+        return False
+
+    await eventually(look, what=name)
 
 
 async def test_a_full_disk_costs_log_lines_and_writes_but_no_pod(small_disk: tuple[Client, Path]) -> None:
@@ -252,11 +245,14 @@ async def test_a_full_disk_costs_log_lines_and_writes_but_no_pod(small_disk: tup
         log.write_bytes(b"")  # somebody makes room
     await eventually(lambda: free(data) > 1 << 20)
     await until(client, "quiet", is_ready)
-    for _ in range(100):
+
+    async def created() -> bool:
         with contextlib.suppress(ApiError):
             await client.create(PODS, shell_pod("true", name="again"), namespace="default")
-            break
-        await asyncio.sleep(0.1)
+            return True
+        return False
+
+    await eventually(created)
     await until(client, "again", lambda pod: pod["status"].get("phase") == "Succeeded")
     for name in ("quiet", "loud"):
         assert state_of(await client.get(PODS, name, "default"))["restartCount"] == 0

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from harness import eventually
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet import processes
-from unit.kubelet.machine import TestMachine, eventually, is_ready, running_machine, state_of
+from unit.kubelet.machine import TestMachine, is_ready, running_machine, state_of
 
 SERVER = (
     "import http.server, os\n"

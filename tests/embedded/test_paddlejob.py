@@ -46,7 +46,7 @@ def test_a_life_costs_at_most_two_writes_per_pod_and_eight(
             and entry.get("objectRef", {}).get("namespace") == namespace
         ]
 
-    until(lambda: len(writes()) > workers + ps, timeout=10)  # the log is written in the background
+    until(lambda: len(writes()) > workers + ps)  # the log is written in the background
     assert len(writes()) <= 2 * (workers + ps) + 8, writes()
 
 
@@ -60,16 +60,16 @@ def test_a_failed_job_is_run_again_when_asked(kubectl: Kubectl, tmp_path: Path) 
     assert (status["phase"], status["failures"][-1]["failureClass"]) == ("Failed", "UserError")
     (tmp_path / "mended").touch()
     kubectl("annotate", "pdj", "again", "paddlepaddle.org/retry-at=now")
-    until(phase_is(kubectl, "again", "Completed"), timeout=30)
+    until(phase_is(kubectl, "again", "Completed"))
     conditions = {c["type"]: c["status"] for c in read(kubectl, "pdj", "again")["status"]["conditions"]}
     assert (conditions["Failed"], conditions["Succeeded"]) == ("False", "True")
 
 
 def test_deleting_a_job_takes_everything_along(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", input=job("gone", "exec sleep 600", ps=1))
-    until(phase_is(kubectl, "gone", "Running"), timeout=30)
+    until(phase_is(kubectl, "gone", "Running"))
     kubectl("delete", "pdj", "gone")
-    until(lambda: not read(kubectl, "pods")["items"], timeout=30)
+    until(lambda: not read(kubectl, "pods")["items"])
     names = [item["metadata"]["name"] for item in read(kubectl, "configmaps")["items"]]
     assert names == ["kube-root-ca.crt"]
 
@@ -104,12 +104,12 @@ def test_a_job_goes_on_while_the_control_plane_is_dead_and_ends_as_it_would_have
         items = json.loads(pdc("get", "pods", "-o", "json", env=env).stdout)["items"]
         return {p["metadata"]["name"]: (p["metadata"]["uid"], p["status"].get("phase", "")) for p in items}
 
-    until(lambda: [phase for _, phase in pods().values()] == ["Running"] * 2, timeout=30)
+    until(lambda: [phase for _, phase in pods().values()] == ["Running"] * 2)
     before = pods()
     found = machine.find(mortal)
     assert found is not None
     os.kill(found.pid, signal.SIGKILL)
-    until(lambda: not Path(f"/proc/{found.pid}").exists(), timeout=10)
+    until(lambda: not Path(f"/proc/{found.pid}").exists())
     (gate / "open").touch()  # both pods end while nobody looks
     pdc("up", "--data", str(mortal), "--port", "0")
     done = pdc("wait", "pdj/steady", "--for=jsonpath={.status.phase}=Completed", "--timeout=30s", env=env)

@@ -46,8 +46,8 @@ def test_a_service_of_either_group_gets_a_url_that_answers(kubectl: Kubectl, nam
 def test_half_of_a_thousand_requests_reach_the_canary(kubectl: Kubectl, namespace: str) -> None:
     apply(kubectl, paddleservice("m", "one", "two"))
     url = url_of(kubectl, KIND, "m")
-    until(lambda: status(kubectl).get("traffic") == "50/50", timeout=20)
-    until(lambda: ask(url)[1].startswith("two") or ask(url)[1].startswith("two"), timeout=10)
+    until(lambda: status(kubectl).get("traffic") == "50/50")
+    until(lambda: ask(url)[1].startswith("two") or ask(url)[1].startswith("two"))
     with Load(url, clients=4, pause=0) as load:
         told = load.more(1000, timeout=60)
     assert load.errors == []
@@ -70,18 +70,18 @@ def test_update_canary_promote_and_rollback_lose_no_request(kubectl: Kubectl, na
     with Load(url) as load:
         load.more(20)
         apply(kubectl, paddleservice("m", "two"))
-        until(lambda: only("two"), timeout=30, every=0)
+        until(lambda: only("two"), every=0)
         apply(kubectl, paddleservice("m", "two", "three"))
-        until(lambda: {"two", "three"} == set(load.more(20)), timeout=30, every=0)
+        until(lambda: {"two", "three"} == set(load.more(20)), every=0)
         command("rollback", "m")
-        until(lambda: "m-canary-" not in kubectl("get", "revisions", "-o", "name").stdout, timeout=30)
+        until(lambda: "m-canary-" not in kubectl("get", "revisions", "-o", "name").stdout)
         assert only("two"), "withdrawn, and its revision gone"
         apply(kubectl, paddleservice("m", "two", "three"))
-        until(lambda: {"two", "three"} == set(load.more(20)), timeout=30, every=0)
+        until(lambda: {"two", "three"} == set(load.more(20)), every=0)
         command("promote", "m")
-        until(lambda: only("three"), timeout=30, every=0)
+        until(lambda: only("three"), every=0)
         command("rollback", "m")
-        until(lambda: only("two"), timeout=30, every=0)
+        until(lambda: only("two"), every=0)
         kubectl("wait", "--for=condition=Ready", f"{KIND}/m", "--timeout=30s")
     assert load.errors == []
     assert sum(load.answers.values()) > 100
@@ -95,7 +95,7 @@ def test_a_revision_that_never_starts_leaves_the_old_one_serving_and_says_why(ku
     began = time.monotonic()
     with Load(url) as load:
         apply(kubectl, broken)
-        until(lambda: condition(kubectl).get("status") == "False", timeout=10)
+        until(lambda: condition(kubectl).get("status") == "False")
         told = time.monotonic() - began
         load.more(30)
     assert load.errors == []
@@ -121,7 +121,7 @@ def test_bad_input_is_told_at_once_and_the_old_revision_keeps_serving(kubectl: K
     url = url_of(kubectl, KIND, "m")
     for field, change in BAD.items():
         kubectl("patch", KIND, "m", "--type=merge", "-p", json.dumps({"spec": change}))
-        until(lambda field=field: field in condition(kubectl).get("message", ""), timeout=10)
+        until(lambda field=field: field in condition(kubectl).get("message", ""))
         assert condition(kubectl)["reason"] == "InvalidSpec"
         assert ask(url)[0] == 200
         undo = {"spec": {"default": endpoint("one"), "rollout": None, "service": None}}
@@ -150,12 +150,12 @@ def test_a_name_in_both_groups_belongs_to_the_first(kubectl: Kubectl, namespace:
     apply(kubectl, paddleservice("m", "one", group="elasticserving.paddlepaddle.org"))
     url = url_of(kubectl, earlier, "m")
     apply(kubectl, paddleservice("m", "two"))
-    until(lambda: condition(kubectl, "Conflict").get("status") == "True", timeout=30)
+    until(lambda: condition(kubectl, "Conflict").get("status") == "True")
     assert "elasticserving" in condition(kubectl)["message"]
     assert ask(url)[1].startswith("one")
     kubectl("delete", earlier, "m", "--wait")
     url = url_of(kubectl, KIND, "m")
-    until(lambda: ask(url)[1].startswith("two"), timeout=30)
+    until(lambda: ask(url)[1].startswith("two"))
 
 
 def test_a_roll_out_that_brings_errors_goes_back_by_itself(kubectl: Kubectl, namespace: str) -> None:
@@ -165,8 +165,8 @@ def test_a_roll_out_that_brings_errors_goes_back_by_itself(kubectl: Kubectl, nam
     with Load(url) as load:
         load.more(20)
         apply(kubectl, paddleservice("m", "broken", rollout=rollout))
-        until(lambda: "went back" in (status(kubectl).get("rollout") or {}).get("message", ""), timeout=40)
-        until(lambda: load.more(40).get("one", 0) >= 40, timeout=20, every=0)
+        until(lambda: "went back" in (status(kubectl).get("rollout") or {}).get("message", ""))
+        until(lambda: load.more(40).get("one", 0) >= 40, every=0)
     assert load.errors, "half of the requests got the errors that were the reason"
     events = read(kubectl, "events", "--field-selector", "reason=WentBack")["items"]
     assert "errors" in events[0]["message"]
@@ -176,9 +176,9 @@ def test_a_start_from_zero_is_in_the_status_stage_by_stage(kubectl: Kubectl, nam
     apply(kubectl, paddleservice("m", "one", service={"window": "6s"}))
     kubectl("apply", "-n", "knative-serving", "-f", "-", input=json.dumps(AUTOSCALER))
     url = url_of(kubectl, KIND, "m")
-    until(lambda: status(kubectl)["replicas"] == 0, timeout=40)
+    until(lambda: status(kubectl)["replicas"] == 0)
     assert ask(url)[0] == 200
-    until(lambda: "coldStart" in status(kubectl), timeout=10)
+    until(lambda: "coldStart" in status(kubectl))
     cold = status(kubectl)["coldStart"]
     assert set(cold) == {"queue", "spawn", "load", "total"}
     assert cold["total"] >= cold["queue"] + cold["spawn"]

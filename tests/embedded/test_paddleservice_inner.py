@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from embedded.serving_world import paddleservice
+from harness import eventually
 from paddlecloud.api import KINDS, crd
 from paddlecloud.controllers.paddleservice import PaddleServiceController, served_kinds
 from paddlecloud.controllers.paddleservice.names import DEPLOYMENTS, PADDLESERVICES
@@ -34,15 +34,14 @@ async def client(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Client]:
 async def status(client: Client, clock: FakeClock, **wanted: object) -> Object:
     """The status once it says what is wanted."""
 
-    async def poll() -> Object:
-        while True:
-            found = (await client.get(PADDLESERVICES, "m", "default")).get("status") or {}
-            if found and all(found.get(name) == value for name, value in wanted.items()):
-                return dict(found)
-            await clock.advance(0.1)
-            await asyncio.sleep(0.01)
+    async def look() -> Object:
+        await clock.advance(0.1)
+        return (await client.get(PADDLESERVICES, "m", "default")).get("status") or {}
 
-    return await asyncio.wait_for(poll(), 20)
+    def as_wanted(found: Object) -> bool:
+        return bool(found) and all(found.get(name) == value for name, value in wanted.items())
+
+    return dict(await eventually(look, as_wanted))
 
 
 async def test_deployments_and_services_are_made_and_followed(client: Client, clock: FakeClock) -> None:
@@ -80,12 +79,9 @@ async def test_what_the_api_refuses_is_in_the_status(client: Client, clock: Fake
     service["metadata"]["namespace"] = "default"
     await client.create(PADDLESERVICES, service)
 
-    async def refused() -> Object:
-        while True:
-            found = await status(client, clock)
-            ready: Object = next(c for c in found["conditions"] if c["type"] == "Ready")
-            if ready["reason"] == "Refused":
-                return ready
-            await clock.advance(1)
+    async def ready() -> Object:
+        await clock.advance(1)
+        found = await status(client, clock)
+        return next(c for c in found["conditions"] if c["type"] == "Ready")  # type: ignore[no-any-return]
 
-    assert "nobody" in (await asyncio.wait_for(refused(), 20))["message"]
+    assert "nobody" in (await eventually(ready, lambda condition: condition["reason"] == "Refused"))["message"]

@@ -56,7 +56,7 @@ def test_after_a_crash_it_comes_back_on_its_port_with_its_objects(data: Path) ->
     env = {**os.environ, "KUBECONFIG": first["kubeconfig"]}
     pdc("apply", "-f", "-", env=env, input='{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}')
     os.kill(first["pid"], signal.SIGKILL)
-    until(lambda: not Path(f"/proc/{first['pid']}").exists(), timeout=10)
+    until(lambda: not Path(f"/proc/{first['pid']}").exists())
     status = pdc("status", "--data", str(data), check=False)
     assert status.returncode == 7
     assert "crashed" in status.stdout

@@ -126,7 +126,7 @@ def test_a_cache_server_that_dies_is_noticed_and_goes_on(kubectl: Kubectl, confi
         return str(status(kubectl, "sampleset", "photos")["cacheStatus"]["cachedSize"])
 
     # A server that restarts keeps its cache; its figures come with the next look at it.
-    until(lambda: cached() == "20 KiB", timeout=30)
+    until(lambda: cached() == "20 KiB")
 
 
 def test_the_command_line_reports_progress_success_and_failure(kubectl: Kubectl, config: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness import eventually
 from paddlecloud.api import crd
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import SystemClock
@@ -51,16 +52,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 
 async def until(check: Callable[[], Awaitable[Any]], what: str) -> Any:
     """The first true answer of `check`; fails with `what` if none comes in time."""
-
-    async def ask() -> Any:
-        while not (found := await check()):
-            await asyncio.sleep(0.01)
-        return found
-
-    try:
-        return await asyncio.wait_for(ask(), LIMIT)
-    except asyncio.TimeoutError:
-        raise AssertionError(f"not within {LIMIT:.0f} s: {what}") from None
+    return await eventually(check, what=what)
 
 
 async def add_node(client: Client, name: str, cpu: str = "4") -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-LIMIT = 30.0
+from harness import PATIENCE
+
 GROUP = """
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup
@@ -93,9 +94,9 @@ def pods(machine: Callable[..., Any], app: str) -> list[Any]:
 
 
 def until(check: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + PATIENCE
     while not (found := check()):
-        assert time.monotonic() < deadline, f"not within {LIMIT:.0f} s: {what}"
+        assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {what}"
     return found
 
 

@@ -287,5 +287,5 @@ def test_a_platform_ends_with_the_process_that_started_it(here: Path) -> None:
     code = "import paddlecloud as pc; print(pc.embedded().data)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=90, check=True)
     data = Path(done.stdout.strip())
-    until(lambda: not data.exists(), timeout=20)
+    until(lambda: not data.exists())
     assert done.stderr == ""

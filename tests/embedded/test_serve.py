@@ -50,7 +50,7 @@ def test_a_folder_is_served_and_its_new_version_taken_up(serve: Any, tmp_path: P
     assert fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[2, 4, 6]]}}
     assert fetch(f"{url}/v2/models/my-scale/infer", json.dumps(fetch(example)).encode())["model_version"] == "1"
     models.linear(root / "2", factor=3)
-    until(lambda: fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[3, 6, 9]]}}, timeout=20)
+    until(lambda: fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[3, 6, 9]]}})
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason(serve: Any, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ class Lesser:
 
     def ended(self, name: str) -> Object:
         """How the pod's container ended."""
-        until(lambda: self.status(name).get("phase") in ("Succeeded", "Failed"), timeout=30)
+        until(lambda: self.status(name).get("phase") in ("Succeeded", "Failed"))
         ended: Object = self.status(name)["containerStatuses"][0]["state"]["terminated"]
         return ended
 
@@ -137,7 +137,7 @@ def pod_life(platform: Lesser) -> None:
     """What works on every Linux machine: running, logs, exec, exit codes, memory limits, restarts, a dead daemon."""
     assert platform.output("hello", "echo hello from $HOSTNAME") == "hello from hello\n"
     platform.apply("stay", "echo up; exec sleep 600", restartPolicy="Always")
-    until(lambda: platform.status("stay").get("phase") == "Running", timeout=30)
+    until(lambda: platform.status("stay").get("phase") == "Running")
     assert platform.pdc("exec", "stay", "--", "echo", "inside").stdout == "inside\n"
     hungry = {"resources": {"limits": {"memory": "40Mi"}}}
     platform.apply("hungry", 'exec python3 -c "a = bytearray(200 << 20); input()"', container={**hungry, "stdin": True})
@@ -145,7 +145,7 @@ def pod_life(platform: Lesser) -> None:
     daemon = machine.find(platform.data)
     assert daemon is not None
     os.kill(daemon.pid, signal.SIGKILL)
-    until(lambda: not Path(f"/proc/{daemon.pid}").exists(), timeout=10)
+    until(lambda: not Path(f"/proc/{daemon.pid}").exists())
     platform.up()
     assert platform.pdc("exec", "stay", "--", "echo", "still").stdout == "still\n"
     assert platform.status("stay")["containerStatuses"][0]["restartCount"] == 0
@@ -172,7 +172,7 @@ def test_an_ordinary_user_with_user_namespaces_lacks_nothing(lesser: Make) -> No
     serves = {"readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1}}
     for name in ("one", "two"):
         platform.apply(name, "exec python3 -m http.server 8080", container=serves)
-    until(lambda: all(ready(platform.status(name)) for name in ("one", "two")), timeout=30)
+    until(lambda: all(ready(platform.status(name)) for name in ("one", "two")))
     found = platform.findings()
     assert {found[name]["status"] for name in ("user namespaces", "mount namespace")} == {"ok"}
     if KERNEL >= (5, 14):
@@ -211,7 +211,7 @@ def test_low_ports_of_pods_and_services_work_for_an_ordinary_user(lesser: Make, 
     platform = lesser(without=without)
     platform.up()
     platform.pdc("apply", "-f", "-", input=WEB)
-    until(lambda: ready(platform.status("web")), timeout=30)
+    until(lambda: ready(platform.status("web")))
     service = drive(platform.client.get(SERVICES, "web", "default"))
     if without:  # and so without names
         look = LOOK.replace('"web", "web.default.svc.cluster.local:80"', f'"{service["spec"]["clusterIP"]}",')
@@ -219,7 +219,7 @@ def test_low_ports_of_pods_and_services_work_for_an_ordinary_user(lesser: Make, 
         look = LOOK
     seen = platform.output("client", "", container={"command": ["python3", "-c", look]})
     assert set(seen.split()) == {"200"}
-    until(lambda: "PortMoved" in platform.pdc("events", "--for", "service/web").stdout, timeout=10)
+    until(lambda: "PortMoved" in platform.pdc("events", "--for", "service/web").stdout)
     outside = f"http://{service['spec']['clusterIP']}:{80 + lowports.SHIFT}/"
     assert urllib.request.urlopen(outside, timeout=10).status == 200
     found = platform.findings()["low ports"]

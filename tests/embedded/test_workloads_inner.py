@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE, eventually
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import Invalid
@@ -47,12 +48,14 @@ async def workloads(inner: Platform) -> AsyncIterator[Workloads]:
 
 
 async def until(what: str, condition: Callable[[], Awaitable[bool]], clock: FakeClock | None = None) -> None:
-    """Wait for news, at most some seconds; with `clock`, while its time passes."""
-    for _ in range(4000):
-        if await condition():
-            return
-        await (clock.advance(0.1) if clock else asyncio.sleep(0.005))
-    raise AssertionError(f"never: {what}")
+    """Wait for news; with `clock`, while its time passes."""
+
+    async def look() -> bool:
+        if clock:
+            await clock.advance(0.1)
+        return await condition()
+
+    await eventually(look, what=what)
 
 
 async def pods(client: Client) -> list[Object]:
@@ -192,7 +195,7 @@ async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_
         events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
         return bool(events) and f"cannot listen on {address}:8765: another program" in events[0]["message"]
 
-    await until("the taken port is told", told)
+    await until("the taken port is told", told, clock)
     squatter.close()
     await squatter.wait_closed()
 
@@ -202,7 +205,7 @@ async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_
         except ConnectionRefusedError:
             return False
         try:
-            return await asyncio.wait_for(reader.read(), 5) == b"hello"
+            return await asyncio.wait_for(reader.read(), PATIENCE) == b"hello"
         finally:
             writer.close()
 

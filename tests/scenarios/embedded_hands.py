@@ -22,7 +22,7 @@ class EmbeddedHands:
         found = machine.find(self._data)
         assert found is not None
         os.kill(found.pid, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{found.pid}").exists(), timeout=10)
+        until(lambda: not Path(f"/proc/{found.pid}").exists())
 
     def start_controller(self) -> None:
         pdc("up", "--data", str(self._data), "--kubeconfig", str(self._data / "session.kubeconfig"))

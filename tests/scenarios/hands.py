@@ -58,7 +58,7 @@ class Story:
     def was(self, name: str, *phases: str) -> None:
         """Fails when a job has another story, once the watch has had time to hear its end."""
         try:
-            until(lambda: self.of(name) == list(phases), timeout=20)
+            until(lambda: self.of(name) == list(phases))
         except AssertionError:
             raise AssertionError(f"{name} went through {self.of(name)}, not {list(phases)}") from None
 

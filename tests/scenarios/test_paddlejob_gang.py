@@ -37,7 +37,7 @@ def asking(name: str, cpu: str, *, workers: int, **spec: object) -> str:
 def test_a_gang_that_does_not_fit_waits_whole_and_says_why_while_one_that_fits_runs(kubectl: Kubectl) -> None:
     too_many = capacity(kubectl) + 1
     apply(kubectl, asking("big", "900m", workers=too_many, schedulingPolicy={"queue": "default"}))
-    until(lambda: status(kubectl, "big").get("phase") == "Pending", timeout=30)
+    until(lambda: status(kubectl, "big").get("phase") == "Pending")
 
     def reason() -> str:
         return str(status(kubectl, "big").get("message"))
@@ -54,14 +54,14 @@ def test_a_gang_that_does_not_fit_waits_whole_and_says_why_while_one_that_fits_r
     assert not [pod for pod in pods if pod["spec"].get("nodeName")], "not one pod of the big gang has a place"
     release(kubectl, *identities(kubectl, "small"))
     reached(kubectl, "small", "Completed")
-    until(lambda: kubectl("get", PODGROUPS, "small", check=False).returncode != 0, timeout=30)
+    until(lambda: kubectl("get", PODGROUPS, "small", check=False).returncode != 0)
 
 
 def test_a_gang_grows_with_its_job(kubectl: Kubectl) -> None:
     apply(kubectl, asking("grows", "50m", workers=1, schedulingPolicy={}))
     reached(kubectl, "grows", "Running")
     kubectl("scale", "pdj/grows", "--replicas=2")
-    until(lambda: status(kubectl, "grows").get("generation") == 1, timeout=30)
+    until(lambda: status(kubectl, "grows").get("generation") == 1)
     reached(kubectl, "grows", "Running")
     spec = read(kubectl, PODGROUPS, "grows")["spec"]
     assert (spec["minMember"], spec["minResources"]["cpu"]) == (2, "100m")

@@ -80,7 +80,7 @@ def test_a_killed_rank_restarts_all_ranks_together_once(kubectl: Kubectl, story:
     reached(kubectl, "hurt", "Running")
     before = identities(kubectl, "hurt")
     kill(kubectl, "hurt-worker-1")
-    until(lambda: status(kubectl, "hurt").get("restarts") == 1, timeout=30)
+    until(lambda: status(kubectl, "hurt").get("restarts") == 1)
     found = reached(kubectl, "hurt", "Running")
     after = identities(kubectl, "hurt")
     assert after.keys() == before.keys()
@@ -112,7 +112,7 @@ def test_the_controller_is_killed_and_the_job_ends_as_it_would_have(kubectl: Kub
     assert identities(kubectl, "steady") == before["steady"], "nothing was made anew"
     assert (status(kubectl, "orphan")["phase"], identities(kubectl, "orphan")) == ("Running", before["orphan"])
     kill(kubectl, "orphan-worker-0")
-    until(lambda: status(kubectl, "orphan").get("restarts") == 1, timeout=30)
+    until(lambda: status(kubectl, "orphan").get("restarts") == 1)
 
 
 def test_a_suspended_job_has_no_pods_and_comes_back(kubectl: Kubectl, story: Story) -> None:
@@ -136,7 +136,7 @@ def test_scaling_forms_the_job_anew_with_other_addresses(kubectl: Kubectl, story
     kubectl("patch", "pdj", "grows", "--type=merge", "-p", json.dumps(body))
     reached(kubectl, "grows", "Running")
     kubectl("scale", "pdj/grows", "--replicas=3")
-    until(lambda: status(kubectl, "grows").get("generation") == 1, timeout=30)
+    until(lambda: status(kubectl, "grows").get("generation") == 1)
     found = reached(kubectl, "grows", "Running")
     assert (found["worker"]["ready"], found.get("restarts")) == ("3/3", None)
     endpoints = read(kubectl, "configmap", "grows")["data"]["PADDLE_TRAINER_ENDPOINTS"].split(",")
@@ -168,11 +168,11 @@ def test_a_job_that_ran_too_long_fails(kubectl: Kubectl) -> None:
 
 def test_a_quota_is_named_nothing_stays_half_made_and_more_room_lets_it_run(kubectl: Kubectl) -> None:
     kubectl("create", "quota", "small", "--hard=pods=1")
-    until(lambda: "pods" in (read(kubectl, "quota", "small").get("status") or {}).get("used", {}), timeout=30)
+    until(lambda: "pods" in (read(kubectl, "quota", "small").get("status") or {}).get("used", {}))
     apply(kubectl, job("refused", HOLD))
-    until(lambda: "exceeded quota: small" in status(kubectl, "refused").get("message", ""), timeout=30)
+    until(lambda: "exceeded quota: small" in status(kubectl, "refused").get("message", ""))
     assert "exceeded quota: small" in events(kubectl, "refused")["FailedCreate"]
-    until(lambda: not identities(kubectl, "refused"), timeout=30)
+    until(lambda: not identities(kubectl, "refused"))
     assert conditions(status(kubectl, "refused"))["PodsReady"] == "False"
     kubectl("patch", "quota", "small", "--type=merge", "-p", '{"spec":{"hard":{"pods":"2"}}}')
     reached(kubectl, "refused", "Running")

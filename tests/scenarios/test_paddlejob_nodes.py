@@ -56,7 +56,7 @@ def test_on_the_nodes_own_network_ranks_have_a_node_each_and_its_address(kubectl
 def test_more_ranks_than_nodes_do_not_fit_on_the_nodes_own_network(kubectl: Kubectl) -> None:
     nodes = len(read(kubectl, "nodes")["items"])
     apply(kubectl, job("crowded", HOLD, intranet="Host", workers=nodes + 1))
-    until(lambda: "free ports" in status(kubectl, "crowded").get("message", ""), timeout=30)
+    until(lambda: "free ports" in status(kubectl, "crowded").get("message", ""))
     assert status(kubectl, "crowded")["phase"] == "Pending"
 
 
@@ -87,7 +87,7 @@ def test_a_lost_node_restarts_the_job_elsewhere_on_a_budget_of_its_own(
     finally:
         hands.restore_node(lost)
     kill(kubectl, "moved-worker-0")
-    until(lambda: status(kubectl, "moved").get("restarts") == 1, timeout=30)
+    until(lambda: status(kubectl, "moved").get("restarts") == 1)
     reached(kubectl, "moved", "Running")
     release(kubectl, *identities(kubectl, "moved"))
     reached(kubectl, "moved", "Completed")

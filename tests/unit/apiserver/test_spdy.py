@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness import PATIENCE
 from paddlecloud.kube.errors import InternalError
 from paddlecloud.local.apiserver.streaming import spdy
 from paddlecloud.local.apiserver.streaming.port_forward import Forwarder
@@ -113,7 +114,7 @@ class Pipe:
 
     async def hear(self) -> spdy.Frame:
         while not self._frames:
-            self._frames += self._decoder.feed(await asyncio.wait_for(self.outbox.get(), 5))
+            self._frames += self._decoder.feed(await asyncio.wait_for(self.outbox.get(), PATIENCE))
         return self._frames.pop(0)
 
 
@@ -126,7 +127,7 @@ class Ends:
 
     async def open(self, number: int = 1, *, fin: bool = False) -> Stream:
         self.pipe.say(self.pipe.encoder.syn_stream(number, {"streamtype": "data"}, fin=fin))
-        stream = await asyncio.wait_for(self.opened.get(), 5)
+        stream = await asyncio.wait_for(self.opened.get(), PATIENCE)
         assert await self.pipe.hear() == spdy.Frame(spdy.SYN_REPLY, number, headers={})
         return stream
 
@@ -194,7 +195,7 @@ async def test_streams_the_client_may_not_open_are_reset(ends: Ends) -> None:
 async def test_when_the_client_leaves_its_streams_break(ends: Ends, farewell: bytes) -> None:
     stream = await ends.open()
     ends.pipe.say(farewell)
-    await asyncio.wait_for(ends.running, 5)
+    await asyncio.wait_for(ends.running, PATIENCE)
     with pytest.raises(ConnectionError):
         await stream.read()
 
@@ -217,4 +218,4 @@ async def test_pairs_of_streams_without_a_name_are_told_by_their_numbers() -> No
             told[frame.stream] = frame.data
     assert told == {1: b"nobody listens on 80", 5: b"nobody listens on 81"}
     pipe.say(b"")
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, PATIENCE)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.local.apiserver import certs, tls
-
-DEADLINE = 20
 
 
 @dataclass
@@ -93,7 +92,7 @@ async def test_bytes_come_through_whatever_their_number(place: Place, size: int)
     reader, writer = await place.connect()
     data = os.urandom(size)
     writer.write(data)
-    assert await asyncio.wait_for(reader.readexactly(size), DEADLINE) == data
+    assert await asyncio.wait_for(reader.readexactly(size), PATIENCE) == data
     writer.close()
 
 
@@ -106,7 +105,7 @@ async def test_many_connections_share_what_they_read_into(place: Place) -> None:
         writer.close()
         return same
 
-    assert all(await asyncio.wait_for(asyncio.gather(*(one(number) for number in range(20))), DEADLINE))
+    assert all(await asyncio.wait_for(asyncio.gather(*(one(number) for number in range(20))), PATIENCE))
 
 
 async def test_a_protocol_that_wants_no_more_gets_none_until_it_does(place: Place) -> None:
@@ -122,7 +121,7 @@ async def test_a_protocol_that_wants_no_more_gets_none_until_it_does(place: Plac
         await asyncio.sleep(0.001)
     assert echo.received == 1
     echo.transport.resume_reading()
-    assert await asyncio.wait_for(reader.readexactly(100_000), DEADLINE) == b"b" * 100_000
+    assert await asyncio.wait_for(reader.readexactly(100_000), PATIENCE) == b"b" * 100_000
     writer.close()
 
 
@@ -136,7 +135,7 @@ async def test_who_writes_more_than_is_read_is_told_to_pause(place: Place) -> No
     echo.transport.write(b"x" * size)
     assert echo.events == ["made", "pause"]
     assert echo.transport.get_write_buffer_size() > 0
-    assert len(await asyncio.wait_for(reader.readexactly(size), DEADLINE)) == size
+    assert len(await asyncio.wait_for(reader.readexactly(size), PATIENCE)) == size
     while "resume" not in echo.events:
         await asyncio.sleep(0.001)
     writer.close()
@@ -152,9 +151,9 @@ async def test_closing_sends_what_was_written_and_says_farewell(place: Place) ->
     echo.transport.close()
     assert echo.transport.is_closing()
     echo.transport.write(b"not any more")
-    assert await asyncio.wait_for(reader.read(-1), DEADLINE) == b"x" * (1 << 20) + b"y"  # raises if it was cut off
+    assert await asyncio.wait_for(reader.read(-1), PATIENCE) == b"x" * (1 << 20) + b"y"  # raises if it was cut off
     writer.close()
-    await asyncio.wait_for(echo.over.wait(), DEADLINE)
+    await asyncio.wait_for(echo.over.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("politely", [True, False])
@@ -164,7 +163,7 @@ async def test_a_client_that_leaves_is_noticed(place: Place, politely: bool) -> 
     await reader.readexactly(1)
     echo = await place.first()
     writer.close() if politely else writer.transport.abort()
-    await asyncio.wait_for(echo.over.wait(), DEADLINE)
+    await asyncio.wait_for(echo.over.wait(), PATIENCE)
     assert echo.events == ["made", "lost"]
 
 
@@ -178,14 +177,14 @@ async def test_who_does_not_speak_tls_is_turned_away_and_harms_nobody(
     reader, writer = await asyncio.open_connection("127.0.0.1", place.port)
     writer.write(words)
     try:
-        await asyncio.wait_for(reader.read(-1), DEADLINE)
+        await asyncio.wait_for(reader.read(-1), PATIENCE)
     except ConnectionResetError:
         pass  # as good an end as any
     writer.close()
     assert place.protocols == []
     reader, writer = await place.connect()
     writer.write(b"a")
-    assert await asyncio.wait_for(reader.readexactly(1), DEADLINE) == b"a"
+    assert await asyncio.wait_for(reader.readexactly(1), PATIENCE) == b"a"
     writer.close()
 
 
@@ -199,14 +198,14 @@ async def test_bytes_changed_on_the_way_end_the_connection(place: Place, paths: 
             break
         except ssl.SSLWantReadError:
             raw_writer.write(outgoing.read())
-            incoming.write(await asyncio.wait_for(raw_reader.read(1 << 16), DEADLINE))
+            incoming.write(await asyncio.wait_for(raw_reader.read(1 << 16), PATIENCE))
     raw_writer.write(outgoing.read())
     client.write(b"secret")
     record = bytearray(outgoing.read())
     record[-1] ^= 1
     raw_writer.write(bytes(record))
     echo = await place.first()
-    await asyncio.wait_for(echo.over.wait(), DEADLINE)
+    await asyncio.wait_for(echo.over.wait(), PATIENCE)
     assert echo.received == 0
     raw_writer.close()
 

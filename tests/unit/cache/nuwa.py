@@ -44,7 +44,7 @@ class Nuwa:
         with self.log.open("a") as log:
             before = log.tell()
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
-        until(lambda: self._serving(before), timeout=30, every=0.05)
+        until(lambda: self._serving(before), every=0.05)
         return self
 
     def _serving(self, after: int) -> bool:

@@ -86,7 +86,7 @@ def test_an_interrupted_command_leaves_no_halves(tmp_path: Path, original: Path)
         "--bwlimit=2", f"file://{original}", f"file://{tmp_path}/set",
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until(lambda: (tmp_path / "set" / ".paddlecloud" / "unfinished").exists(), timeout=40, every=0.02)
+    until(lambda: (tmp_path / "set" / ".paddlecloud" / "unfinished").exists(), every=0.02)
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 130
     assert not (tmp_path / "set" / "large").exists()

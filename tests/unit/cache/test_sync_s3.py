@@ -148,7 +148,7 @@ def test_keys_are_seen_nowhere(tmp_path: Path, s3_server: S3Server, bucket: str)
         source = f"s3://127.0.0.1:{s3_server.port}/many/set"
         asked = {"source": source, "destination": f"file://{server.data}", "no-https": True, "bwlimit": 1}
         server.put("slow", "sync", asked, credentials=KEYS)
-        until(lambda: server.get("slow")["progress"]["files"] > 0, timeout=40, every=0.02)
+        until(lambda: server.get("slow")["progress"]["files"] > 0, every=0.02)
         kept = server.cache / ".paddlecloud" / "jobs" / "slow.keys"
         assert kept.stat().st_mode & 0o077 == 0
         assert not [path for path in _holding(tmp_path, SECRET_KEY.encode()) if path != kept]
@@ -170,7 +170,7 @@ def test_a_killed_server_takes_up_its_sync_with_its_keys(tmp_path: Path, s3_serv
     source = f"s3://127.0.0.1:{s3_server.port}/resumed/set"
     asked = {"source": source, "destination": f"file://{server.data}", "no-https": True, "bwlimit": 8}
     server.put("sync", "sync", asked, credentials=KEYS)
-    until(lambda: server.get("sync")["progress"]["files"] > 50, timeout=40, every=0.02)
+    until(lambda: server.get("sync")["progress"]["files"] > 50, every=0.02)
     server.stop(signal.SIGKILL)
     whole = tree(server.data)
     assert all(objects[key] == content for key, content in whole.items()), "a part of a file had its name"

@@ -61,7 +61,7 @@ def test_a_deadline_holds_against_a_silent_server(stub: Stub, pdc: Pdc) -> None:
     stub.add(pod_with({"phase": "Pending"}))
     began = time.monotonic()
     assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=300ms").code == 124
-    assert time.monotonic() - began < 5, "the stub keeps watches open for thirty seconds"
+    assert time.monotonic() - began < 20, "the stub keeps watches open for thirty seconds"
 
 
 def test_waiting_tells_what_it_waits_for(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_until_something_runs_the_reason_is_told(stub: Stub, pdc: Pdc, monkeypat
 def test_a_change_is_noticed_at_once_where_it_can_be_watched(
     stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "LOOK_SECONDS", 20.0)
+    monkeypatch.setattr(follow, "LOOK_SECONDS", 100.0)
     job = make_job(stub, workers=1, servers=0)
     done = {**job, "status": {"phase": "Completed"}}
 
@@ -185,4 +185,4 @@ def test_a_change_is_noticed_at_once_where_it_can_be_watched(
     stub.before = end
     began = time.monotonic()
     assert pdc("logs", "-f", "wide").code == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50

@@ -330,7 +330,7 @@ def test_ctrl_c_detaches(stub: Stub) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "worker0 says 0\n"
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=20)
+    _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "detached" in err
     assert "Traceback" not in err
@@ -431,7 +431,7 @@ def test_get_watch_prints_changes_until_interrupted(stub: Stub) -> None:
     assert child.stdout is not None
     lines = [child.stdout.readline().split() for _ in range(3)]
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=20)
+    _, err = child.communicate(timeout=60)
     assert lines == [["NAME", "STATUS"], ["p", "Pending"], ["p", "Running"]]
     assert child.returncode == 130
     assert "Traceback" not in err

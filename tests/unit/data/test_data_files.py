@@ -104,7 +104,7 @@ def train(files: Files, sampler: Sampler, cache: Path, *, epochs: int, quota: in
 
     def loader() -> Iterator[list[bytes]]:
         for batch in sampler:
-            until(lambda batch=batch: all((cache / files[index]).exists() for index in batch), timeout=20, every=0.005)
+            until(lambda batch=batch: all((cache / files[index]).exists() for index in batch), every=0.005)
             if quota is not None:
                 assert used(cache) <= quota + 4 * COUNT, "beyond it only what four arrivals differ from the usual size"
             yield [files.read(index) for index in batch]
@@ -142,7 +142,7 @@ def test_a_cache_may_have_several_folders(data: Path, tmp_path: Path) -> None:
     sampler, memory = Sampler(), tmp_path / "mem"
     files = Files(paths(), data=str(data), cache=f"{memory}:{tmp_path / 'ssd'}")
     files.follow(sampler, epochs=1)
-    until(lambda: len(cached(memory)) == COUNT - 10, timeout=20)
+    until(lambda: len(cached(memory)) == COUNT - 10)
     for batch in sampler:
         assert [files.read(index) for index in batch] == [content(index) for index in batch]
     assert (files.figures()[0].hits, files.figures()[0].misses) == (COUNT, 0)
@@ -152,7 +152,7 @@ def test_copies_look_like_their_originals(data: Path, cache: Path) -> None:
     """Cache servers judge a copy by size and time."""
     files = Files(paths(), data=str(data), cache=str(cache))
     files.follow(Sampler(), epochs=1)
-    until(lambda: len(cached(cache)) == COUNT, timeout=20)
+    until(lambda: len(cached(cache)) == COUNT)
     for path in paths():
         assert (cache / path).stat().st_mtime_ns == (data / path).stat().st_mtime_ns
 
@@ -195,9 +195,7 @@ def test_a_list_that_leads_out_of_the_set_harms_nothing(data: Path, cache: Path,
     for _ in range(2):
         for batch in sampler:
             inside = [index for index in batch if index > 1]
-            until(
-                lambda inside=inside: all((cache / files[index]).exists() for index in inside), timeout=20, every=0.01
-            )
+            until(lambda inside=inside: all((cache / files[index]).exists() for index in inside), every=0.01)
             found = [files.read(index) for index in batch]
             assert found == [content(index) if index > 1 else b"the user's own" for index in batch]
     assert victim.read_bytes() == b"the user's own"
@@ -265,7 +263,7 @@ def test_what_a_warm_up_brought_is_kept_and_what_exceeds_the_quota_goes(data: Pa
     sampler = Sampler()
     files = Files(paths(), data=str(data), cache=str(cache), quota=32 * (SIZE + COUNT))
     files.follow(sampler, epochs=1)
-    until(lambda: len(cached(cache)) <= 33, timeout=20)
+    until(lambda: len(cached(cache)) <= 33)
     soonest = [files[index] for batch in Sampler() for index in batch][:8]
     assert {Path(path).name for path in soonest} <= set(cached(cache)), "those read first stay"
 
@@ -308,7 +306,7 @@ def test_a_keeper_that_dies_is_followed_by_another(data: Path, cache: Path) -> N
     assert cached(cache) == []
     os.kill(child, 9)
     os.waitpid(child, 0)
-    until(lambda: len(cached(cache)) == COUNT, timeout=20)
+    until(lambda: len(cached(cache)) == COUNT)
     assert list((cache / ".paddlecloud" / "incoming").iterdir()) == [], "what the dead one had begun is gone"
 
 
@@ -373,12 +371,12 @@ def test_through_such_a_mount_the_next_batches_are_read_ahead(data: Path, monkey
     files = Files(paths(), data=str(data))
     first = [files[index] for batch in Sampler() for index in batch][:16]
     files.follow(sampler, epochs=2, threads=1)
-    until(lambda: len(asked) >= 16, timeout=20)
+    until(lambda: len(asked) >= 16)
     assert asked == first, "two batches, before anybody asked"
     for epoch in range(2):
         for batch in files.watch(sampler):
             ahead = lambda batch=batch, times=2 * epoch + 1: all(asked.count(files[i]) >= times for i in batch)  # noqa: E731
-            until(ahead, timeout=20, every=0.005)
+            until(ahead, every=0.005)
             assert [files.read(index) for index in batch] == [content(index) for index in batch]
     assert sorted(asked) == sorted(4 * paths()), "in each epoch every sample once ahead and once by its reader"
 
@@ -405,7 +403,7 @@ def test_a_cache_that_cannot_be_written_is_read_past(
         files = Files(paths(), data=str(data), cache=str(tmp_path / "file" / "cache"))
         files.follow(sampler, epochs=1)
         assert [files.read(index) for batch in sampler for index in batch]
-        until(lambda: "read where they lie" in caplog.text, timeout=20)
+        until(lambda: "read where they lie" in caplog.text)
 
 
 def test_a_full_disk_is_used_as_far_as_it_goes(data: Path, cache: Path) -> None:
@@ -430,13 +428,13 @@ def test_an_origin_that_fails_for_a_while_is_tried_again(data: Path, cache: Path
     sampler = Sampler()
     files = Files(paths(), data=str(data), cache=str(cache))
     files.follow(sampler, epochs=2)
-    until(lambda: (cache / ".paddlecloud" / "keeper").exists(), timeout=20)
+    until(lambda: (cache / ".paddlecloud" / "keeper").exists())
     with pytest.raises(FileNotFoundError):
         files.read(0)
     away.rename(data)
     for batch in sampler:
         assert [files.read(index) for index in batch] == [content(index) for index in batch]
-    until(lambda: len(cached(cache)) == COUNT, timeout=20)
+    until(lambda: len(cached(cache)) == COUNT)
 
 
 def test_a_program_that_reads_in_another_order_is_found_out(
@@ -449,7 +447,7 @@ def test_a_program_that_reads_in_another_order_is_found_out(
         for _ in range(10):  # everything, where an eighth was planned
             for index in range(COUNT):
                 assert files.read(index) == content(index)
-        until(lambda: "another order" in caplog.text, timeout=20)
+        until(lambda: "another order" in caplog.text)
 
 
 def test_a_sampler_that_cannot_be_planned_changes_nothing(
@@ -530,7 +528,7 @@ def test_nodes_hand_samples_over_and_the_origin_is_asked_once(
         def loader() -> Iterator[list[bytes]]:
             for batch in sampler:
                 there = lambda batch=batch: all((cache / files[index]).exists() for index in batch)  # noqa: E731
-                until(there, timeout=20, every=0.005)
+                until(there, every=0.005)
                 step.wait(20)
                 yield [files.read(index) for index in batch]
 
@@ -558,7 +556,7 @@ def test_a_cache_is_served_to_those_who_have_the_token_and_nothing_else_is(data:
     for other in ("../secret", "images/../../secret", ".paddlecloud/keeper", "images/none.jpg"):
         assert peers.copy(0, other, copy) is None
     assert Peers([f"127.0.0.1:{port}"], 0, "guess").copy(0, "images/008.jpg", copy) is None
-    until(lambda: taken == [7], timeout=20, every=0.01)
+    until(lambda: taken == [7], every=0.01)
 
 
 def test_peers_beyond_the_machine_need_a_token() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import eventually
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.images import keeper
 from paddlecloud.local.images.keeper import ImageKeeper
@@ -46,10 +47,7 @@ async def test_what_nobody_gives_uses_or_used_for_two_weeks_is_deleted(tmp_path:
         await clock.advance(keeper.FIRST - 1)
         assert old.exists(), "a platform that starts has other things to do"
         await clock.advance(1)
-        for _ in range(500):
-            if not old.exists():
-                break
-            await asyncio.sleep(0.01)
+        await eventually(lambda: not old.exists())
         assert (old.exists(), recent.exists(), running.exists()) == (False, True, True)
     finally:
         work.cancel()

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import paddlecloud
+from harness import PATIENCE
 from paddlecloud.local.images import builder, host
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import parse_recipe, read_recipe
@@ -198,7 +199,7 @@ async def test_a_cancelled_build_ends_its_programs_and_leaves_nothing(store: Ima
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "_install", install)
         task = asyncio.create_task(store.build("example.com/endless:v1"))
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from harness import PATIENCE
 from paddlecloud.local.knative.gateway.client import Client
 from paddlecloud.local.knative.gateway.table import Table
 
@@ -135,17 +136,17 @@ class Dialogue:
         self.send(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
 
     async def answer(self) -> tuple[int, bytes]:
-        self.head = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), 10)
+        self.head = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), PATIENCE)
         status = int(self.head.split()[1])
         lower = self.head.lower()
         if b"content-length" in lower or b"chunked" in lower:
-            return status, await asyncio.wait_for(_body(self.head, self.reader), 10)
+            return status, await asyncio.wait_for(_body(self.head, self.reader), PATIENCE)
         return status, b"" if status in (204, 304, 101) else await self.reader.read()
 
     async def ended(self) -> bool:
         """Whether the other side has closed, cleanly or not."""
         try:
-            return await asyncio.wait_for(self.reader.read(1), 10) == b""
+            return await asyncio.wait_for(self.reader.read(1), PATIENCE) == b""
         except ConnectionError:
             return True
 

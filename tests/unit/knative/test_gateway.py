@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE, eventually
 from paddlecloud.local.knative.gateway import slots
 from paddlecloud.local.knative.gateway.client import HEAD_TIMEOUT, LINGER
 from paddlecloud.local.knative.gateway.revisions import IDLE
@@ -31,14 +32,6 @@ async def pod(gate: Gateway) -> AsyncIterator[Pod]:
         yield made
 
 
-async def until(check: Callable[[], bool]) -> None:
-    async def poll() -> None:
-        while not check():
-            await asyncio.sleep(0.001)
-
-    await asyncio.wait_for(poll(), 10)
-
-
 # Plain requests
 
 
@@ -55,7 +48,7 @@ async def test_a_connection_nobody_uses_is_let_go(gate: Gateway, pod: Pod) -> No
     assert pod.open == 1
     gate.time.ahead = IDLE + 0.1
     gate.table.sweep()
-    await until(lambda: pod.open == 0)
+    await eventually(lambda: pod.open == 0)
     assert await gate.ask() == (200, b"one")
 
 
@@ -162,7 +155,7 @@ async def test_a_stream_is_passed_on_as_it_comes(gate: Gateway, pod: Pod) -> Non
     client = await gate.connect()
     client.get()
     await client.reader.readuntil(b"\r\n\r\n")
-    assert await asyncio.wait_for(client.reader.readexactly(10), 10) == b"5\r\nfirst\r\n"
+    assert await asyncio.wait_for(client.reader.readexactly(10), PATIENCE) == b"5\r\nfirst\r\n"
     second.set()
     assert await client.reader.readexactly(16) == b"6\r\nsecond\r\n0\r\n\r\n"[:16]
 
@@ -190,7 +183,7 @@ async def test_answers_without_a_body(gate: Gateway, pod: Pod, method: str) -> N
     client = await gate.connect()
     for _ in range(2):
         client.send(f"{method} / HTTP/1.1\r\nHost: a.b\r\n\r\n".encode())
-        head = await asyncio.wait_for(client.reader.readuntil(b"\r\n\r\n"), 10)
+        head = await asyncio.wait_for(client.reader.readuntil(b"\r\n\r\n"), PATIENCE)
         assert head.split(b"\r\n")[0] == first.split(b"\r\n")[0]
     assert pod.connections == 1
 
@@ -208,7 +201,7 @@ async def test_a_websocket_is_a_tunnel_both_ways(gate: Gateway, pod: Pod) -> Non
     assert b"Upgrade: websocket" in head
     assert await client.reader.readexactly(7) == b"welcome"
     client.send(b"\x81\x00 frames \r\n\r\n")
-    await until(lambda: len(pod.heads) == 2)
+    await eventually(lambda: len(pod.heads) == 2)
     assert pod.heads[1] == b"\x81\x00 frames \r\n\r\n"
 
 
@@ -232,7 +225,7 @@ async def test_the_less_busy_pod_gets_the_request(gate: Gateway) -> None:
         slow.gate = asyncio.Event()
         gate.pods(slow.entry("1"), quick.entry("2"))
         busy = [asyncio.ensure_future(gate.ask()) for _ in range(8)]
-        await until(lambda: slow.inside > 0)
+        await eventually(lambda: slow.inside > 0)
         for _ in range(10):
             assert await gate.ask() == (200, b"quick")
         slow.gate.set()
@@ -241,7 +234,9 @@ async def test_the_less_busy_pod_gets_the_request(gate: Gateway) -> None:
 
 async def test_a_request_waits_for_the_first_pod_which_is_asked_for_once(gate: Gateway) -> None:
     waiting = [asyncio.ensure_future(gate.ask()) for _ in range(20)]
-    await until(lambda: len(gate.table.revisions["ns/r"].waiting) == 20 if "ns/r" in gate.table.revisions else False)
+    await eventually(
+        lambda: len(gate.table.revisions["ns/r"].waiting) == 20 if "ns/r" in gate.table.revisions else False
+    )
     assert set(gate.woken) == {"ns/r"}
     async with Pod() as pod:
         gate.pods(pod.entry())
@@ -251,10 +246,10 @@ async def test_a_request_waits_for_the_first_pod_which_is_asked_for_once(gate: G
 async def test_a_client_that_gives_up_waiting_is_forgotten(gate: Gateway) -> None:
     client = await gate.connect()
     client.get()
-    await until(lambda: bool(gate.table.revisions.get("ns/r") and gate.table.revisions["ns/r"].waiting))
+    await eventually(lambda: bool(gate.table.revisions.get("ns/r") and gate.table.revisions["ns/r"].waiting))
     client.close()
     revision = gate.table.revisions["ns/r"]
-    await until(lambda: revision.stats.inside == 0)
+    await eventually(lambda: revision.stats.inside == 0)
     async with Pod() as pod:
         gate.pods(pod.entry())
         assert await gate.ask() == (200, b"one")
@@ -270,7 +265,7 @@ async def test_a_limit_of_concurrent_requests_holds_across_gateways(tmp_path: Pa
             each.route(R)
             each.pods(pod.entry(slots=str(path)), limit=2)
         asked = [asyncio.ensure_future(each.ask()) for each in (one, other) for _ in range(6)]
-        await until(lambda: pod.inside == 2)
+        await eventually(lambda: pod.inside == 2)
         pod.gate.set()
         assert await asyncio.gather(*asked) == [(200, b"one")] * 12
         assert pod.most == 2
@@ -282,7 +277,7 @@ async def test_a_pod_that_was_taken_out_gets_no_new_request_and_ends_its_last(ga
         gate.pods(old.entry("1"))
         old.gate = asyncio.Event()
         last = asyncio.ensure_future(gate.ask())
-        await until(lambda: old.inside == 1)
+        await eventually(lambda: old.inside == 1)
         gate.pods(new.entry("2"))
         assert await gate.ask() == (200, b"new")
         old.gate.set()
@@ -302,7 +297,7 @@ async def test_a_refused_connection_is_tried_at_another_pod(gate: Gateway) -> No
 async def test_pods_that_all_refuse_are_a_bad_gateway(gate: Gateway) -> None:
     gate.pods(["127.0.0.1", 1, "dead", None])
     asked = asyncio.ensure_future(gate.ask())
-    await until(lambda: bool(gate.table.revisions["ns/r"].stats.inside))
+    await eventually(lambda: bool(gate.table.revisions["ns/r"].stats.inside))
     await asyncio.sleep(0.1)
     gate.time.ahead += 10
     status, text = await asked
@@ -341,7 +336,7 @@ async def test_a_slow_pod_is_given_up_after_the_services_timeout(gate: Gateway, 
     pod.gate = asyncio.Event()
     gate.pods(pod.entry(), timeout=7)
     asked = asyncio.ensure_future(gate.ask())
-    await until(lambda: pod.inside == 1)
+    await eventually(lambda: pod.inside == 1)
     gate.table.sweep()
     gate.time.ahead = 7.5
     gate.table.sweep()
@@ -351,7 +346,7 @@ async def test_a_slow_pod_is_given_up_after_the_services_timeout(gate: Gateway, 
 async def test_a_slow_head_is_given_up(gate: Gateway) -> None:
     client = await gate.connect()
     client.send(b"GET / HTTP/1.1\r\nHost:")
-    await until(lambda: any(c.deadline < float("inf") for c in gate.table.clients))
+    await eventually(lambda: any(c.deadline < float("inf") for c in gate.table.clients))
     await asyncio.sleep(0.01)
     gate.time.ahead = HEAD_TIMEOUT + 1
     gate.table.sweep()
@@ -416,7 +411,7 @@ async def test_a_huge_body_is_streamed_to_a_pod_that_takes_its_time(gate: Gatewa
         await asyncio.sleep(0.05)
     assert sent < size // 2, "the client waits for the pod"
     go.set()
-    await asyncio.wait_for(sending, 30)
+    await asyncio.wait_for(sending, PATIENCE)
     assert await client.answer() == (200, b"ok")
     server.close()
 
@@ -453,7 +448,7 @@ async def test_a_refused_client_that_never_hangs_up_is_hung_up_on(gate: Gateway)
     assert len(gate.table.clients) == 1
     gate.time.ahead = LINGER + 1
     gate.table.sweep()
-    await until(lambda: not gate.table.clients)
+    await eventually(lambda: not gate.table.clients)
 
 
 async def test_a_gateway_that_leaves_answers_what_it_has_begun(gate: Gateway, pod: Pod) -> None:
@@ -463,19 +458,19 @@ async def test_a_gateway_that_leaves_answers_what_it_has_begun(gate: Gateway, po
     await idle.answer()
     client = await gate.connect()
     client.get()
-    await until(lambda: pod.inside == 1)
+    await eventually(lambda: pod.inside == 1)
     draining = asyncio.ensure_future(gate.table.drain(10))
     assert await idle.ended()
     pod.gate.set()
     assert await client.answer() == (200, b"one")
     assert b"Connection: close" in client.head
-    await asyncio.wait_for(draining, 10)
+    await asyncio.wait_for(draining, PATIENCE)
 
 
 async def test_what_was_carried_is_reported(gate: Gateway, pod: Pod) -> None:
     pod.gate = asyncio.Event()
     asked = [asyncio.ensure_future(gate.ask()) for _ in range(3)]
-    await until(lambda: pod.inside == 3)
+    await eventually(lambda: pod.inside == 3)
     gate.time.ahead += 10
     report = gate.table.report()["ns/r"]
     assert report["inside"] == 3

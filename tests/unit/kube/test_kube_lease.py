@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kube_mini import MiniServer
 
+from harness import PATIENCE
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import Unreachable
@@ -170,7 +171,7 @@ async def test_work_that_ends_ends_leadership() -> None:
     async def lead() -> None:
         done.append(elector.is_leader)
 
-    await asyncio.wait_for(elector.run(lead), 5)
+    await asyncio.wait_for(elector.run(lead), PATIENCE)
     assert done == [True]
     assert not elector.is_leader
     assert server.objects[f"{LEASES_PATH}/op"]["spec"]["holderIdentity"] == ""
@@ -183,7 +184,7 @@ async def test_an_error_in_the_work_is_raised_not_hidden() -> None:
         raise RuntimeError("broken")
 
     with pytest.raises(RuntimeError, match="broken"):
-        await asyncio.wait_for(elector.run(lead), 5)
+        await asyncio.wait_for(elector.run(lead), PATIENCE)
 
 
 async def test_who_does_not_lead_cannot_write_but_can_read() -> None:

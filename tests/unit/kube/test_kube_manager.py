@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 from kube_mini import MiniServer
 
+from harness import PATIENCE
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
@@ -90,7 +91,7 @@ async def test_a_part_that_fails_stops_the_whole_with_its_error() -> None:
 
     story.manager.add_service("reports", broken)
     with pytest.raises(RuntimeError, match="port in use"):
-        await asyncio.wait_for(story.manager.run(), 5)
+        await asyncio.wait_for(story.manager.run(), PATIENCE)
     assert len(asyncio.all_tasks()) == 1
 
 
@@ -118,7 +119,7 @@ async def test_a_part_that_just_ends_is_an_error_too() -> None:
 
     story.manager.add_service("reports", brief)
     with pytest.raises(RuntimeError, match="reports ended by itself"):
-        await asyncio.wait_for(story.manager.run(), 5)
+        await asyncio.wait_for(story.manager.run(), PATIENCE)
 
 
 async def test_a_second_replica_keeps_its_caches_warm_and_takes_over() -> None:
@@ -146,7 +147,7 @@ async def test_a_lost_lease_ends_the_manager() -> None:
     server.refuse = lambda method, path: Unreachable("gone") if "/leases" in path else None
     await clock.advance(20)
     with pytest.raises(LeadershipLost):
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, PATIENCE)
 
 
 async def test_health_ready_and_metrics_are_served() -> None:

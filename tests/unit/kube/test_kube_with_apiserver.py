@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE, eventually
 from paddlecloud.kube.cache import by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
@@ -59,14 +60,6 @@ def configmap(name: str, **data: str) -> Object:
         "metadata": {"name": name, "namespace": "default"},
         "data": data,
     }
-
-
-async def eventually(true: Callable[[], bool], what: str) -> None:
-    for _ in range(500):
-        if true():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"never happened: {what}")
 
 
 async def test_the_verbs_mean_what_they_say(client: Client) -> None:
@@ -152,12 +145,12 @@ async def test_a_controller_reaches_and_keeps_what_is_asked_for_without_a_write_
     sets = Sets(metered)
     async with sets.manager:
         await make_set(client, 40)
-        await eventually(lambda: len(sets.names()) == 40, "40 members")
-        await eventually(lambda: requests.value("POST", "201") == 41, "40 members and one event")
+        await eventually(lambda: len(sets.names()) == 40, what="40 members")
+        await eventually(lambda: requests.value("POST", "201") == 41, what="40 members and one event")
         await client.delete(CONFIGMAPS, "s-7", namespace="default")
-        await eventually(lambda: requests.value("POST", "201") == 43, "the lost member and its event")
+        await eventually(lambda: requests.value("POST", "201") == 43, what="the lost member and its event")
         await client.patch(CONFIGMAPS, "s", {"data": {"replicas": "3"}}, namespace="default")
-        await eventually(lambda: sets.names() == {"s-0", "s-1", "s-2"}, "3 members")
+        await eventually(lambda: sets.names() == {"s-0", "s-1", "s-2"}, what="3 members")
     assert requests.value("POST", "409") == 0, "something was created twice"
     assert requests.value("DELETE", "200") == 37
     events = (await client.list(EVENTS, "default", field_selector="involvedObject.name=s")).items
@@ -168,11 +161,11 @@ async def test_a_controller_that_starts_late_finds_everything_there(client: Clie
     await make_set(client, 3)
     first = Sets(client)
     async with first.manager:
-        await eventually(lambda: len(first.names()) == 3, "3 members")
+        await eventually(lambda: len(first.names()) == 3, what="3 members")
     await client.delete(CONFIGMAPS, "s-1", namespace="default")
     second = Sets(client)
     async with second.manager:
-        await eventually(lambda: second.names() == {"s-0", "s-1", "s-2"}, "the member lost while nobody watched")
+        await eventually(lambda: second.names() == {"s-0", "s-1", "s-2"}, what="the member lost while nobody watched")
 
 
 async def test_of_two_replicas_the_second_takes_over_when_the_first_stops(client: Client) -> None:
@@ -183,11 +176,11 @@ async def test_of_two_replicas_the_second_takes_over_when_the_first_stops(client
     first, second = replica("first"), replica("second")
     async with contextlib.AsyncExitStack() as stack:
         await first.manager.start()
-        await eventually(lambda: "\npaddlecloud_leader 1\n" in first.manager.metrics.render(), "a leader")
+        await eventually(lambda: "\npaddlecloud_leader 1\n" in first.manager.metrics.render(), what="a leader")
         await stack.enter_async_context(second.manager)
         await first.manager.stop()
         await make_set(client, 2)
-        await eventually(lambda: len(second.names()) == 2, "the second works")
+        await eventually(lambda: len(second.names()) == 2, what="the second works")
         lease = await client.get(LEASES, "sets", "default")
         assert lease["spec"]["holderIdentity"] == "second"
         assert lease["spec"]["leaseTransitions"] == 1
@@ -222,6 +215,6 @@ async def test_the_same_client_works_without_an_event_loop(platform: Platform) -
         drive(client.close())
         return kinds, found
 
-    kinds, found = await asyncio.wait_for(asyncio.to_thread(as_the_cli_does), 20)
+    kinds, found = await asyncio.wait_for(asyncio.to_thread(as_the_cli_does), PATIENCE)
     assert kinds == ["ADDED", "MODIFIED", "DELETED"]
     assert found == "Deployment"

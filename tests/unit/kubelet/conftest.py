@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE, eventually
 from paddlecloud.local.kubelet import processes, wire
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.runtime import PodRuntime
 
-DEADLINE = 20.0
 _SERIALS = itertools.count()
 
 
@@ -48,7 +48,7 @@ class ShimHarness:
         runtime = await PodRuntime.attach(root, on_change=self._changed.set)
         if runtime is not None:
             self._keep(runtime)
-            await asyncio.wait_for(runtime.ready.wait(), DEADLINE)
+            await asyncio.wait_for(runtime.ready.wait(), PATIENCE)
         return runtime
 
     def _keep(self, runtime: PodRuntime) -> PodRuntime:
@@ -79,7 +79,7 @@ class ShimHarness:
                 await self._changed.wait()
             return found
 
-        return await asyncio.wait_for(wait(), DEADLINE)
+        return await asyncio.wait_for(wait(), PATIENCE)
 
     async def exited(self, runtime: PodRuntime, name: str = "main", attempt: int = 0) -> dict[str, Any]:
         def ended() -> dict[str, Any] | None:
@@ -107,18 +107,14 @@ class ShimHarness:
         """End the pod of a directory, and wait until the last of its processes is gone."""
         for runtime in self._runtimes:
             if runtime.pod_dir == root and runtime.connected:
-                await asyncio.wait_for(runtime.shutdown(), DEADLINE)
+                await asyncio.wait_for(runtime.shutdown(), PATIENCE)
         uid = self.uid(root.name)
-        for _ in range(int(DEADLINE / 0.02)):
-            if not any(processes.strays(uid)):
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"processes of {root} live on: {list(processes.strays(uid))}")
+        await eventually(lambda: list(processes.strays(uid)), [], what=f"processes of {root} live on")
 
     async def close(self) -> None:
         for runtime in self._runtimes:
             if runtime.connected:
-                await asyncio.wait_for(runtime.shutdown(), DEADLINE)
+                await asyncio.wait_for(runtime.shutdown(), PATIENCE)
         await self.launcher.stop()
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from harness import PATIENCE
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
@@ -19,7 +20,6 @@ from paddlecloud.local.kubelet.node import NodeConfig
 from paddlecloud.local.kubelet.streams import PodStreams
 from paddlecloud.local.platform import Platform
 
-DEADLINE = 30.0
 NODE = "node-1"
 
 
@@ -69,7 +69,7 @@ class TestMachine:
         """A pod of one shell container."""
         return await self.create(shell_pod(script, **fields))
 
-    async def until(self, name: str, condition: Callable[[Object], Any], *, deadline: float = DEADLINE) -> Object:
+    async def until(self, name: str, condition: Callable[[Object], Any], *, deadline: float = PATIENCE) -> Object:
         """The pod's first state for which the condition holds."""
 
         async def wait() -> Object:
@@ -119,13 +119,13 @@ class TestMachine:
                     return
             raise AssertionError(f"{name} ended without printing {text!r}: {seen!r}")
 
-        await asyncio.wait_for(wait(), DEADLINE)
+        await asyncio.wait_for(wait(), PATIENCE)
 
     async def exec(self, name: str, *command: str, container: str | None = None) -> tuple[int, str]:
         session = await self.streams.exec("default", name, container, command)
         output = b""
         try:
-            while (piece := await asyncio.wait_for(session.read(), DEADLINE)) is not None:
+            while (piece := await asyncio.wait_for(session.read(), PATIENCE)) is not None:
                 output += piece.data
             return await session.wait(), output.decode()
         finally:
@@ -133,17 +133,6 @@ class TestMachine:
 
     def pod_dir(self, pod: Object) -> Path:
         return self.data / "pods" / str(pod["metadata"]["uid"])
-
-
-async def eventually(condition: Callable[[], Any]) -> Any:
-    """For what only the file system and the process table show."""
-
-    async def wait() -> Any:
-        while not (found := condition()):
-            await asyncio.sleep(0.01)
-        return found
-
-    return await asyncio.wait_for(wait(), DEADLINE)
 
 
 def shell_pod(script: str, *, name: str = "pod", policy: str = "Never", **spec: Any) -> Object:
@@ -186,6 +175,6 @@ async def running_machine(data: Path, **options: Any) -> AsyncIterator[TestMachi
                 )
         tasks = list(machine.kubelet._worker_tasks.values())
         if tasks:
-            await asyncio.wait(tasks, timeout=DEADLINE)
+            await asyncio.wait(tasks, timeout=PATIENCE)
         await machine.stop()
         assert not any((data / "pods").iterdir()), os.listdir(data / "pods")

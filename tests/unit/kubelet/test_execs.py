@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.local.kubelet.execs import ExecSession, open_exec, run_exec
 from paddlecloud.local.kubelet.runtime import ShimError
 from paddlecloud.local.kubelet.sandbox import Mount
 
-from .conftest import DEADLINE, ShimHarness
+from .conftest import ShimHarness
 
 
 async def pod_with_volume(shims: ShimHarness, tmp_path: Path) -> Path:
@@ -35,7 +36,7 @@ async def everything(session: ExecSession) -> tuple[dict[str, bytes], int]:
             found[piece.stream] += piece.data
         return await session.wait()
 
-    code = await asyncio.wait_for(collect(), DEADLINE)
+    code = await asyncio.wait_for(collect(), PATIENCE)
     await session.close()
     return found, code
 
@@ -76,7 +77,7 @@ async def test_a_program_that_is_not_there_says_so(shims: ShimHarness, tmp_path:
 
 async def test_it_ends_with_its_session(shims: ShimHarness, tmp_path: Path) -> None:
     session = open_exec(await pod_with_volume(shims, tmp_path), "main", ["sh", "-c", "echo $$; sleep 600"])
-    piece = await asyncio.wait_for(session.read(), DEADLINE)
+    piece = await asyncio.wait_for(session.read(), PATIENCE)
     assert piece is not None
     pid = int(piece.data)
     handle = os.pidfd_open(pid)
@@ -84,7 +85,7 @@ async def test_it_ends_with_its_session(shims: ShimHarness, tmp_path: Path) -> N
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(handle, ended.set)
     try:
-        await asyncio.wait_for(ended.wait(), DEADLINE)
+        await asyncio.wait_for(ended.wait(), PATIENCE)
     finally:
         asyncio.get_running_loop().remove_reader(handle)
         os.close(handle)
@@ -93,7 +94,7 @@ async def test_it_ends_with_its_session(shims: ShimHarness, tmp_path: Path) -> N
 async def test_a_container_that_does_not_run_is_refused(shims: ShimHarness, tmp_path: Path) -> None:
     root = await pod_with_volume(shims, tmp_path)
     with pytest.raises(ShimError, match="container other is not running"):
-        await run_exec(root, "other", ["true"], timeout=DEADLINE)
+        await run_exec(root, "other", ["true"], timeout=PATIENCE)
 
 
 async def test_one_that_takes_too_long_is_ended(shims: ShimHarness, tmp_path: Path) -> None:

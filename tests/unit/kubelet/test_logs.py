@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness import PATIENCE
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.local.kubelet.logfile import LogFile, format_chunk
 from paddlecloud.local.kubelet.logreader import Formatter, LogOptions, read_log, read_now
 
-from .conftest import DEADLINE, ShimHarness
+from .conftest import ShimHarness
 
 NOON = parse_rfc3339("2026-11-15T12:00:00Z")
 
@@ -97,7 +98,7 @@ async def test_following_goes_through_rotations_to_the_end(tmp_path: Path) -> No
     file.close()
     done = True
     (tmp_path / "status.json").write_text("{}")  # what a shim does when a container ended
-    await asyncio.wait_for(reading, DEADLINE)
+    await asyncio.wait_for(reading, PATIENCE)
     assert b"".join(seen).split() == [b"%d" % number for number in range(100)]
 
 
@@ -114,7 +115,7 @@ async def test_a_follower_that_comes_first_waits_for_the_container(tmp_path: Pat
     file.close()
     done = True
     (tmp_path / "status.json").write_text("{}")
-    await asyncio.wait_for(reading, DEADLINE)
+    await asyncio.wait_for(reading, PATIENCE)
     assert seen == [b"late\n"]
 
 

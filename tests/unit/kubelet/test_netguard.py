@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE, eventually
 from paddlecloud.local import loopback, lowports
 from paddlecloud.local.kubelet.runtime import PodRuntime
 
-from .conftest import DEADLINE, ShimHarness, output
+from .conftest import ShimHarness, output
 
 PYTHON = sys.executable
 
@@ -53,18 +54,17 @@ async def serve(
 
 
 async def printed(root: Path, runtime: PodRuntime) -> None:
-    async def wait() -> None:
-        while not output(root):
-            assert runtime.connected
-            await asyncio.sleep(0.01)
+    def look() -> str:
+        assert runtime.connected
+        return output(root)
 
-    await asyncio.wait_for(wait(), DEADLINE)
+    await eventually(look)
 
 
 async def ask(ip: str, port: int) -> str:
     reader, writer = await asyncio.open_connection(ip, port)
     try:
-        return (await asyncio.wait_for(reader.read(), DEADLINE)).decode()
+        return (await asyncio.wait_for(reader.read(), PATIENCE)).decode()
     finally:
         writer.close()
 

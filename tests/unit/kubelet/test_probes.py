@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.local.kubelet import grpchealth
 from paddlecloud.local.kubelet.grpchealth import ACK, DATA, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, frame
 from paddlecloud.local.kubelet.handlers import Result, Target, ask, port_of
@@ -91,7 +92,7 @@ async def test_a_service_is_asked_for_its_health(said: bytes, result: Result) ->
     try:
         handler = {"grpc": {"port": port, "service": "s" * 200}}
         got = await ask(handler, Target(Path("/"), "127.0.0.1", {}, {}), timeout=5)
-        sent = await asyncio.wait_for(asked, 5)
+        sent = await asyncio.wait_for(asked, PATIENCE)
     finally:
         server.close()
         await server.wait_closed()

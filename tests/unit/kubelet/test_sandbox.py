@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.local.kubelet.execs import run_exec
 from paddlecloud.local.kubelet.sandbox import Mount, resolve_target
 
-from .conftest import DEADLINE, ShimHarness, output
+from .conftest import ShimHarness, output
 
 MODES = {"root": "", "user": "root"}
 if os.getuid() != 0:
@@ -73,7 +74,7 @@ async def test_a_file_bound_into_a_container_shows_what_is_written_to_it_later(
     await shims.running(runtime)
     with hosts.open("r+") as handle:
         handle.write("127.9.9.8 second\n")
-    code, text = await run_exec(root, "main", ["getent", "hosts", "second"], timeout=DEADLINE)
+    code, text = await run_exec(root, "main", ["getent", "hosts", "second"], timeout=PATIENCE)
     assert (code, text.split()) == (0, ["127.9.9.8", "second"])
 
 

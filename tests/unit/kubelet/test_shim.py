@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE, eventually
 from paddlecloud.local.kubelet import processes, wire
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.runtime import PodRuntime, ShimError, last_state
 
-from .conftest import DEADLINE, ShimHarness, output
+from .conftest import ShimHarness, output
 
 
 async def gone(pid: int) -> None:
@@ -26,7 +27,7 @@ async def gone(pid: int) -> None:
     loop = asyncio.get_running_loop()
     loop.add_reader(fd, ended.set)
     try:
-        await asyncio.wait_for(ended.wait(), DEADLINE)
+        await asyncio.wait_for(ended.wait(), PATIENCE)
     finally:
         loop.remove_reader(fd)
         os.close(fd)
@@ -74,7 +75,7 @@ async def test_a_pod_directory_has_one_shim(shims: ShimHarness) -> None:
     first = await shims.spawn(root)
     await first.ready.wait()
     second = await PodRuntime.spawn(root, shims.launcher)
-    await asyncio.wait_for(second.closed(), DEADLINE)
+    await asyncio.wait_for(second.closed(), PATIENCE)
     assert first.connected
     assert wire.lock_holder(str(root)) == first.state["shim"]["pid"]
 
@@ -85,7 +86,7 @@ async def test_stopping_asks_first_and_kills_after_the_grace_period(shims: ShimH
     await runtime.start(shims.container(root, "trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done"))
     await shims.running(runtime)
     await wait_for_output(root, "up")
-    await runtime.stop("main", grace=DEADLINE)
+    await runtime.stop("main", grace=PATIENCE)
     assert (await shims.exited(runtime))["exit_code"] == 7
 
     stubborn = shims.container(root, "trap '' TERM; echo up; while :; do sleep 0.01; done", name="stubborn")
@@ -96,11 +97,7 @@ async def test_stopping_asks_first_and_kills_after_the_grace_period(shims: ShimH
 
 
 async def wait_for_output(root: Path, text: str, *, name: str = "main") -> None:
-    async def seen() -> None:
-        while text not in output(root, name):
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(seen(), DEADLINE)
+    await eventually(lambda: output(root, name), lambda printed: text in printed)
 
 
 async def test_everything_a_container_started_ends_with_it(shims: ShimHarness, tmp_path: Path) -> None:
@@ -133,7 +130,7 @@ async def test_a_pod_outlives_its_kubelet_and_is_found_again(shims: ShimHarness)
     again = await shims.attach(root)
     assert again is not None
     assert again.state["containers"]["main"]["pid"] == pid
-    await again.stop("main", grace=DEADLINE)
+    await again.stop("main", grace=PATIENCE)
     assert (await shims.exited(again))["exit_code"] == 143
 
 
@@ -144,7 +141,7 @@ async def test_a_killed_zygote_is_replaced_and_its_shims_live_on(shims: ShimHarn
     os.kill(shims.launcher.pid, signal.SIGKILL)
     await gone(shims.launcher.pid or 0)
     second = await shims.spawn(shims.pod_dir("second"))
-    await asyncio.wait_for(second.ready.wait(), DEADLINE)
+    await asyncio.wait_for(second.ready.wait(), PATIENCE)
     assert first.connected
     assert second.connected
 
@@ -155,7 +152,7 @@ async def test_a_killed_shim_takes_its_containers_along_and_leaves_its_record(sh
     await runtime.start(shims.container(root, "sleep 600 & wait"))
     pid = (await shims.running(runtime))["pid"]
     os.kill(runtime.state["shim"]["pid"], signal.SIGKILL)
-    await asyncio.wait_for(runtime.closed(), DEADLINE)
+    await asyncio.wait_for(runtime.closed(), PATIENCE)
     await gone(pid)
     assert wire.lock_holder(str(root)) is None
     assert await PodRuntime.attach(root) is None
@@ -210,9 +207,4 @@ async def test_a_crowd_of_processes_ends_with_its_container_and_leaves_no_zombie
     await runtime.stop("main", grace=0)
     assert (await shims.exited(runtime))["exit_code"] == 137
     shim = runtime.state["shim"]["pid"]
-
-    async def empty() -> None:
-        while list(processes.descendants(shim)):
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(empty(), DEADLINE)
+    await eventually(lambda: list(processes.descendants(shim)), [])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
+from harness import eventually
 from paddlecloud.local.kubelet.usage import pod_usage
 
-from .conftest import DEADLINE, ShimHarness
+from .conftest import ShimHarness
 
 EATER = """
 import os, time
@@ -26,14 +26,10 @@ async def test_memory_and_time_of_all_processes_are_counted(shims: ShimHarness) 
     await runtime.start(shims.container(root, "", argv=(sys.executable, "-c", EATER)))
     await shims.running(runtime)
 
-    async def full() -> None:
-        while (root / "logs" / "main" / "0.log").read_text().count("full") < 2:
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(full(), DEADLINE)
+    await eventually(lambda: (root / "logs" / "main" / "0.log").read_text().count("full"), 2)
     usage = pod_usage(root)["main"]
     assert usage.memory_bytes > 40 << 20
-    assert usage.cpu_seconds >= 0.19
+    assert usage.cpu_seconds > 0.15, "both of them, whatever the clock ticks"
     await runtime.stop("main", grace=0)
     await shims.exited(runtime)
     assert pod_usage(root) == {}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harness import eventually
 from paddlecloud.api import crd
 from paddlecloud.controllers.paddlejob import PaddleJobController, Place, ports
 from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, KubeflowPaddleJobController
@@ -90,21 +91,13 @@ class Cluster:
     async def pods(self) -> dict[str, Object]:
         return {pod["metadata"]["name"]: pod for pod in (await self.client.list(PODS, NAMESPACE)).items}
 
-    async def until(self, what: Any, timeout: float = 10.0) -> Any:
-        """Wait until an async function gives something true."""
-        for _ in range(int(timeout / 0.02)):
-            if value := await what():
-                return value
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"did not happen: {what.__doc__ or what}")
-
     async def phase(self, wanted: str, name: str = "job") -> Object:
         async def reached() -> Object | None:
             job = await self.get(PADDLEJOBS, name)
             return job if (job.get("status") or {}).get("phase") == wanted else None
 
         try:
-            job: Object = await self.until(reached)
+            job: Object = await eventually(reached)
         except AssertionError:
             raise AssertionError(f"not {wanted}: {(await self.get(PADDLEJOBS, name)).get('status')}") from None
         return job
@@ -114,7 +107,7 @@ class Cluster:
             pods = await self.pods()
             return pods if len(pods) == number else None
 
-        pods: dict[str, Object] = await self.until(enough)
+        pods: dict[str, Object] = await eventually(enough)
         return pods
 
     async def report(self, name: str, **status: Any) -> None:
@@ -144,7 +137,7 @@ class Cluster:
     async def bring_up(self, number: int) -> dict[str, Object]:
         pods = await self.number_of_pods(number)
         await self.place(*pods)
-        await self.until(lambda: self.exists(CONFIGMAPS, "job"))
+        await eventually(lambda: self.exists(CONFIGMAPS, "job"))
         await self.run(*pods)
         await self.phase("Running")
         return pods
@@ -181,7 +174,7 @@ async def test_a_life_costs_few_requests(cluster: Cluster) -> None:
         pods = await cluster.pods()
         return all(pods[f"job-ps-{i}"]["spec"].get("activeDeadlineSeconds") == 1 for i in range(2))
 
-    await cluster.until(servers_end)
+    await eventually(servers_end)
     assert cluster.writes.count("POST pods") == 4
     assert len(cluster.writes) <= 2 * 4 + 8, cluster.writes
 
@@ -202,13 +195,13 @@ async def test_a_job_of_the_same_name_waits_for_its_predecessors_pods(cluster: C
     old = (await cluster.bring_up(1))["job-worker-0"]["metadata"]["uid"]
     await cluster.client.delete(PADDLEJOBS, "job", namespace=NAMESPACE, propagation="Background")
     await cluster.apply(worker=1)
-    await cluster.until(lambda: _message(cluster, "of an earlier job of this name"))
+    await eventually(lambda: _message(cluster, "of an earlier job of this name"))
     await cluster.client.delete(PODS, "job-worker-0", namespace=NAMESPACE, grace_period=0, uid=old)
 
     async def is_new() -> bool:
         return any(pod["metadata"]["uid"] != old for pod in (await cluster.pods()).values())
 
-    await cluster.until(is_new)
+    await eventually(is_new)
     assert "FailedCreate" not in [event["reason"] for event in (await cluster.client.list(EVENTS, NAMESPACE)).items]
 
 
@@ -226,7 +219,7 @@ async def test_a_quota_is_named_on_the_job_and_the_job_goes_on_when_it_is_lifted
     }
     await cluster.client.create(quotas, quota)
     await cluster.apply(worker=3)
-    await cluster.until(lambda: _message(cluster, "exceeded quota"))
+    await eventually(lambda: _message(cluster, "exceeded quota"))
     events = (await cluster.client.list(EVENTS, NAMESPACE)).items
     assert any(event["reason"] == "FailedCreate" and event["type"] == "Warning" for event in events)
     await cluster.client.delete(quotas, "few", namespace=NAMESPACE)
@@ -235,7 +228,7 @@ async def test_a_quota_is_named_on_the_job_and_the_job_goes_on_when_it_is_lifted
 
 async def test_data_that_arrives_later_lets_the_job_begin(cluster: Cluster) -> None:
     await cluster.apply(worker=1, sampleSetRef={"name": "imagenet", "mountPath": "/data"})
-    await cluster.until(lambda: _message(cluster, "imagenet not found"))
+    await eventually(lambda: _message(cluster, "imagenet not found"))
     assert await cluster.pods() == {}
     claim = {
         "apiVersion": "v1",
@@ -277,7 +270,7 @@ async def test_scaling_through_the_scale_subresource(cluster: Cluster) -> None:
                 await cluster.client.delete(PODS, pod["metadata"]["name"], namespace=NAMESPACE, grace_period=0)
         return len(await cluster.pods()) == 3
 
-    await cluster.until(torn_down)
+    await eventually(torn_down)
     assert (await cluster.get(PADDLEJOBS, "job"))["status"]["phase"] == "Scaling"
 
 
@@ -299,7 +292,7 @@ async def test_a_kubeflow_job_trains_and_is_then_left_in_peace(cluster: Cluster)
         status = (await cluster.get(KUBEFLOW_PADDLEJOBS, "job")).get("status") or {}
         return bool(status.get("conditions")) and status["conditions"][-1]["type"] == "Succeeded"
 
-    await cluster.until(succeeded)
+    await eventually(succeeded)
     await asyncio.sleep(0.2)
     assert len(writes) <= 8, writes
 

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from harness import eventually
 from paddlecloud.controllers.paddlejob import token
 from paddlecloud.controllers.paddlejob.channel import BODY_LIMIT, BURST, Channel, Place, Report
 from paddlecloud.kube.clock import FakeClock
@@ -142,14 +143,14 @@ async def test_a_job_of_the_same_name_has_another_token(cluster: Cluster) -> Non
     async def gone() -> bool:
         return not await cluster.exists(PADDLEJOBS, "job")
 
-    await cluster.until(gone)
+    await eventually(gone)
     await cluster.apply(worker=1)
 
     async def replaced() -> bool:
         there = (await cluster.client.list(SECRETS, "default")).items  # none at the moment it is replaced
         return any(secret["metadata"]["name"] == "job-report" and secret["data"] != first for secret in there)
 
-    await cluster.until(replaced)
+    await eventually(replaced)
 
 
 async def test_a_successor_of_the_controller_takes_the_same_tokens(cluster: Cluster) -> None:

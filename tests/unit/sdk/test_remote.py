@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import WSMsgType, web
 
+from harness import PATIENCE
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential
 from paddlecloud.kube.errors import ApiError, BadRequest, Forbidden, Unreachable
@@ -115,7 +116,7 @@ async def test_the_end_of_input_is_told_where_it_can_be(
 
     async def talk(socket: web.WebSocketResponse) -> None:
         while True:
-            message = await asyncio.wait_for(socket.receive(), 5)
+            message = await asyncio.wait_for(socket.receive(), PATIENCE)
             assert message.type is WSMsgType.BINARY
             got.append(message.data)
             if message.data in (b"\x00last", b"\xff\x00") and (not ended or message.data[0] == 255):
@@ -238,9 +239,9 @@ async def test_a_forwarded_port_carries_bytes(server: Server, remote: Remote) ->
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"hello")
-        assert await asyncio.wait_for(reader.readexactly(5), 5) == b"HELLO"
+        assert await asyncio.wait_for(reader.readexactly(5), PATIENCE) == b"HELLO"
         writer.write(b"bye")
-        assert await asyncio.wait_for(reader.read(), 5) == b"", "the pod ended its side"
+        assert await asyncio.wait_for(reader.read(), PATIENCE) == b"", "the pod ended its side"
         writer.close()
     finally:
         await forward.close()
@@ -261,7 +262,7 @@ async def test_an_answer_that_comes_after_the_clients_own_end_is_carried(server:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"question")
         writer.write_eof()
-        assert await asyncio.wait_for(reader.read(), 5) == b"late"
+        assert await asyncio.wait_for(reader.read(), PATIENCE) == b"late"
         writer.close()
     finally:
         await forward.close()
@@ -280,7 +281,7 @@ async def test_what_the_pod_says_on_the_error_channel_is_told(server: Server, re
     try:
         for _ in range(2):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            assert await asyncio.wait_for(reader.read(), 5) == b""
+            assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
             writer.close()
     finally:
         await forward.close()

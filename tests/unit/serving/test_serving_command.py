@@ -39,11 +39,11 @@ def test_it_serves_until_told_to_stop_and_answers_who_is_there(tmp_path: Path, f
     (folder / "serving.yaml").write_text("batch: {delayMilliseconds: 700}\n")
     server = subprocess.Popen([*COMMAND, "--model", str(folder), "--port", str(free_port)], stderr=subprocess.PIPE)
     try:
-        until(lambda: _answers(free_port), timeout=30)
+        until(lambda: _answers(free_port))
         answers: list[list[float]] = []
         asking = threading.Thread(target=lambda: answers.append(ask(free_port)))
         asking.start()
-        until(lambda: _waiting(free_port) or answers, timeout=10)
+        until(lambda: _waiting(free_port) or answers)
         server.send_signal(signal.SIGTERM)
         asking.join(10)
         assert answers == [[2, 4, 6]]

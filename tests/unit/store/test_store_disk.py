@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.kube import errors
 from paddlecloud.local.store import log
 from paddlecloud.local.store import store as store_module
@@ -89,7 +90,7 @@ async def test_a_lone_writer_does_not_wait_for_company(tmp_path: Path, monkeypat
     monkeypatch.setattr(store_module, "GATHER", 3600.0)
     store = Store(tmp_path / "state.db", durable=True)
     for step in range(20):
-        await asyncio.wait_for(put(store, f"n{step}"), 10)
+        await asyncio.wait_for(put(store, f"n{step}"), PATIENCE)
     assert syncs.count == 20
     await store.close()
 
@@ -149,6 +150,6 @@ async def test_the_loop_is_free_while_the_disk_is_slow(tmp_path: Path, monkeypat
     assert not any(task.done() for task in (*writing, later))
     assert store.list(KIND) == [], "nobody sees what is not on the disk"
     release.set()
-    await asyncio.wait_for(asyncio.gather(*writing, later), 10)
+    await asyncio.wait_for(asyncio.gather(*writing, later), PATIENCE)
     assert len(store.list(KIND)) == 6
     await store.close()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from harness import eventually
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.kubelet.usage import Usage
 from paddlecloud.local.workloads.metrics.api import node_metrics, pod_metrics
@@ -34,13 +35,13 @@ class Machine:
 
     async def ask(self, *, waits: bool = False) -> dict[str, Rate]:
         asking = asyncio.ensure_future(self.meter.measure(["pod"]))
-        for _ in range(400):
-            if asking.done():
-                break
-            await asyncio.sleep(0.001)  # the reading is done in a thread
+
+        async def answered() -> bool:
             if waits and self.clock._sleepers:
                 await self.pass_time(GLANCE)
-        assert asking.done(), "an answer that needs no waiting did not come"
+            return asking.done()
+
+        await eventually(answered, what="the reading is done in a thread")
         return (await asking)["pod"]
 
 

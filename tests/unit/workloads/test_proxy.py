@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.kube.clock import SystemClock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.proxy.balancer import Balancer
@@ -145,7 +146,7 @@ async def ask(address: Address, question: bytes) -> bytes:
     writer.write(question)
     writer.write_eof()
     try:
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), PATIENCE)
     finally:
         writer.close()
 
@@ -205,7 +206,7 @@ async def test_a_backend_that_breaks_breaks_the_client_and_one_that_is_cut_off_h
         writer.write(b"x")
         await writer.drain()
         reset(writer)
-        await asyncio.wait_for(heard.wait(), 10)
+        await asyncio.wait_for(heard.wait(), PATIENCE)
 
 
 async def test_connections_outlive_the_listener_and_routes_change_under_them() -> None:
@@ -217,12 +218,12 @@ async def test_connections_outlive_the_listener_and_routes_change_under_them() -
     async with backend(echo) as first, backend(count, "127.70.9.3") as second, proxied(first) as listener:
         reader, writer = await asyncio.open_connection(*listener.address)
         writer.write(b"one\n")
-        assert await asyncio.wait_for(reader.readline(), 10) == b"one\n"
+        assert await asyncio.wait_for(reader.readline(), PATIENCE) == b"one\n"
         listener.update(Route((second,)))
         assert await ask(listener.address, b"four") == b"4"
         await listener.close()
         writer.write(b"two\n")
-        assert await asyncio.wait_for(reader.readline(), 10) == b"two\n"
+        assert await asyncio.wait_for(reader.readline(), PATIENCE) == b"two\n"
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(*listener.address)
         writer.close()
