@@ -80,7 +80,7 @@ def test_a_divided_machine_stays_divided_until_told_otherwise(data: Path) -> Non
     pdc("down", "--data", str(data))
     assert nodes() == first, "no flag said otherwise"
     pdc("down", "--data", str(data))
-    until(lambda: len(nodes("--nodes", "1")) == 1, timeout=10)
+    until(lambda: len(nodes("--nodes", "1")) == 1)
 
 
 def test_a_port_in_use_is_a_clear_error(data: Path) -> None:

@@ -174,7 +174,7 @@ def test_the_manuals_session_is_replayed_word_for_word(kubectl: Kubectl, imagene
     do("rmr")
     shows(kubectl, imagenet, "0 B", "0 B")
     do("sync")
-    until(lambda: row(kubectl, "imagenet", imagenet)[1] == "176 KiB", timeout=30)
+    until(lambda: row(kubectl, "imagenet", imagenet)[1] == "176 KiB")
     do("clear")
     shows(kubectl, imagenet, "176 KiB", "0 B")
     do("warmup")
@@ -214,7 +214,7 @@ def test_a_training_job_of_the_manual_sees_the_data_in_all_its_pods(kubectl: Kub
         found = status(kubectl, "sampleset", "imagenet", *place)
         return conditions(found).get("InUse") == "True" and "ps-demo" in found.get("message", "")
 
-    until(deferred, timeout=30)
+    until(deferred)
     assert kubectl("exec", "ps-demo-worker-0", *place, "--", "ls", "/mnt/imagenet").stdout.split()
     kubectl("delete", "pdj", "ps-demo", *place, "--timeout=60s", timeout=70)
     gone(kubectl, "imagenet", *place)
@@ -337,7 +337,7 @@ def test_paddle_trains_from_the_cache_on_the_nodes_that_have_it(
     container |= {"image": PADDLE, "command": ["python", "-c", PROGRAM]}
     apply(kubectl, json.dumps(learn))
     ready(kubectl, "lines")
-    until(lambda: "not warm" in status(kubectl, "pdj", "learn").get("message", ""), timeout=30)
+    until(lambda: "not warm" in status(kubectl, "pdj", "learn").get("message", ""))
     assert "learn-worker" not in kubectl("get", "pods").stdout
     sampler = ("--strategy", "sampler", "--batch-size", "8", "--shuffle")
     run = ("--namespace", namespace, "--kubeconfig", str(server.kubeconfig))
@@ -352,7 +352,7 @@ def test_paddle_trains_from_the_cache_on_the_nodes_that_have_it(
         return next((dict(found) for found in reads if (found["job"], found["epoch"]) == ("learn", 0)), {})
 
     if server.embedded:
-        until(lambda: first_epoch().get("hits") == 64, timeout=30)
+        until(lambda: first_epoch().get("hits") == 64)
         assert not first_epoch().get("misses")
     kubectl("delete", "pdj", "learn", "--timeout=60s", timeout=70)
     kubectl("delete", "sampleset", "lines", "--timeout=100s", timeout=110)
