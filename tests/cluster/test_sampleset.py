@@ -135,13 +135,18 @@ def test_a_set_lives_on_two_nodes_and_jobs_read_it_where_it_is_cached(kubectl: K
     assert kubectl("get", "pv", samples, check=False).returncode != 0
 
 
-def test_data_comes_and_goes_and_partitions_scale(kubectl: Kubectl, samples: str) -> None:
-    before = status(kubectl, "sampleset", samples)["cacheStatus"]["totalFiles"]
-    do(kubectl, "again", "sync", secretRef={"name": "none"}, syncOptions={"destination": "copy"})
-    until(lambda: status(kubectl, "sampleset", samples)["cacheStatus"]["totalFiles"] != before, timeout=30)
-    do(kubectl, "away", "rmr", rmrOptions={"paths": ["copy"]})
-    until(lambda: status(kubectl, "sampleset", samples)["cacheStatus"]["totalFiles"] == before, timeout=30)
-    do(kubectl, "empty", "clear")
-    kubectl("patch", "sampleset", samples, "--type=merge", "-p", '{"spec":{"partitions":1}}')
-    until(lambda: sorted(labelled(kubectl)) == ["samples-runtime-0"], timeout=90)
-    until(lambda: status(kubectl, "sampleset", samples)["runtimeStatus"]["runtimeReady"] == "1/1", timeout=30)
+def test_a_schedule_makes_a_job_when_it_is_due(kubectl: Kubectl, samples: str) -> None:
+    body = {
+        "apiVersion": "batch.paddlepaddle.org/v1alpha1",
+        "kind": "SampleJob",
+        "metadata": {"name": "minutely"},
+        "spec": {"type": "warmup", "sampleSetRef": {"name": samples}, "schedule": "* * * * *"},
+    }
+    kubectl("create", "-f", "-", input=json.dumps(body))
+
+    def made() -> list[Object]:
+        jobs = json.loads(kubectl("get", "samplejobs", "-o", "json").stdout)["items"]
+        return [job for job in jobs if job["metadata"]["name"].startswith("minutely-")]
+
+    until(lambda: any((job.get("status") or {}).get("phase") == "Succeeded" for job in made()), timeout=150, every=0.5)
+    assert status(kubectl, "samplejob", "minutely")["lastScheduleTime"]
