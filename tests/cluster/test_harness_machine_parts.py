@@ -14,6 +14,7 @@ from .harness import cgroups, network, preflight
 from .harness.cluster import Options
 from .harness.errors import HarnessError, with_log
 from .harness.layout import Layout, Node
+from .harness.machine import fuse_connections
 
 SAY: Callable[[str], None] = lambda line: None  # noqa: E731
 
@@ -63,6 +64,16 @@ def test_every_machine_knows_the_way_to_every_pod_but_its_own() -> None:
 )
 def test_only_routes_into_the_clusters_networks_clash(route: str, clashes: bool) -> None:
     assert bool(network.clashing_routes(route)) is clashes
+
+
+def test_file_systems_that_a_machine_serves_are_told_from_others() -> None:
+    mounts = """\
+160 6229 0:219 / /var/lib/jfs/photos rw,nosuid shared:18 - fuse.juicefs JuiceFS:photos rw,user_id=0
+161 6253 0:7 / /sys/fs/fuse/connections rw - fusectl none rw
+162 6253 254:0 /fuse /fuse rw - ext4 /dev/vda rw
+163 6253 0:80 / /mnt rw - fuse sshfs rw
+"""
+    assert fuse_connections([mounts, ""]) == {"219", "80"}
 
 
 def test_without_root_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .errors import HarnessError, with_log
@@ -128,8 +128,10 @@ def switch_off(layout: Layout, names: Sequence[str] | None = None) -> None:
     """Cut the power of the machines, or of all, and wait until their processes are gone."""
     holders = [pid for name, pid in running_machines(layout).items() if names is None or name in names]
     gone = {pid for holder in holders for pid in (holder, *_in_namespace(holder))}
+    served = fuse_connections(_mounts(gone)) - fuse_connections([Path("/proc/self/mountinfo").read_text()])
     for holder in holders:
         os.kill(holder, signal.SIGKILL)
+    _break(served)
     deadline = time.monotonic() + 30
     while alive := {pid for pid in gone if _alive(pid)}:
         if time.monotonic() > deadline:
@@ -138,6 +140,32 @@ def switch_off(layout: Layout, names: Sequence[str] | None = None) -> None:
                 reason="StillRunning",
             )
         time.sleep(0.02)
+
+
+def fuse_connections(mounts: Iterable[str]) -> set[str]:
+    """The numbers of the FUSE file systems in texts like `/proc/PID/mountinfo`."""
+    lines = [line for text in mounts for line in text.splitlines() if " - fuse." in line or " - fuse " in line]
+    return {line.split()[2].partition(":")[2] for line in lines}
+
+
+def _mounts(pids: Iterable[int]) -> Iterator[str]:
+    for pid in pids:
+        try:
+            yield Path(f"/proc/{pid}/mountinfo").read_text()
+        except OSError:  # it ended while we looked
+            continue
+
+
+def _break(connections: set[str]) -> None:
+    """Whoever waits for an answer of these file systems gets an error.
+
+    A process that serves one and asks it something itself cannot be killed otherwise: it waits for itself.
+    """
+    folder = "/sys/fs/fuse/connections"
+    each = f"[ ! -e {folder}/$number ] || echo 1 > {folder}/$number/abort"
+    script = f"mount -t fusectl none {folder}; for number; do {each}; done"
+    if connections:
+        subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", *connections], check=True, timeout=30)
 
 
 def _commands() -> list[tuple[int, list[str]]]:
