@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from harness import Kubectl, Target, need, pdc, until
+from paddlecloud.serving.grpc_messages import PACKAGE, message
 
 from .test_paddleservice import controller
 
@@ -35,7 +37,7 @@ class Manual:
     """The manual's service in one of the groups, and what its users do with it."""
 
     def __init__(self, kubectl: Kubectl, group: str, gateway: str) -> None:
-        self._kubectl, self._group, self._gateway = kubectl, group, gateway
+        self._kubectl, self._group, self.gateway = kubectl, group, gateway
         self.host = ""
 
     def apply(self, file: str) -> None:
@@ -56,7 +58,7 @@ class Manual:
 
     def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         headers = {"Host": self.host, "Content-Type": "application/json"}
-        request = urllib.request.Request(f"http://{self._gateway}{path}", json.dumps(body).encode(), headers)
+        request = urllib.request.Request(f"http://{self.gateway}{path}", json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=120) as answer:
             found: dict[str, Any] = json.load(answer)
         return found
@@ -112,3 +114,27 @@ def test_resnet_is_split_sleeps_wakes_is_promoted_and_taken_back_then_lac_follow
             return False  # still the flowers' server, which has no such path
 
     until(segments, timeout=240, every=0.5)
+
+
+@pytest.mark.parametrize("manual", [TODAY], indirect=True)
+def test_grpc_is_reached_through_knative_and_through_the_pods_service(manual: Manual, kubectl: Kubectl) -> None:
+    image, _, tag = IMAGES[2].rpartition(":")
+    line = "exec python3 -m paddlecloud.serving --model ./lac_model --name lac --grpc-port 9292 --port 9293"
+    endpoint = {"containerImage": image, "tag": tag, "port": 9292, "arg": line}
+    spec = {"default": endpoint, "protocol": "grpc", "service": {"minScale": 1}}
+    service = {"apiVersion": f"{TODAY}/v1", "kind": "PaddleService", "metadata": {"name": NAME}, "spec": spec}
+    kubectl("create", "namespace", SPACE)
+    kubectl("apply", "-n", SPACE, "-f", "-", input=json.dumps(service))
+    until(lambda: manual.is_ready("100"), timeout=240, every=0.5)
+    host = manual.status()["url"].removeprefix("http://")
+    name = f"{NAME}-default-private"
+    direct = kubectl("get", "service", name, "-n", SPACE, "-o", "jsonpath={.spec.clusterIP}").stdout
+    for address in (manual.gateway, direct):
+        with grpc.insecure_channel(f"{address}:80", options=[("grpc.default_authority", host)]) as channel:
+            call = channel.unary_unary(
+                f"/{PACKAGE}.GRPCInferenceService/ModelMetadata",
+                request_serializer=message("ModelMetadataRequest").SerializeToString,
+                response_deserializer=message("ModelMetadataResponse").FromString,
+            )
+            answer = call(message("ModelMetadataRequest")(name="lac"), timeout=60, wait_for_ready=True)
+        assert (answer.name, answer.platform) == ("lac", "paddle")
