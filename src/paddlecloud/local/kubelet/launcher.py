@@ -28,7 +28,13 @@ needs its image's packages, and so does without these."""
 class Launcher:
     """Forks shims through one zygote process, which it starts on first use and again whenever it died."""
 
-    def __init__(self, *, python: str = sys.executable, preload: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *, python: str = sys.executable, preload: tuple[str, ...] = (), library: Path | None = None
+    ) -> None:
+        """`preload` are modules of the image's packages, or of the `library` that its pods have on their path."""
+        self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        if library is not None:
+            self._environment["PYTHONPATH"] = str(library)
         self._command = (python, *(() if preload else _BARE), "-c", _BOOT, _PACKAGE_ROOT, *preload)
         self._process: asyncio.subprocess.Process | None = None
         self._control: socket.socket | None = None
@@ -54,7 +60,9 @@ class Launcher:
             self._control.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        self._process = await asyncio.create_subprocess_exec(*self._command, stdin=theirs.fileno())
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=theirs.fileno(), env=self._environment
+        )
         theirs.close()
         self._control = ours
         self._ready = False

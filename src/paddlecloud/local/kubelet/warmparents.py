@@ -41,7 +41,8 @@ class WarmParents:
 
     async def _warm(self, image: Environment) -> None:
         key = image.image_id
-        launcher = Launcher(python=str(Path(image.path[0]) / "python"), preload=image.preload)
+        python = str(Path(image.path[0]) / "python")
+        launcher = Launcher(python=python, preload=image.preload, library=image.library)
         try:
             if await launcher.start():
                 self._ready[key] = launcher

@@ -8,9 +8,14 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import carry_out
 from paddlecloud.kube.resource import PODS, SERVICES, Key, Object, key_of
-from paddlecloud.local.workloads.endpoints import MIRROR_LABEL, SERVICE_LABEL, SLICES, Observed, decide
+from paddlecloud.local.workloads.endpoints import MIRROR_LABEL, SERVICE_LABEL, SLICES, Observed, decide, listed
 from paddlecloud.local.workloads.pace import Pace
+from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.resources import ENDPOINTS
+
+MOMENT = 0.3
+"""Seconds in which a pod that has just got its address may become ready, and be written down once instead of twice:
+half of all writes of a start, at the moment when the pod needs the machine itself."""
 
 
 def endpoint_controller(manager: Manager, clock: Clock) -> None:
@@ -20,22 +25,27 @@ def endpoint_controller(manager: Manager, clock: Clock) -> None:
     slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
     mirrors = manager.informer(ENDPOINTS, label_selector=MIRROR_LABEL)
     pace: Pace[Key] = Pace(clock)
+    newcomers: dict[Key, dict[str, float]] = {}
 
     async def reconcile(key: Key) -> float | None:
         service = services.cache.get(key)
         if service is None:
             pace.forget(key)
+            newcomers.pop(key, None)
             return None  # what was made for it goes with its owner
         if (wait := pace.wait(key)) is not None:
             return wait
         likely = [pod for pair in by_selector(service) for pod in pods.cache.by_index("labels", pair)]
         found = tuple(pod for pod in likely if _matches(service, pod))
         pace.note(key, len(found))
-        plan = decide(
-            service, Observed(found, tuple(slices.cache.by_index("service", str(key))), mirrors.cache.get(key))
-        )
-        await carry_out(plan, client, owner=service)
-        return None
+        pieces = tuple(slices.cache.by_index("service", str(key)))
+        early = _early(service, found, listed(pieces), newcomers.pop(key, {}), clock.now())
+        there = tuple(pod for pod in found if pod["metadata"]["uid"] not in early)
+        await carry_out(decide(service, Observed(there, pieces, mirrors.cache.get(key))), client, owner=service)
+        if not early:
+            return None
+        newcomers[key] = early
+        return max(0.0, min(early.values()) + MOMENT - clock.now())
 
     def concerned(pod: Object) -> Iterable[Key]:
         for pair in by_labels(pod):
@@ -48,6 +58,17 @@ def endpoint_controller(manager: Manager, clock: Clock) -> None:
     controller.watch(slices, map=service_of)
     controller.watch(mirrors)
     controller.watch(pods, map=concerned)
+
+
+def _early(
+    service: Object, pods: Iterable[Object], known: frozenset[str], since: dict[str, float], now: float
+) -> dict[str, float]:
+    """Pods that get a moment before they are written down as not ready, and since when each has had it."""
+    if service["spec"].get("publishNotReadyAddresses"):
+        return {}
+    uids = [pod["metadata"]["uid"] for pod in pods if not is_ready(pod) and (pod.get("status") or {}).get("podIP")]
+    found = {uid: since.get(uid, now) for uid in uids if uid not in known}
+    return {uid: first for uid, first in found.items() if now < first + MOMENT}
 
 
 def service_of(piece: Object) -> Iterable[Key]:

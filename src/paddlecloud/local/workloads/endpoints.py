@@ -121,6 +121,11 @@ def _slice(service: Object, name: str, body: Object) -> Object:
     }
 
 
+def listed(slices: Iterable[Object]) -> frozenset[str]:
+    """The pods, by uid, that are written down already."""
+    return frozenset(uid for piece in slices for uid in _uids(piece))
+
+
 def _uids(piece: Object) -> list[str]:
     return [endpoint.get("targetRef", {}).get("uid", "") for endpoint in piece.get("endpoints") or ()]
 
