@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from harness import need
 from paddlecloud.local.kubelet.devices import find_gpus
 
@@ -27,6 +29,7 @@ def prove(**environ: str) -> str:
     return done.stdout
 
 
+@pytest.mark.timeout(300)
 def test_each_pod_has_gpus_of_its_own_or_waits_for_them(tmp_path: Path) -> None:
     need("cc", have=shutil.which("cc") is not None, hint="a C compiler, to make a driver's library of three functions")
     (tmp_path / "nvml.c").write_text(DRIVER)

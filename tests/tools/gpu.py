@@ -24,6 +24,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.kube import config
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.resource import NODES, PODS
+from paddlecloud.kube.stdlib import StdlibTransport, drive
 from paddlecloud.local.kubelet.devices import RESOURCE, find_gpus
 
 LIMIT = 60.0
@@ -57,18 +61,18 @@ if sys.argv[1] == "stay":
 class Platform:
     def __init__(self, data: Path) -> None:
         self.data = data
+        self.client: Client
 
-    def pdc(self, *args: str, text: str | None = None) -> str:
+    def pdc(self, *args: str) -> str:
         command = [sys.executable, "-m", "paddlecloud.cli.main", *args]
-        if args[0] not in ("up", "down"):
-            command += ["--kubeconfig", str(self.data / "kubeconfig")]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise SystemExit(f"pdc {' '.join(args)}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def get(self, *args: str) -> Any:
-        return json.loads(self.pdc("get", *args, "-o", "json"))
+    def up(self) -> None:
+        self.pdc("up", "--data", str(self.data), "--port", "0", "--kubeconfig", str(self.data / "own"))
+        self.client = Client(StdlibTransport(config.load(kubeconfig=str(self.data / "kubeconfig"))))
 
     def run(self, name: str, gpus: int, *, stay: bool = True) -> None:
         container: dict[str, Any] = {
@@ -79,16 +83,21 @@ class Platform:
         if gpus:
             container["resources"] = {"limits": {RESOURCE: gpus}}
         spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-        self.pdc("apply", "-f", "-", text=json.dumps(pod))
+        drive(self.client.create(PODS, {"metadata": {"name": name}, "spec": spec}, namespace="default"))
+
+    def status(self, name: str) -> Any:
+        return drive(self.client.get(PODS, name, "default")).get("status") or {}
+
+    def log(self, name: str) -> str:
+        return drive(self.client.raw("GET", PODS.path("default", name, "log"))).body.decode().strip()
 
     def seen(self, name: str) -> Any:
         """What the program in the pod found."""
-        until(lambda: self.get("pod", name)["status"].get("phase") in ("Running", "Succeeded"), f"{name} runs")
-        return json.loads(until(lambda: self.pdc("logs", name).strip(), f"{name} tells what it sees"))
+        until(lambda: self.status(name).get("phase") in ("Running", "Succeeded"), f"{name} runs")
+        return json.loads(until(lambda: self.log(name), f"{name} tells what it sees"))
 
     def refusal(self, name: str) -> str:
-        conditions = self.get("pod", name)["status"].get("conditions") or ()
+        conditions = self.status(name).get("conditions") or ()
         return next((str(c.get("message")) for c in conditions if c.get("reason") == "Unschedulable"), "")
 
 
@@ -108,7 +117,7 @@ def expect(what: str, *, seen: Any, expected: Any) -> None:
 
 
 def prove(platform: Platform, gpus: tuple[str, ...]) -> None:
-    node = platform.get("nodes")["items"][0]["status"]
+    node = drive(platform.client.list(NODES)).items[0]["status"]
     for field in ("capacity", "allocatable"):
         expect(f"{field} of the node", seen=node[field].get(RESOURCE), expected=str(len(gpus)))
     names = [f"gpu-{number}" for number in range(len(gpus))]
@@ -126,13 +135,14 @@ def prove(platform: Platform, gpus: tuple[str, ...]) -> None:
     until(lambda: platform.refusal("late"), "the pod that is too many is told why it waits")
     expect("one more waits", seen=f"Insufficient {RESOURCE}" in platform.refusal("late"), expected=True)
     print(f"    {platform.refusal('late')}")
-    print("    " + platform.pdc("explain", "pod/late").replace("\n", "\n    ").strip())
+    told = platform.pdc("explain", "pod/late", "--kubeconfig", str(platform.data / "kubeconfig"))
+    print("    " + told.replace("\n", "\n    ").strip())
     platform.run("without", 0, stay=False)
     without = platform.seen("without")
     expect("a pod that asked for none sees none", seen=without["CUDA_VISIBLE_DEVICES"], expected="")
     if "init" in without:
         expect("nor does CUDA there", seen=without.get("devices", []), expected=[])
-    platform.pdc("delete", "pod", names[0], "-y")
+    drive(platform.client.delete(PODS, names[0], namespace="default"))
     expect(
         "the pod that waited gets the device that was given back",
         seen=platform.seen("late")["CUDA_VISIBLE_DEVICES"],
@@ -148,7 +158,7 @@ def main() -> int:
     print(f"NVML counts {len(gpus)}, Python {sys.version.split()[0]}, {os.uname().release}, uid {os.geteuid()}")
     with tempfile.TemporaryDirectory() as folder:
         platform = Platform(Path(folder) / "data")
-        platform.pdc("up", "--data", str(platform.data), "--port", "0", "--kubeconfig", str(Path(folder) / "own"))
+        platform.up()
         try:
             prove(platform, gpus)
         finally:

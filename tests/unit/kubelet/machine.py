@@ -157,7 +157,8 @@ def waiting_reason(pod: Object, container: str = "main") -> str:
 
 
 def is_ready(pod: Object) -> bool:
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", ()))
+    conditions = (pod.get("status") or {}).get("conditions", ())  # a bookmark of a watch has none
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
 @contextlib.asynccontextmanager
