@@ -25,6 +25,7 @@ FIELD_MANAGER = "pdc"
 DISCOVERY_TTL = 600.0
 """A kind that is not in the remembered answer makes it void at once, so the age only bounds how long a removed kind or
 a changed preferred version goes unnoticed."""
+DISCOVERY_KEPT = 86_400.0
 
 
 def connect(
@@ -135,8 +136,16 @@ def _remember(path: str, discovery: Discovery) -> None:
         with open(temporary, "wb") as file:
             file.write(msgspec.json.encode(discovery.entries))
         os.replace(temporary, path)
+        _drop_old(os.path.dirname(path))
     except OSError:
         pass  # a read-only home costs two requests per command, nothing else
+
+
+def _drop_old(folder: str) -> None:
+    """Every platform on a new port leaves an answer that nobody will ask for again."""
+    for found in os.scandir(folder):
+        if time.time() - found.stat().st_mtime > DISCOVERY_KEPT:
+            os.unlink(found.path)
 
 
 _ENTRIES = msgspec.json.Decoder(list[Entry])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,6 +135,16 @@ def test_discovery_is_asked_once_and_again_for_an_unknown_kind(cluster: Stub, pd
     cluster.kinds.append(("new.example", "v1", "gadgets", "Gadget", True, []))
     assert pdc("get", "gadgets").code == 0
     assert [path for path, _, _ in cluster.asked("GET")].count("/apis") == 2
+
+
+def test_what_was_remembered_of_servers_long_gone_is_dropped(cluster: Stub, pdc: Pdc, home: Path) -> None:
+    folder = home / "cache" / "paddlecloud" / "discovery"
+    folder.mkdir(parents=True)
+    for name, age in (("old.json", 100_000), ("yesterday.json", 50_000)):
+        (folder / name).touch()
+        os.utime(folder / name, (time.time() - age,) * 2)
+    pdc("get", "pods")
+    assert {path.name for path in folder.iterdir()} & {"old.json", "yesterday.json"} == {"yesterday.json"}
 
 
 def test_a_remembered_kind_that_left_is_forgotten(cluster: Stub, pdc: Pdc) -> None:
