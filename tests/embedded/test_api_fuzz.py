@@ -27,7 +27,7 @@ from paddlecloud.local.platform import Platform
 
 
 def examples(few: int, many: int) -> pytest.MarkDecorator:
-    """Few each time, the same ones; many, and others, in a soak, where each example has a limit and all together none."""
+    """Few each time, the same ones; many, and others, in a soak: there each example has a limit, all together none."""
     soak = pytest.param(many, marks=[pytest.mark.soak, pytest.mark.timeout(0)])
     return pytest.mark.parametrize("count", [pytest.param(few, marks=pytest.mark.timeout(240)), soak])
 
