@@ -1,4 +1,4 @@
-"""Every reason that the two controllers give, in an event or a condition, is explained on both pages of the guide."""
+"""What the guide to sample sets explains: every reason that the two controllers give, and every field in Chinese."""
 
 from __future__ import annotations
 
@@ -50,3 +50,18 @@ def test_every_reason_is_explained(page: str) -> None:
     whole |= {reason for _, reason, _ in _VERDICTS.values()}
     whole |= {f"{head}{job}{tail}" for job in spoken for head, tail in (("Do", "Successfully"), ("ErrorDo", ""))}
     assert whole - known == set()
+
+
+def fields(text: str, *, heading: str) -> dict[str, list[str]]:
+    """The fields of a page by section."""
+    sections = re.split(rf"(?m)^{heading} ", text)[1:]
+    found = {part.partition("\n")[0]: re.findall(r"(?m)^\| `([A-Za-z-]+)` \|", part) for part in sections}
+    return {name: names for name, names in found.items() if names}
+
+
+@pytest.mark.parametrize("kind", ["SampleSet", "SampleJob"])
+def test_the_chinese_page_has_every_field(kind: str) -> None:
+    english = (ROOT / "docs" / "kinds" / f"{kind.lower()}.md").read_text(encoding="utf-8")
+    chinese = (ROOT / "docs" / "sampleset-fields.zh.md").read_text(encoding="utf-8")
+    part = chinese.partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
+    assert fields(part, heading="###") == fields(english, heading="##")
