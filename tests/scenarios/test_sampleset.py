@@ -274,9 +274,9 @@ def test_a_set_tells_of_a_lost_node_and_is_whole_again_on_another(
         if not server.embedded:  # controllers that ran there are put elsewhere at once, not after five minutes
             flags = ("--field-selector", f"spec.nodeName={lost}", "--force", "--grace-period=0")
             kubectl("delete", "pods", "-n", NAMESPACE, *flags)
-        until(lambda: status(kubectl, "sampleset", photos).get("phase") == "PartialReady", timeout=120, every=0.5)
+        until(lambda: status(kubectl, "sampleset", photos).get("phase") == "PartialReady", timeout=120)
         # As Kubernetes has it, the identity of a StatefulSet's pod is given away only when somebody says so.
-        kubectl("delete", "pod", "photos-runtime-1", "--force", "--grace-period=0")
+        kubectl("delete", "pod", "photos-runtime-1", "--force", "--grace-period=0", "--ignore-not-found")
         until(lambda: labelled(kubectl, photos).get("photos-runtime-1", lost) != lost, timeout=120, every=0.5)
         assert ready(kubectl, photos)["cacheStatus"]["totalSize"] == "176 KiB"
         assert lost not in labelled(kubectl, photos).values()
