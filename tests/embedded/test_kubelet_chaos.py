@@ -33,8 +33,8 @@ TRUE_AGAIN = 20.0
 CROWD = 8
 """Pods that live at a time."""
 
-# It notes every start, and holds a lock for as long as any process of it lives: who finds it taken runs twice. It must not
-# end by itself, however long the rounds take.
+# It notes every start, and holds a lock for as long as any process of it lives: who finds it taken runs twice. It does
+# not end by itself, however long the rounds take.
 PROGRAM = """
 exec 9>/out/{name}.lock
 flock -n 9 || echo {name} >> /out/twice
