@@ -13,7 +13,7 @@ from paddlecloud.local.workloads.pace import Pace
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.resources import ENDPOINTS
 
-MOMENT = 0.3
+MOMENT = 1.0
 """Seconds in which a pod that has just got its address may become ready, and be written down once instead of twice:
 half of all writes of a start, at the moment when the pod needs the machine itself."""
 
