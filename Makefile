@@ -8,7 +8,7 @@ STAMP   := $(VENV)/.ready
 TOOLS   ?= $(HOME)/.cache/paddlecloud/tools
 export PATH := $(PATH):$(TOOLS)
 
-.PHONY: setup demo test lint bench soak format clean help
+.PHONY: setup demo test lint rendered bench soak format clean help
 
 help:
 	@echo "make demo    bring the platform up, cache data, train two real models, serve one, show what happened"
@@ -46,6 +46,10 @@ lint: setup
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# What is made from the chart and checked in: deploy/, and what tests compare it with.
+rendered: setup
+	@$(BIN)/python charts/rendered.py
 
 bench: setup
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench

@@ -6,26 +6,32 @@ The platform runs without controllers of its own, so that everything here is don
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
+from rendered import CHART, helm
 
+from chart_exercise import COSCHEDULING, NO_KNATIVE, Exercise, job
+from chart_rights import ON_A_CLUSTER, granted, refused, used
 from cluster.harness import own_image
 from harness import Target, pdc, until
 from paddlecloud.local.images.store import ImageStore
+from unit.chart.test_chart_rendering import render
 
-CHART = Path(__file__).parents[2] / "charts" / "paddlecloud"
 PDC = (sys.executable, "-m", "paddlecloud.cli.main", "-n", "kubeflow")
-HELM = str(Path(sys.executable).with_name("helm"))
+HELM = helm()
+CONTEXT = "paddlecloud-local"
 # The images of this machine lie where only its user may read.
 AS_HERE = (
     "podSecurityContext.runAsNonRoot=false,podSecurityContext.runAsUser=0,podSecurityContext.runAsGroup=0,"
-    "tests.image=python:3.11"
+    "tests.image=python:3.11,runtimeImage=paddlecloud/runtime,paddlejob.kubeflow=true"
 )
 FLAGS = ["--namespace", "kubeflow", "--set", AS_HERE, "--timeout", "120s", "--wait"]
 
@@ -36,14 +42,18 @@ pytestmark = pytest.mark.timeout(600)
 def bare(tmp_path: Path) -> Iterator[Target]:
     data = tmp_path / "platform"
     own_image.write_recipe(data / "images")
-    pdc("up", "--data", str(data), "--port", "0", "--no-controllers")
+    pdc("up", "--data", str(data), "--port", "0", "--nodes", "2", "--no-controllers")
     images = ImageStore(folders=[data / "images"])
     asyncio.run(images.build(own_image.NAME))
     yield Target(data / "kubeconfig", embedded=True)
     pdc("down", "--data", str(data))
+    for mounted in [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if str(data) in line]:
+        subprocess.run(["umount", "--lazy", mounted], check=True, timeout=30)  # after a failure in mid-story
 
 
 def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary: str, tmp_path: Path) -> None:
+    """One story, because an installation is the dear part of it: each step finds what the steps before it left."""
+
     def run(*command: str, input: str | None = None) -> str:
         done = subprocess.run(command, env=bare.env, capture_output=True, text=True, input=input, timeout=200)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
@@ -52,43 +62,83 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
     def kubectl(*arguments: str, input: str | None = None) -> str:
         return run(kubectl_binary, "-n", "kubeflow", *arguments, input=input)
 
-    def read(*arguments: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(kubectl("get", *arguments, "-o", "json"))
-        return found
+    def work(*arguments: str, input: str | None = None) -> str:
+        return run(kubectl_binary, "-n", "work", *arguments, input=input)
 
-    def leader() -> str:
-        pods = read("pods", "-l", "paddlecloud.org/leads=paddlejob")["items"]
-        ready = [pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("deletionTimestamp")]
-        return ready[0] if len(ready) == 1 else ""
+    def leaders() -> dict[str, str]:
+        pods = json.loads(kubectl("get", "pods", "-l", "paddlecloud.org/leads", "-o", "json"))["items"]
+        alive = [pod["metadata"] for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+        return {meta["labels"]["paddlecloud.org/leads"]: meta["name"] for meta in alive}
 
+    # Looked at and installed by pdc, judged by Helm.
+    assert "not installed" in run(*PDC, "doctor", "--context", CONTEXT)
+    kubectl("apply", "-f", "-", input=json.dumps(COSCHEDULING))
     installed = run(*PDC, "install", "--set", AS_HERE, "--timeout", "120s")
     assert "helm test pdc --namespace kubeflow" in installed
     assert "pdc-paddlecloud-paddlejob: 2/2 ready" in installed
+    assert "3 Deployments, all of them ready" in run(*PDC, "doctor", "--context", CONTEXT)
+    kubectl("create", "namespace", "work")
+    exercise = Exercise(work, image="python:3.11", kubeflow=True, files=_files(kubectl))
+    exercise.begin()
     judged = run(HELM, "test", "pdc", "--namespace", "kubeflow", "--logs", "--timeout", "120s")
     assert "ok   paddlejob: Completed" in judged
     assert "ok   paddleservice: Ready" in judged
+    exercise.follow_up()
 
-    # A job that outlives its controller: the leader is killed, another replica finishes the job; nothing is made twice.
-    until(lambda: leader() != "")
-    kubectl("apply", "-f", "-", input=json.dumps(job("survivor", until=tmp_path / "gate")))
-    until(lambda: len(read("pods", "-l", "paddlepaddle.org/job-name=survivor")["items"]) == 2)
-    before = {pod["metadata"]["uid"] for pod in read("pods", "-l", "paddlepaddle.org/job-name=survivor")["items"]}
-    first = leader()
-    kubectl("delete", "pod", first, "--grace-period=0", "--force")
-    until(lambda: leader() not in ("", first), timeout=60)
-    run(HELM, "upgrade", "pdc", str(CHART), *FLAGS, "--set", "metrics.dashboard.enabled=true")
+    # A job that outlives its controllers: every leader is killed, others go on; nothing is made twice.
+    exercise.apply(job("survivor", workers=2))
+    until(exercise.phase("survivor", "Running"), timeout=60)
+    before = _identities(work, "survivor")
+    first = leaders()
+    assert len(first) == 3
+    kubectl("delete", "pod", *first.values(), "--grace-period=0", "--force")
+    until(lambda: len(set(leaders().values()) - set(first.values())) == 3, timeout=60)
+    exercise.end()
+
+    # Upgraded, to controllers that know of no Knative, and back, while it runs.
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(yaml.safe_dump({"serving": {"command": ["python", "-c"], "args": [NO_KNATIVE]}}))
+    more = ["--values", str(changed), "--set", "metrics.dashboard.enabled=true"]
+    run(HELM, "upgrade", "pdc", str(CHART), *FLAGS, *more)
     assert kubectl("get", "configmap", "pdc-paddlecloud-dashboard", "-o", "name")
-    (tmp_path / "gate" / "open").touch()
-    kubectl("wait", "--for=jsonpath={.status.phase}=Completed", "pdj/survivor", "--timeout=90s")
-    assert {
-        pod["metadata"]["uid"] for pod in read("pods", "-l", "paddlepaddle.org/job-name=survivor")["items"]
-    } == before
-
+    exercise.without_knative()
     run(HELM, "rollback", "pdc", "1", "--namespace", "kubeflow", "--wait", "--timeout", "120s")
     assert "dashboard" not in kubectl("get", "configmaps", "-o", "name")
+    for worker in range(2):
+        work("exec", f"survivor-worker-{worker}", "--", "touch", "/tmp/go")
+    until(exercise.phase("survivor", "Completed"), timeout=60)
+    assert _identities(work, "survivor") == before
+
+    _no_right_too_many(bare, with_sets=bool(exercise.files))
     run(*PDC, "uninstall")
-    assert read("pdj", "survivor")["status"]["phase"] == "Completed", "what users made stays"
+    assert exercise.field("pdj", "survivor", ".status.phase") == "Completed", "what users made stays"
     assert kubectl("get", "deployments", "-o", "name") == ""
+
+
+def _files(kubectl: Callable[..., str]) -> dict[str, str]:
+    """The file system for samples that every platform offers, if this machine can mount one."""
+    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+        return {}
+    found = json.loads(kubectl("get", "secret", "data-center", "-o", "json"))["data"]
+    return {name: base64.b64decode(value).decode() for name, value in found.items()}
+
+
+def _identities(kubectl: Callable[..., str], name: str) -> str:
+    return kubectl("get", "pods", "-l", f"paddlepaddle.org/job-name={name}", "-o", "jsonpath={.items[*].metadata.uid}")
+
+
+def _no_right_too_many(platform: Target, *, with_sets: bool) -> None:
+    """What the chart grants is what its accounts used, except for what only a cluster can show."""
+    log = platform.kubeconfig.with_name("audit.log")
+    objects = render(AS_HERE)
+    given, taken = granted(objects), used(log, "kubeflow")
+    if not with_sets:
+        del given["sampleset-sa"]
+    unused = {(account, right) for account, rights in given.items() for right in rights - taken.get(account, set())}
+    assert unused <= ON_A_CLUSTER, "granted and never used:\n" + "\n".join(
+        f"{a}: {r}" for a, r in unused - ON_A_CLUSTER
+    )
+    assert refused(log, "kubeflow") == []
 
 
 def test_a_platform_that_runs_the_controllers_itself_needs_no_chart(server: Target) -> None:
@@ -96,24 +146,3 @@ def test_a_platform_that_runs_the_controllers_itself_needs_no_chart(server: Targ
     assert refused.returncode == 4
     assert "the embedded platform runs these controllers itself" in refused.stderr
     assert "pdc up --no-controllers" in refused.stderr
-
-
-def job(name: str, *, until: Path) -> dict[str, Any]:
-    """Two workers that work until a file called open lies in that folder."""
-    until.mkdir()
-    container = {
-        "name": "paddle",
-        "image": "python:3.11",
-        "command": ["sh", "-c", "while [ ! -e /gate/open ]; do sleep 0.2; done"],
-        "volumeMounts": [{"name": "gate", "mountPath": "/gate"}],
-    }
-    pod = {"containers": [container], "volumes": [{"name": "gate", "hostPath": {"path": str(until)}}]}
-    return {
-        "apiVersion": "batch.paddlepaddle.org/v1",
-        "kind": "PaddleJob",
-        "metadata": {"name": name, "namespace": "kubeflow"},
-        "spec": {
-            "cleanPodPolicy": "Never",
-            "worker": {"replicas": 2, "template": {"spec": pod}},
-        },
-    }

@@ -1,5 +1,8 @@
 """`pdc doctor`: what this machine and the chosen API server can do, and one command that mends each thing they cannot.
 
+With --context it is the cluster that is looked at, and not the machine: what `pdc install` needs there, which engines
+there are, and whether the controllers are well.
+
 A check never raises: what it cannot find out is itself a finding. `fail` means that something will not work, `warn`
 that something works less well; the exit code is 1 only for a failure.
 """
@@ -42,13 +45,18 @@ def add_commands(parsers: Parsers) -> None:
 
 def run(session: Session, args: argparse.Namespace) -> int:
     session.timeout = 5.0
-    findings = [(check.name, _safely(check, session)) for check in CHECKS]
+    checks = CHECKS
+    if session.args.context:
+        from paddlecloud.cli import cluster_checks
+
+        checks = cluster_checks.CHECKS
+    findings = [(check.name, _safely(check, session)) for check in checks]
     failed = any(finding.status == "fail" for _, finding in findings)
     if args.output:
         from paddlecloud.cli.output import print_report
 
-        checks = [{"name": name, **finding._asdict()} for name, finding in findings]
-        print_report(session, "DoctorReport", {"healthy": not failed, "checks": checks})
+        told = [{"name": name, **finding._asdict()} for name, finding in findings]
+        print_report(session, "DoctorReport", {"healthy": not failed, "checks": told})
         return ERROR if failed else OK
     colours = {"ok": "green", "warn": "yellow", "fail": "red"}
     for name, finding in findings:
@@ -220,7 +228,7 @@ def _data(session: Session) -> Finding:
     return Finding("ok", f"{folder}: a platform runs at {running.url}" if running else f"{folder}: no platform runs")
 
 
-def _api(session: Session) -> Finding:
+def api(session: Session) -> Finding:
     from paddlecloud.kube.errors import ApiError, ConfigError
 
     try:
@@ -249,5 +257,5 @@ CHECKS: tuple[Check, ...] = (
     Check("uv", _program("uv", "local images are built with pip, several times slower", "pip install uv")),
     Check("disk", _disk),
     Check("data directory", _data),
-    Check("api", _api),
+    Check("api", api),
 )

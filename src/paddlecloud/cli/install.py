@@ -12,36 +12,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import paddlecloud
-from paddlecloud.cli import output
+from paddlecloud.cli import cluster_checks, output
 from paddlecloud.cli.failures import CONFLICT, ERROR, FORBIDDEN, OK, CliError, attempting
 from paddlecloud.cli.here import is_embedded
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import Object
 
 NAMESPACE, RELEASE = "paddlecloud", "pdc"
-OLDEST = (1, 25)
-RIGHT = "customresourcedefinitions"
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
-)
-
-
-class Engine(NamedTuple):
-    name: str
-    api: str
-    """A group and version that is served where it is installed."""
-    without: str
-
-
-ENGINES = (
-    Engine("Volcano", "scheduling.volcano.sh/v1beta1", "jobs with a schedulingPolicy wait"),
-    Engine("Knative", "serving.knative.dev/v1", "services become Deployments and do not scale to zero"),
-)
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -61,9 +41,9 @@ def install(session: Session, args: argparse.Namespace) -> int:
     with attempting("install"):
         _check(session)
         helm = _helm(session)
-        for engine in ENGINES:
-            there = engine.api in _served(session)
-            session.print(f"{'ok  ' if there else 'none'}  {engine.name:<8} {'' if there else engine.without}".rstrip())
+        for check in cluster_checks.ENGINE_CHECKS:
+            finding = check.run(session)
+            session.print(f"{finding.status:<4}  {check.name:<8} {finding.meaning or finding.detail}")
         values = [word for value in args.set for word in ("--set", value)]
         values += [word for file in args.values for word in ("--values", file)]
         command = [*helm, "upgrade", "--install", args.release, str(chart()), "--create-namespace"]
@@ -101,28 +81,15 @@ def chart() -> Path:
 
 
 def _check(session: Session) -> None:
-    version = session.api.json("/version")
-    found = (int(version["major"]), int(str(version["minor"]).rstrip("+")))
-    if found < OLDEST:
-        raise CliError(
-            f"this cluster is Kubernetes {version['gitVersion']}",
-            why=f"the oldest that is supported is {OLDEST[0]}.{OLDEST[1]}",
-        )
+    for check, code in ((cluster_checks.version, ERROR), (cluster_checks.rights, FORBIDDEN)):
+        finding = check(session)
+        if finding.status == "fail":
+            raise CliError(finding.detail, why=finding.meaning, next=finding.fix, exit_code=code)
     if is_embedded(session) and _controllers_run(session):
         raise CliError(
             "the embedded platform runs these controllers itself",
             next="nothing to do; or pdc down, then pdc up --no-controllers, to try the chart",
             exit_code=CONFLICT,
-        )
-    review = {"spec": {"resourceAttributes": {"group": "apiextensions.k8s.io", "resource": RIGHT, "verb": "create"}}}
-    body = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind, "metadata": {}, **review}
-    answer = session.api.do(session.api.client.create(REVIEWS, body))
-    if not answer["status"]["allowed"]:
-        raise CliError(
-            "installing kinds takes an administrator of the cluster",
-            why=f"you may not create {RIGHT}",
-            next="pdc --context ADMIN install",
-            exit_code=FORBIDDEN,
         )
 
 
@@ -133,11 +100,6 @@ def _controllers_run(session: Session) -> bool:
     found = machine.find(data_of(session))
     words = Path(f"/proc/{found.pid}/cmdline").read_bytes().split(b"\0") if found and found.alive else []
     return b"--no-controllers" not in words
-
-
-def _served(session: Session) -> set[str]:
-    groups = session.api.json("/apis")["groups"]
-    return {version["groupVersion"] for group in groups for version in group["versions"]}
 
 
 def _helm(session: Session) -> list[str]:
@@ -160,7 +122,7 @@ def _run(command: list[str]) -> int:
 
 def _show(session: Session, release: str) -> None:
     listed = session.api.client.list(
-        DEPLOYMENTS, _namespace(session), label_selector=f"app.kubernetes.io/instance={release}"
+        cluster_checks.DEPLOYMENTS, _namespace(session), label_selector=f"app.kubernetes.io/instance={release}"
     )
     for deployment in session.api.do(listed).items:
         session.print(f"{deployment['metadata']['name']}: {_ready(deployment)} ready")

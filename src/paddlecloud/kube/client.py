@@ -67,6 +67,11 @@ class Client:
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self._call("GET", _path(resource, namespace, name))
 
+    async def find(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
+        """The object of a name, with no right but that to list: what watches a kind has that one in any case."""
+        found = await self.list(resource, namespace, field_selector=f"metadata.name={name}")
+        return found.items[0] if found.items else None
+
     async def list(
         self,
         resource: Resource,

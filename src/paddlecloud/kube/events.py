@@ -60,7 +60,8 @@ class EventRecorder:
                 await self._client.create(EVENTS, event)
                 return self._remember(name, 1)
             except AlreadyExists:
-                count = int((await self._client.get(EVENTS, name, namespace)).get("count") or 1)
+                existing = await self._client.find(EVENTS, name, namespace) or {}
+                count = int(existing.get("count") or 1)
         change = {"count": count + 1, "lastTimestamp": event["lastTimestamp"]}
         try:
             await self._client.patch(EVENTS, name, change, namespace=namespace)

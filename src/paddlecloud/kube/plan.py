@@ -227,11 +227,9 @@ class _Work:
 
     async def _settle_existing(self, obj: Object) -> None:
         """Harmless when it is ours: an earlier pass made it and the cache did not know. Its deletion will be told."""
-        try:
-            existing = await self._client.get(
-                resource_of(obj), obj["metadata"]["name"], obj["metadata"].get("namespace")
-            )
-        except NotFound:
+        key = key_of(obj)
+        existing = await self._client.find(resource_of(obj), key.name, key.namespace or None)
+        if existing is None:
             return
         wanted, found = controller_of(obj), controller_of(existing)
         if (wanted or {}).get("uid") != (found or {}).get("uid"):

@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
 import yaml
+from rendered import CHART, ROOT, SERVED, files, helm, template
 
-CHART = Path(__file__).parents[3] / "charts" / "paddlecloud"
-HELM = Path(sys.executable).with_name("helm")
 KUBERNETES = "1.31"
-SERVED = ("networking.k8s.io/v1/NetworkPolicy", "monitoring.coreos.com/v1/ServiceMonitor")
-COMBINATIONS: dict[str, list[str]] = {
-    "default": [],
-    "namespace": ["watch=namespace"],
-    "jobs alone": ["sampleset.enabled=false", "serving.enabled=false", "paddlejob.replicas=1"],
-    "everything": [
-        "paddlejob.kubeflow=true",
-        "metrics.dashboard.enabled=true",
-        "dataCenter.enabled=true",
-        "dataCenter.bucket=http://minio:9000/data-center",
-        "dataCenter.metaurl=redis://redis:6379/0",
-        "paddlejob.podAffinityPreset=hard",
-        "paddlejob.podAntiAffinityPreset=",
-        "paddlejob.nodeAffinityPreset.type=soft",
-        "paddlejob.nodeAffinityPreset.key=pool",
-        "paddlejob.nodeAffinityPreset.values={train}",
-        "global.imageRegistry=registry.example.com",
-        "global.imagePullSecrets={pull}",
-    ],
-    "diagnosis": ["diagnosticMode.enabled=true", "crds.install=false"],
-}
 
 
-def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(HELM), *arguments], capture_output=True, text=True, timeout=60, check=False)
+def helm_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([helm(), *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
-def render(*values: str, served: tuple[str, ...] = SERVED, namespace: str = "kubeflow") -> list[dict[str, Any]]:
-    flags = [word for value in values for word in ("--set", value)]
-    flags += [word for api in served for word in ("--api-versions", api)]
-    done = helm("template", "pdc", str(CHART), "--namespace", namespace, *flags)
-    assert done.returncode == 0, done.stderr
-    return [document for document in yaml.safe_load_all(done.stdout) if document]
+def render(*values: str, served: Sequence[str] = SERVED, namespace: str = "kubeflow") -> list[dict[str, Any]]:
+    return [found for found in yaml.safe_load_all(template(values, served=served, namespace=namespace)) if found]
 
 
 def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:
@@ -55,15 +29,37 @@ def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any
 
 
 def test_helm_finds_nothing_to_complain_about() -> None:
-    done = helm("lint", "--strict", str(CHART))
+    done = helm_command("lint", "--strict", str(CHART))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", COMBINATIONS)
-def test_every_object_is_valid_kubernetes(name: str) -> None:
-    for obj in render(*COMBINATIONS[name]):
-        if obj["kind"] != "ServiceMonitor":  # not of Kubernetes itself
-            kubernetes_validate.validate(obj, KUBERNETES, strict=True)
+@pytest.fixture(scope="module")
+def made() -> Mapping[Path, str]:
+    return files()
+
+
+def test_what_is_checked_in_is_what_the_chart_says(made: Mapping[Path, str]) -> None:
+    old = [str(path.relative_to(ROOT)) for path, text in made.items() if not path.exists() or path.read_text() != text]
+    assert not old, f"`make rendered` writes {', '.join(old)} anew: look at the difference, then commit it"
+
+
+def test_every_object_is_valid_kubernetes(made: Mapping[Path, str]) -> None:
+    objects = [obj for text in made.values() for obj in yaml.safe_load_all(text) if obj]
+    distinct = {json.dumps(obj, sort_keys=True): obj for obj in objects if obj["kind"] != "ServiceMonitor"}
+    for obj in distinct.values():
+        kubernetes_validate.validate(obj, KUBERNETES, strict=True)
+    assert len(distinct) > 80
+
+
+def test_plain_manifests_name_nothing_twice(made: Mapping[Path, str]) -> None:
+    """They are applied one after the other, and the first brings what the others need."""
+    plain = [obj for path, text in made.items() if "deploy" in path.parts for obj in yaml.safe_load_all(text)]
+    names = [(obj["kind"], obj["metadata"]["name"], obj["metadata"].get("namespace")) for obj in plain]
+    assert len(names) == len(set(names))
+    assert ("Namespace", "paddle-system", None) in names
+    assert not any(
+        "helm" in str(obj["metadata"].get(part, "")).lower() for obj in plain for part in ("labels", "annotations")
+    )
 
 
 def test_the_deployments_are_called_as_ever_and_hardened() -> None:
@@ -160,6 +156,6 @@ def test_values_files_of_the_original_chart_are_accepted() -> None:
     ],
 )
 def test_a_value_that_makes_no_sense_is_named(value: str, named: str) -> None:
-    done = helm("template", "pdc", str(CHART), "--set", value)
+    done = helm_command("template", "pdc", str(CHART), "--set", value)
     assert done.returncode != 0
     assert named in done.stderr

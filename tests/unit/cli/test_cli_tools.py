@@ -214,3 +214,18 @@ def test_the_command_table_points_at_code() -> None:
 
     for command in (*commands.COMMANDS, *commands.HIDDEN):
         assert callable(importlib.import_module(command.module).add_commands), command.name
+
+
+def test_doctor_of_a_context_looks_at_the_cluster_and_not_at_the_machine(stub: Stub, pdc: Pdc) -> None:
+    stub.kinds.append(("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False, []))
+    stub.kinds.append(("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", True, []))
+    metadata = {"name": "pdc-paddlecloud-serving", "labels": {"app.kubernetes.io/name": "paddlecloud"}}
+    stub.add({"kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata, "spec": {"replicas": 2}})
+    result = pdc("doctor", "--context", "stub", "-o", "json")
+    found = {check["name"]: (check["status"], check["fix"]) for check in result.json()["checks"]}
+    assert found["volcano"][0] == "ok"
+    assert found["knative"] == ("warn", "https://knative.dev/docs/install (tested with 1.19)")
+    assert found["juicefs"][0] == "warn"
+    assert found["controllers"] == ("fail", "pdc -n default get pods,events")
+    assert "fuse" not in found
+    assert result.code == 1

@@ -29,7 +29,7 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.plan import Plan, PlanFailed, carry_out
+from paddlecloud.kube.plan import Outcome, Plan, PlanFailed, carry_out
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
     NODES,
@@ -43,6 +43,7 @@ from paddlecloud.kube.resource import (
     Resource,
     controller_of,
     key_of,
+    resource_of,
 )
 
 GANGS = {engine.resource: engine for engine in gang.ENGINES}
@@ -125,7 +126,9 @@ class PaddleJobController:
             for resource in (*OWNED, *gangs)
         }
         self._claims = Informer(client, PERSISTENTVOLUMECLAIMS, namespace=namespace, clock=self._clock)
-        self._sets = Informer(client, SAMPLESETS, clock=self._clock) if SAMPLESETS in served else None
+        self._sets = (
+            Informer(client, SAMPLESETS, namespace=namespace, clock=self._clock) if SAMPLESETS in served else None
+        )
         self._nodes = (
             Informer(client, NODES, clock=self._clock, transform=_only_labels, indexers={"labels": data.labels_of})
             if NODES in served
@@ -212,7 +215,10 @@ class PaddleJobController:
         if self.options.report_url and any(made["kind"] == PODS.kind for made in plan.create):
             await self._equip(job)
         try:
-            await carry_out(plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations)
+            outcome = await carry_out(
+                plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations
+            )
+            await self._adopt(plan, outcome)
         except PlanFailed as failed:
             generation = job["metadata"].get("generation") or 0
             memory.refusal = refusal.after(failed, memory.refusal, generation=generation, now=now)
@@ -221,6 +227,17 @@ class PaddleJobController:
         if memory.refusal is None or any(made["kind"] == PODS.kind for made in plan.create):
             memory.trouble, memory.refusal = "", None
         return plan.after
+
+    async def _adopt(self, plan: Plan, outcome: Outcome) -> None:
+        """Mark what the original operator made for this job under the same names: unmarked, we would not watch it."""
+        wanted = {(obj["kind"], obj["metadata"]["name"]): obj["metadata"] for obj in plan.create}
+        for found in outcome.present:
+            meta = found["metadata"]
+            if names.JOB in (meta.get("labels") or {}):
+                continue  # ours, and the cache was late
+            marks = wanted[found["kind"], meta["name"]]
+            change = {"metadata": {key: marks[key] for key in ("labels", "annotations") if key in marks}}
+            await self._client.patch(resource_of(found), meta["name"], change, namespace=meta["namespace"])
 
     async def _equip(self, job: Object) -> None:
         """Pods report with a token from a Secret. Should it be refused, they train all the same, and silently."""

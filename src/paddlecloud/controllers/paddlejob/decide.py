@@ -55,7 +55,9 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
         return Plan()
     if job["metadata"].get("deletionTimestamp"):
         # The garbage collector takes everything the job owns; nothing new may be made meanwhile.
-        return _conclude(case, Plan(), case.old, "Terminating", reason="Deleted")
+        farewell = Plan()
+        finish.let_go(case, farewell)
+        return _conclude(case, farewell, case.old, "Terminating", reason="Deleted")
     if case.phase in status.FINISHED:
         if _asked_again(case):
             return _retry(case)

@@ -6,6 +6,7 @@ keeps object and logs; parameter servers, for one, never exit by themselves.
 
 from __future__ import annotations
 
+from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.controllers.paddlejob.form import drop_gang, look_again, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
@@ -58,3 +59,13 @@ def expire(case: Case, plan: Plan) -> None:
         return
     meta = case.job["metadata"]
     plan.delete.append(Delete(PADDLEJOBS, meta["name"], meta["namespace"], uid=meta["uid"]))
+
+
+def let_go(case: Case, plan: Plan) -> None:
+    """Take off a deleted job what the original operator would have taken off: there is nothing left for it to do."""
+    meta = case.job["metadata"]
+    marks = meta.get("finalizers") or []
+    if names.ORIGINAL_FINALIZER in marks:
+        kept = [mark for mark in marks if mark != names.ORIGINAL_FINALIZER]
+        change = {"metadata": {"finalizers": kept, "resourceVersion": meta["resourceVersion"]}}
+        plan.patch.append(patch(PADDLEJOBS, case.job, change))

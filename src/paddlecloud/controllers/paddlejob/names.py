@@ -10,6 +10,9 @@ RESOURCE_NAME = "paddle-res-name"
 RESOURCE_TYPE = "paddle-res-type"
 RESOURCE = "paddle-resource"
 
+ORIGINAL_FINALIZER = "finalizers.paddlepaddle.org"
+"""That the original operator put on jobs, and took off again; where it is gone, somebody else must."""
+
 JOB = "paddlepaddle.org/job-name"
 ROLE = "paddlepaddle.org/role"
 INDEX = "paddlepaddle.org/index"
