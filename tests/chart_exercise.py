@@ -192,47 +192,47 @@ class Exercise:
 
     def follow_up(self) -> None:
         """Change what stands."""
-        until(self.phase("gang", "Running"), timeout=60)
-        until(lambda: self.field("pdj", "other-gang", ".status.phase") != "", timeout=60)
+        until(self.phase("gang", "Running"))
+        until(lambda: self.field("pdj", "other-gang", ".status.phase") != "")
         for name in ("gang", "other-gang"):
             self.run("scale", f"pdj/{name}", "--replicas=2")
-        until(self.is_("pdj", "gang", ".status.generation", "1"), timeout=60)
-        until(self.is_("podgroups.scheduling.x-k8s.io", "other-gang", ".spec.minMember", "2"), timeout=60)
+        until(self.is_("pdj", "gang", ".status.generation", "1"))
+        until(self.is_("podgroups.scheduling.x-k8s.io", "other-gang", ".spec.minMember", "2"))
         self.run("patch", "pdj", "other-gang", "--type=merge", "-p", '{"spec":{"suspend":true}}')
         if self.kubeflow:
             self.apply(of_kubeflow("theirs", 2))
-        until(self.ready(NEW, "new"), timeout=90)
-        until(self.ready(OLD, "old"), timeout=90)
+        until(self.ready(NEW, "new"))
+        until(self.ready(OLD, "old"))
         self.apply(service("new", SERVING, self.image, "two", canary="three"))
         watched = service("old", ELASTIC, self.image, "two")
         watched["spec"]["rollout"] = {"steps": [50], "pauseSeconds": 2, "maxErrorPercent": 50}
         self.apply(watched)
         if self.files:
-            until(self.is_("sampleset", "samples", ".status.phase", "Ready"), timeout=120)
+            until(self.is_("sampleset", "samples", ".status.phase", "Ready"))
             self.apply(warmup("warm", "samples"), warmup("brief", "samples", ttlSecondsAfterFinished=0))
-            until(self.is_("samplejob", "warm", ".status.phase", "Succeeded"), timeout=60)
-            until(self.is_("samplejob", "brief", ".metadata.name", ""), timeout=60)
+            until(self.is_("samplejob", "warm", ".status.phase", "Succeeded"))
+            until(self.is_("samplejob", "brief", ".metadata.name", ""))
             self.run("patch", "sampleset", "samples", "--type=merge", "-p", '{"spec":{"partitions":2}}')
-        until(self.is_(NEW, "new", ".status.traffic", "50/50"), timeout=60)
+        until(self.is_(NEW, "new", ".status.traffic", "50/50"))
         self.apply(service("new", SERVING, self.image, "four"))
 
     def end(self) -> None:
         """All of it came to its end, and the set is gone again."""
-        until(lambda: "is controlled by nobody" in self.field("pdj", "taken", ".status.message"), timeout=60)
-        until(self.phase("gang", "Running"), timeout=60)
+        until(lambda: "is controlled by nobody" in self.field("pdj", "taken", ".status.message"))
+        until(self.phase("gang", "Running"))
         for worker in range(2):
             self.run("exec", f"gang-worker-{worker}", "--", "touch", "/tmp/go")
-        until(self.phase("gang", "Completed"), timeout=60)
-        until(self.phase("fails", ""), timeout=60)
-        until(self.phase("by-name", "Completed"), timeout=60)
-        until(self.phase("silent", "Failed"), timeout=60)
+        until(self.phase("gang", "Completed"))
+        until(self.phase("fails", ""))
+        until(self.phase("by-name", "Completed"))
+        until(self.phase("silent", "Failed"))
         self.run("delete", "pdj", "left", "--timeout=60s")
-        until(self.is_("podgroups.scheduling.x-k8s.io", "other-gang", ".metadata.name", ""), timeout=60)
-        until(lambda: "new-canary" not in self.run("get", "revisions", "-o", "name"), timeout=60)
-        until(self.is_("services.v1.", "new-canary-private", ".metadata.name", ""), timeout=60)
+        until(self.is_("podgroups.scheduling.x-k8s.io", "other-gang", ".metadata.name", ""))
+        until(lambda: "new-canary" not in self.run("get", "revisions", "-o", "name"))
+        until(self.is_("services.v1.", "new-canary-private", ".metadata.name", ""))
         if self.files:
-            until(self.is_("sampleset", "samples", ".status.runtimeStatus.runtimeReady", "2/2"), timeout=90)
-            until(lambda: "samples-warmup-" in self.run("get", "samplejobs", "-o", "name"), timeout=60)
+            until(self.is_("sampleset", "samples", ".status.runtimeStatus.runtimeReady", "2/2"))
+            until(lambda: "samples-warmup-" in self.run("get", "samplejobs", "-o", "name"))
             self.run("delete", "samplesets", "--all", "--timeout=120s")
 
     def without_knative(self) -> None:
@@ -240,11 +240,11 @@ class Exercise:
         self.run("delete", NEW, "--all")
         self.run("delete", OLD, "--all")
         self.apply(service("plain", SERVING, self.image, "one", canary="two"))
-        until(self.is_(NEW, "plain", ".status.traffic", "50/50"), timeout=90)
+        until(self.is_(NEW, "plain", ".status.traffic", "50/50"))
         changed = service("plain", SERVING, self.image, "three")
         changed["spec"]["service"]["maxScale"] = 3
         self.apply(changed)
-        until(self.ready(NEW, "plain"), timeout=90)
-        until(self.is_("deployments", "plain-canary", ".metadata.name", ""), timeout=60)
+        until(self.ready(NEW, "plain"))
+        until(self.is_("deployments", "plain-canary", ".metadata.name", ""))
         if "autoscaling/v2" in self.run("api-versions").split():
-            until(self.is_("hpa", "plain-default", ".spec.maxReplicas", "3"), timeout=60)
+            until(self.is_("hpa", "plain-default", ".spec.maxReplicas", "3"))

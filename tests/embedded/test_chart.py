@@ -87,12 +87,12 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
 
     # A job that outlives its controllers: every leader is killed, others go on; nothing is made twice.
     exercise.apply(job("survivor", workers=2))
-    until(exercise.phase("survivor", "Running"), timeout=60)
+    until(exercise.phase("survivor", "Running"))
     before = _identities(work, "survivor")
     first = leaders()
     assert len(first) == 3
     kubectl("delete", "pod", *first.values(), "--grace-period=0", "--force")
-    until(lambda: len(set(leaders().values()) - set(first.values())) == 3, timeout=60)
+    until(lambda: len(set(leaders().values()) - set(first.values())) == 3)
     exercise.end()
 
     # Upgraded, to controllers that know of no Knative, and back, while it runs.
@@ -106,7 +106,7 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
     assert "dashboard" not in kubectl("get", "configmaps", "-o", "name")
     for worker in range(2):
         work("exec", f"survivor-worker-{worker}", "--", "touch", "/tmp/go")
-    until(exercise.phase("survivor", "Completed"), timeout=60)
+    until(exercise.phase("survivor", "Completed"))
     assert _identities(work, "survivor") == before
 
     _no_right_too_many(bare, with_sets=bool(exercise.files))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness import eventually
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import CONFIGMAPS, PADDLEJOBS, PODS, Object, owner_reference
@@ -86,7 +87,7 @@ async def test_a_running_job_goes_on_in_the_pods_it_has(cluster: Cluster) -> Non
         pods = (await cluster.pods()).values()
         return all(pod["metadata"]["labels"].get(names.JOB) == "job" for pod in pods)
 
-    await cluster.until(adopted)
+    await eventually(adopted)
     for name in before:
         await cluster.succeed(name)
     done = await cluster.phase("Completed")
@@ -115,4 +116,4 @@ async def test_a_job_can_be_deleted_though_nobody_else_takes_its_finalizer_off(c
             return True
         return False
 
-    await cluster.until(gone)
+    await eventually(gone)
