@@ -41,9 +41,10 @@ NAME = "bench.paddlecloud.org/controller"
 CONTROLLER = f"""
 import asyncio
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController
-from paddlecloud.kube import config
+from paddlecloud.kube import config, garbage
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.http import HttpTransport
+garbage.collect_seldom()
 client = Client(HttpTransport(config.load(), user_agent="bench-controller"))
 asyncio.run(PaddleJobController(client, options=Options(controller_name={NAME!r})).run())
 """

@@ -217,3 +217,17 @@ def test_a_paddle_without_parameter_servers_fails_the_job_at_once_and_names_one_
     status = finished(kubectl, "too-new", timeout=200)
     assert (status["phase"], status["reason"], status.get("restarts")) == ("Failed", "NoParameterServer", None)
     assert "use 2.6.2" in status["message"]
+
+
+@pytest.mark.paddle
+@pytest.mark.timeout(300)
+def test_a_heter_job_is_accepted_by_every_role_and_stops_where_the_docs_say(kubectl: Kubectl) -> None:
+    """Should this fail because it trains, Paddle has been mended: rejoice, and rewrite the page."""
+    name = apply(kubectl, "programs/heter.yaml")
+    status = finished(kubectl, name, timeout=240)
+    assert (status["mode"], status["phase"], status["reason"]) == ("PS", "Failed", "UserError")
+    assert "'tuple' object has no attribute 'merged_var'" in status["message"]
+    for role, word in (("ps", "PSERVER"), ("worker", "TRAINER"), ("heter", "HETER_TRAINER")):
+        assert f"{word} accepted by Paddle 2.6.2" in kubectl("logs", f"{name}-{role}-0").stdout
+    page = (EXAMPLES.parent / "docs" / "design" / "paddlejob.md").read_text()
+    assert "AttributeError: 'tuple' object has no attribute 'merged_var'" in page

@@ -26,15 +26,12 @@ from typing import Any
 from paddlecloud.api import crd
 from paddlecloud.cli import machine, surroundings
 from paddlecloud.cli.assembly import Machine
+from paddlecloud.kube import garbage
 from paddlecloud.local.nodes.keeper import nodes_before
 from paddlecloud.local.platform import Platform, PlatformError
 from paddlecloud.local.store.log import StorageError
 
 log = logging.getLogger("paddlecloud")
-
-GC_THRESHOLDS = (20_000, 20, 20)
-"""Every write makes thousands of small dicts that reference counting frees. Looking for cycles among them as often as
-Python does by default took a third of the processor under load."""
 
 FAILS_AT_ONCE = 10.0  # seconds; a platform that does not live longer has a lasting problem
 
@@ -115,7 +112,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         answer({"port": platform.port})
         # Modules, kinds and schemas stay for good: the collector need not look at them again under load.
         gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        garbage.collect_seldom()
         args.port = platform.port
         await _first(stop, platform.failed)
         log.info("stopping")

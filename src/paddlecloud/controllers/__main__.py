@@ -29,7 +29,7 @@ from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.samplejob import SampleJobController
 from paddlecloud.controllers.sampleset import SampleSetController
-from paddlecloud.kube import config
+from paddlecloud.kube import config, garbage
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ConfigError, Forbidden, NotFound
@@ -157,6 +157,7 @@ def main(arguments: Sequence[str]) -> int:
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    garbage.collect_seldom()
     identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{os.getpid()}"
     try:
         work = run(

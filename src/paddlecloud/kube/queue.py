@@ -25,29 +25,47 @@ class ShutDown(Exception):
     """The queue was shut down and holds nothing more: the worker may go home."""
 
 
+EVERY = 4
+"""Of so many keys handed out, one is of those that may wait, if there are any: none starves."""
+
+
 class WorkQueue(Generic[K]):
     """`get` … work … `done`, for every key handed out, whatever the work's end."""
 
     def __init__(self) -> None:
         self._ready: deque[K] = deque()  # in the order they will be handed out; each is in _dirty, none in _processing
-        self._dirty: set[K] = set()  # keys that need work: those in _ready, and those changed while being processed
+        self._later: dict[K, None] = {}  # the same, for keys that others may overtake; in one of the two only
+        self._turn = 0  # keys handed out
+        self._dirty: set[K] = set()  # keys that need work: those in the two, and those changed while being processed
         self._processing: set[K] = set()  # handed out and not yet done
         self._getters: deque[asyncio.Future[None]] = deque()  # workers asleep; none while _ready has a key for them
         self._drained: list[asyncio.Future[None]] = []
         self._shutting_down = False
 
-    def add(self, key: K) -> None:
-        """Ask for work on `key`. Waiting already: nothing to do. Being worked on: once more after `done`."""
-        if self._shutting_down or key in self._dirty:
+    def add(self, key: K, *, later: bool = False) -> None:
+        """Ask for work on `key`. Waiting already: nothing to do. Being worked on: once more after `done`.
+
+        `later` lets others overtake it, until it is asked for without.
+        """
+        if self._shutting_down:
+            return
+        if key in self._dirty:
+            if not later and key in self._later:
+                del self._later[key]
+                self._ready.append(key)
             return
         self._dirty.add(key)
-        if key not in self._processing:
+        if key in self._processing:
+            return
+        if later:
+            self._later[key] = None
+        else:
             self._ready.append(key)
-            self._wake()
+        self._wake()
 
     async def get(self) -> K:
         """The next key, or `ShutDown` once the queue is shut down and empty."""
-        while not self._ready:
+        while not len(self):
             if self._shutting_down:
                 raise ShutDown
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -61,10 +79,18 @@ class WorkQueue(Generic[K]):
             finally:
                 if waiter in self._getters:
                     self._getters.remove(waiter)
-        key = self._ready.popleft()
+        key = self._next()
         self._dirty.discard(key)
         self._processing.add(key)
         return key
+
+    def _next(self) -> K:
+        self._turn += 1
+        if self._later and (not self._ready or self._turn % EVERY == 0):
+            key = next(iter(self._later))
+            del self._later[key]
+            return key
+        return self._ready.popleft()
 
     def done(self, key: K) -> None:
         """Work on `key` ended. If it was added meanwhile, it waits for its next turn now."""
@@ -76,7 +102,7 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         """Keys waiting to be handed out."""
-        return len(self._ready)
+        return len(self._ready) + len(self._later)
 
     @property
     def processing(self) -> int:
@@ -87,6 +113,7 @@ class WorkQueue(Generic[K]):
         self._shutting_down = True
         if discard:
             self._ready.clear()
+            self._later.clear()
             self._dirty.clear()
         for waiter in self._getters:
             if not waiter.done():
@@ -96,13 +123,13 @@ class WorkQueue(Generic[K]):
     async def drain(self) -> None:
         """Shut down and wait until everything handed out is done and nothing waits."""
         self.shut_down()
-        if self._ready or self._processing:
+        if len(self) or self._processing:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._drained.append(future)
             await future
 
     def _tell_drained(self) -> None:
-        if self._processing or self._ready:
+        if self._processing or len(self):
             return
         for future in self._drained:
             if not future.done():

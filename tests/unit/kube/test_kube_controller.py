@@ -67,6 +67,19 @@ class Story:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def test_at_the_start_what_nobody_has_seen_to_comes_first() -> None:
+    story = Story(workers=1)
+    story.controller.watch(story.jobs)
+    story.controller.watch_owned(story.pods, owner_kind="PaddleJob")
+    for name in ("a", "b"):
+        story.server.put(JOBS, name, metadata={"generation": 2}, status={"observedGeneration": 2})
+        story.server.put(PODS_PATH, f"{name}-0", metadata=owned_by("PaddleJob", name))
+    story.server.put(JOBS, "changed", metadata={"generation": 2}, status={"observedGeneration": 1})
+    story.server.put(JOBS, "new", metadata={"generation": 1})
+    async with story.running():
+        assert [key.name for key in story.keys] == ["changed", "new", "a", "b"]
+
+
 async def test_existing_objects_and_changes_lead_to_runs_of_their_own_key() -> None:
     story = Story()
     story.controller.watch(story.jobs)

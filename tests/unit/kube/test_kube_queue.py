@@ -45,6 +45,27 @@ async def test_a_key_added_while_processed_runs_again_only_after_done() -> None:
     assert await take(queue) is None
 
 
+async def test_keys_that_may_wait_are_overtaken_but_do_not_starve() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for key in ("old-1", "old-2", "old-3"):
+        queue.add(key, later=True)
+    for key in ("new-1", "new-2", "new-3", "new-4"):
+        queue.add(key)
+    assert len(queue) == 7
+    order = [await queue.get() for _ in range(7)]
+    assert order == ["new-1", "new-2", "new-3", "old-1", "new-4", "old-2", "old-3"]
+
+
+async def test_a_key_that_may_wait_and_changes_waits_no_longer() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for key in ("a", "b", "c"):
+        queue.add(key, later=True)
+    queue.add("c")
+    queue.add("c", later=True)  # once it is urgent it stays so
+    assert [await queue.get() for _ in range(3)] == ["c", "a", "b"]
+    assert await take(queue) is None
+
+
 async def test_a_cancelled_worker_passes_its_turn_on() -> None:
     queue: WorkQueue[str] = WorkQueue()
     first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from paddlecloud.kube.clock import rfc3339
+
 from .world import World, paddlejob
 
 
@@ -16,7 +18,7 @@ def test_a_consequence_that_is_told_first_waits_for_its_cause() -> None:
     plan = world.step()
     assert (world.phase, blamed(world)) == ("Running", [])
     assert plan.after is not None
-    assert plan.after <= 1.5
+    assert plan.after <= 3.0
     world.fail("job-worker-1", code=137)
     world.step()
     assert (world.phase, blamed(world)) == ("Restarting", [("job-worker-1", "Killed", "Restart")])
@@ -25,9 +27,22 @@ def test_a_consequence_that_is_told_first_waits_for_its_cause() -> None:
 def test_a_consequence_whose_cause_nobody_tells_restarts_the_job_in_moments() -> None:
     world = World(paddlejob(worker=2)).start()
     world.fail("job-worker-0", code=134)
-    world.now += 1.6
+    world.now += 3.1
     world.step()
     assert (world.phase, blamed(world)) == ("Restarting", [("job-worker-0", "PeerLost", "Restart")])
+
+
+def test_a_kubelet_that_was_away_is_given_the_same_moments() -> None:
+    world = World(paddlejob(worker=2)).start()
+    world.fail("job-worker-0", code=134)
+    world.now += 20.0
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": rfc3339(world.now)}
+    world.pods["job-worker-0"]["status"]["conditions"] = [ready]
+    world.step()
+    assert world.phase == "Running"
+    world.now += 3.1
+    world.step()
+    assert world.phase == "Restarting"
 
 
 def test_consequences_alone_are_not_waited_on_when_nobody_is_left() -> None:
@@ -42,7 +57,7 @@ def test_a_restart_whose_cause_was_a_lost_node_is_no_restart_of_the_jobs_own() -
     """The survivors abort at once; that the node is gone shows when its pod does not go."""
     world = World(paddlejob(worker=2, backoffLimit=1)).start()
     world.fail("job-worker-0", code=134)
-    world.now += 1.6
+    world.now += 3.1
     world.settle()
     assert (world.status["restarts"], world.status.get("disruptions")) == (1, None)
     world.vanish("job-worker-0")

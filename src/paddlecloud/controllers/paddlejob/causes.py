@@ -17,8 +17,8 @@ from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.kube.clock import parse_rfc3339
 
 CONSEQUENCE = "PeerLost"
-MOMENTS = 1.5
-"""Seconds in which a kubelet tells of a process that ended."""
+MOMENTS = 3.0
+"""Seconds in which another kubelet, or one that has much to tell, tells of a process that ended."""
 NODE_PATIENCE = 60.0
 """Seconds in which a cluster tells of a node that was lost."""
 
@@ -35,8 +35,15 @@ def awaited(case: Case) -> float:
         case.settings, first, restarts=case.old.restarts or 0, disruptions=case.old.disruptions or 0
     )
     patience = NODE_PATIENCE if verdict.action == "Fail" else MOMENTS
-    passed = case.now - parse_rfc3339(first.finished)
+    passed = case.now - max(parse_rfc3339(moment) for moment in (first.finished, *_told(case, first.pod)))
     return max(0.0, patience - passed) if passed > -1.0 else 0.0  # a node whose clock is ahead is not waited for
+
+
+def _told(case: Case, name: str) -> list[str]:
+    """When a kubelet said that the pod is not ready any more: it may have been away itself when that happened."""
+    pod = next(pod for pod in case.current.values() if pod.name == name)
+    ready = [c for c in pod.status.get("conditions") or () if c.get("type") == "Ready"]
+    return [str(c["lastTransitionTime"]) for c in ready if c.get("lastTransitionTime")]
 
 
 def reconsidered(case: Case) -> PaddleJobStatus:

@@ -179,8 +179,7 @@ def _through_etcd(settings: JobSettings, *, port: int, etcd: str) -> Env:
 def neighbours(settings: JobSettings, role: str) -> Env:
     """In a heter job, the stage before and after this pod's own: the lists of other roles under other names.
 
-    With them Paddle 2.6.2 and its role maker accept all three roles. Training itself then stops in Paddle's own
-    `split_trainer_ops_pass` (AttributeError: 'tuple' object has no attribute 'merged_var').
+    With them Paddle 2.6.2 and its role maker accept all three roles.
     """
     if not _count(settings, "heter") or not _count(settings, "worker"):
         return []
