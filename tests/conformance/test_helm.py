@@ -83,7 +83,7 @@ def test_the_life_of_a_release(here: Here, helm: Helm) -> None:
 
 
 def test_a_release_shows_what_it_is(here: Here, helm: Helm) -> None:
-    helm("install", "demo", str(CHART), "--set", "hook=false", "--wait", "--timeout", "30s")
+    helm("install", "demo", str(CHART), "--set", "hook=false", "--wait", "--timeout", "60s")
     (listed,) = json.loads(helm("list", "-o", "json").stdout)
     assert (listed["name"], listed["status"], listed["chart"]) == ("demo", "deployed", "greeter-0.1.0")
     assert json.loads(helm("get", "values", "demo", "-o", "json").stdout) == {"hook": False}
@@ -109,7 +109,7 @@ def test_a_failed_upgrade_can_go_back_by_itself(here: Here, helm: Helm) -> None:
     helm("install", "demo", str(CHART))
     failed = helm(
         "upgrade", "demo", str(CHART), "--set", "replicas=-1", "--set", "greeting=never", "--atomic",
-        "--timeout", "30s", check=False,
+        "--timeout", "60s", check=False,
     )  # fmt: skip
     assert failed.returncode == 1
     assert "spec.replicas" in failed.stderr

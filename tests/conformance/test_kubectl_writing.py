@@ -316,14 +316,14 @@ def test_wait_for_a_condition_a_value_and_a_deletion(here: Here, kubectl: Kubect
     here.create(PODS, sleeping_pod("p"))
     ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     here.patch(PODS, "p", ready, subresource="status")
-    said = kubectl("wait", "pod/p", "--for=condition=Ready", "--timeout=20s").stdout
+    said = kubectl("wait", "pod/p", "--for=condition=Ready", "--timeout=50s").stdout
     assert said == "pod/p condition met\n"
-    kubectl("wait", "pod/p", "--for=jsonpath={.status.phase}=Running", "--timeout=20s")
+    kubectl("wait", "pod/p", "--for=jsonpath={.status.phase}=Running", "--timeout=50s")
     late = kubectl("wait", "pod/p", "--for=condition=Sleeping", "--timeout=1s", check=False)
     assert late.returncode == 1
     assert "timed out waiting for the condition" in late.stderr
     here.delete(PODS, "p", grace_period=0)
-    kubectl("wait", "pod/p", "--for=delete", "--timeout=20s")
+    kubectl("wait", "pod/p", "--for=delete", "--timeout=50s")
 
 
 def test_delete_by_name_file_selector_and_all(here: Here, kubectl: Kubectl, manifest: Path) -> None:

@@ -105,12 +105,12 @@ def test_a_missing_namespace_is_exit_3(run: Pdc) -> None:
 
 def test_delete_waits_for_finalizers(run: Pdc) -> None:
     run("apply", "-f", "-", input=config("held", {}, finalizers=["example.org/hold"]))
-    result = run("delete", "cm/held", "-y", "--timeout=300ms")
+    result = run("delete", "cm/held", "-y", "--timeout=2s")
     assert result.returncode == 124
     assert "example.org/hold" in result.stderr
     assert "held by finalizers: example.org/hold" in run("explain", "cm/held").stdout
     run("apply", "-f", "-", input=config("held", {}))
-    assert run("wait", "cm/held", "--for=delete", "--timeout=10s").returncode == 0
+    assert run("wait", "cm/held", "--for=delete", "--timeout=60s").returncode == 0
 
 
 def test_delete_by_label_takes_no_other(run: Pdc) -> None:
@@ -126,7 +126,7 @@ def test_delete_by_label_takes_no_other(run: Pdc) -> None:
 def test_wait_sees_a_change_made_by_someone_else(run: Pdc, server: Target, namespace: str) -> None:
     run("apply", "-f", "-", input=config("c", {"state": "new"}))
     waiter = subprocess.Popen(
-        [*PDC, "-n", namespace, "wait", "cm/c", "--for=jsonpath={.data.state}=done", "--timeout=30s"],
+        [*PDC, "-n", namespace, "wait", "cm/c", "--for=jsonpath={.data.state}=done", "--timeout=60s"],
         env=server.env,
         stdout=subprocess.PIPE,
         text=True,

@@ -172,7 +172,7 @@ def test_a_revision_that_cannot_start_fails_within_a_second_with_the_reason(kube
     broken = kservice("s", "one")
     broken["spec"]["template"]["spec"]["containers"][0] = {"image": "nobody/has-this:1"}
     apply(kubectl, broken)
-    kubectl("wait", "--for=condition=Ready=False", "ksvc/s", "--timeout=15s")
+    kubectl("wait", "--for=condition=Ready=False", "ksvc/s", "--timeout=60s")
     condition = next(c for c in read(kubectl, "ksvc", "s")["status"]["conditions"] if c["type"] == "Ready")
     assert "nobody/has-this:1" in condition["message"]
 

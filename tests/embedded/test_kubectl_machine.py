@@ -16,7 +16,7 @@ import pytest
 
 from harness import Kubectl, Target, pdc, until
 
-QUICK = "--timeout=30s"
+QUICK = "--timeout=60s"
 FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
 
 
@@ -276,7 +276,7 @@ def test_a_drained_node_is_empty_and_its_pods_run_elsewhere(kubectl: Kubectl) ->
     kubectl("rollout", "status", "deploy/moving", QUICK)
     emptied, other = names(kubectl)
     try:
-        drained = kubectl("drain", emptied, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=40s")
+        drained = kubectl("drain", emptied, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s")
         assert f"node/{emptied} drained" in drained.stdout
         kubectl("rollout", "status", "deploy/moving", QUICK)
         assert node_of(kubectl) == {other}

@@ -112,7 +112,7 @@ def test_a_job_goes_on_while_the_control_plane_is_dead_and_ends_as_it_would_have
     until(lambda: not Path(f"/proc/{found.pid}").exists())
     (gate / "open").touch()  # both pods end while nobody looks
     pdc("up", "--data", str(mortal), "--port", "0")
-    done = pdc("wait", "pdj/steady", "--for=jsonpath={.status.phase}=Completed", "--timeout=30s", env=env)
+    done = pdc("wait", "pdj/steady", "--for=jsonpath={.status.phase}=Completed", "--timeout=60s", env=env)
     assert done.returncode == 0
     after = pods()
     assert {name: uid for name, (uid, _) in after.items()} == {name: uid for name, (uid, _) in before.items()}

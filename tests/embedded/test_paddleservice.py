@@ -82,7 +82,7 @@ def test_update_canary_promote_and_rollback_lose_no_request(kubectl: Kubectl, na
         until(lambda: only("three"), every=0)
         command("rollback", "m")
         until(lambda: only("two"), every=0)
-        kubectl("wait", "--for=condition=Ready", f"{KIND}/m", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", f"{KIND}/m", "--timeout=60s")
     assert load.errors == []
     assert sum(load.answers.values()) > 100
 

@@ -48,7 +48,7 @@ def test_a_budget_holds_up_a_drain_until_there_is_room(kubectl: Kubectl, node: s
     assert read(kubectl, f"node/{node}")["spec"]["unschedulable"] is True
     kubectl("patch", "pdb", "web", "--type=merge", "-p", '{"spec": {"minAvailable": 0}}')
     kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=2", "pdb/web", WAIT)
-    kubectl(*drain, "--timeout=20s")
+    kubectl(*drain, "--timeout=50s")
     pods = read(kubectl, "pods", "--selector=app=web")["items"]
     assert [pod["spec"].get("nodeName") for pod in pods] == [None, None], "their successors wait for a node"
     kubectl("uncordon", node)

@@ -125,9 +125,10 @@ def release(kubectl: Kubectl, *pods: str) -> None:
 
 
 def kill(kubectl: Kubectl, pod: str) -> None:
-    """SIGKILL the program of a pod that has noted its process in /tmp/pid, and nothing else."""
-    # The container may be gone before the shell that ended it has said how it went.
-    done = kubectl("exec", pod, "--", "sh", "-c", "kill -9 $(cat /tmp/pid)", check=False)
+    """SIGKILL the program of a pod that notes its process in /tmp/pid, and nothing else."""
+    # A container runs before its program has noted anything. It may be gone before the shell has said how it went.
+    command = "until [ -s /tmp/pid ]; do sleep 0.1; done; kill -9 $(cat /tmp/pid)"
+    done = kubectl("exec", pod, "--", "sh", "-c", command, check=False)
     assert done.returncode in (0, 137), done.stderr
 
 

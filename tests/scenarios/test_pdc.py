@@ -112,7 +112,7 @@ def test_every_object_command_works_on_a_foreign_context(foreign: Pdc, tmp_path:
         (["get", "cm/c", "-o", "custom-columns=N:.metadata.name,A:.data.a", "--no-headers"], 0, "c   2\n"),
         (["get", "cm", "-o", "wide"], 0, "NAME"),
         (["describe", "cm/c"], 0, "Name:"),
-        (["wait", "cm/c", "--for=jsonpath={.data.a}=2", "--timeout=5s"], 0, "configmap/c"),
+        (["wait", "cm/c", "--for=jsonpath={.data.a}=2", "--timeout=60s"], 0, "configmap/c"),
         (["wait", "cm/c", "--for=jsonpath={.data.a}=3", "--timeout=0"], 124, "timed out"),
         (["explain", "pod.spec.containers"], 0, "imagePullPolicy"),
         (["events"], 0, ""),

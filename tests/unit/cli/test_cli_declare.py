@@ -228,7 +228,7 @@ def test_apply_wait_ends_as_the_job_does(stub: Stub, pdc: Pdc, tmp_path: Path, p
         {"type": "MODIFIED", "object": job("Running")},
         {"type": "MODIFIED", "object": job(phase)},
     ]
-    result = pdc("apply", "-f", str(path), "--wait", "--timeout", "20s")
+    result = pdc("apply", "-f", str(path), "--wait", "--timeout", "60s")
     assert result.code == code
     assert "paddlejob.batch.paddlepaddle.org/train" in result.err
 
@@ -384,7 +384,7 @@ def test_delete_that_does_not_end_says_who_holds_it(pods: Stub, pdc: Pdc, monkey
     held = pods.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "h", "finalizers": ["x.org/hold"]}})
     path = "/api/v1/namespaces/default/pods/h"
     pods.refuse[("DELETE", path)] = (200, held)
-    result = pdc("delete", "pod", "h", "-y", "--timeout", "100ms")
+    result = pdc("delete", "pod", "h", "-y", "--timeout", "1s")
     assert result.code == 124
     assert "finalizers x.org/hold" in result.err
     assert pdc("delete", "pod", "h", "-y", "--wait=false").code == 0

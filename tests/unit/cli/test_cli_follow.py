@@ -32,7 +32,7 @@ def test_a_watch_that_ends_is_begun_again(stub: Stub, pdc: Pdc) -> None:
             stub.add(pod_with(READY))
 
     stub.before = change
-    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=20s").code == 0
+    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=60s").code == 0
 
 
 def test_an_expired_watch_lists_again(stub: Stub, pdc: Pdc) -> None:
@@ -46,7 +46,7 @@ def test_an_expired_watch_lists_again(stub: Stub, pdc: Pdc) -> None:
             stub.add(pod_with(READY))
 
     stub.before = change
-    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=20s").code == 0
+    assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=60s").code == 0
 
 
 def test_a_server_that_ends_every_watch_is_not_hammered(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_a_deadline_holds_against_a_silent_server(stub: Stub, pdc: Pdc) -> None:
 def test_waiting_tells_what_it_waits_for(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paddlecloud.cli.wait.FIRST_NEWS", 0.0)
     stub.add(pod_with({"phase": "Pending"}))
-    result = pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=100ms")
+    result = pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=1s")
     assert "pod/p: waiting for the scheduler" in result.err
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
-WAIT = "--timeout=45s"
+WAIT = "--timeout=60s"
 
 
 def apply(kubectl: Kubectl, *objects: dict[str, Any]) -> None:
