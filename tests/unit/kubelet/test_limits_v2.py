@@ -16,13 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import need, until
+from harness import eventually, need, until
 from paddlecloud.local.kubelet import cgroups, limits, wire
 from paddlecloud.local.kubelet.cgroups import Limits, Place
 from paddlecloud.local.kubelet.limits import Enforcement, PodCgroups
 
 from .conftest import ShimHarness, output
-from .machine import eventually
 
 
 def _unified() -> tuple[str, list[str]]:
@@ -108,7 +107,7 @@ def test_the_kernel_ends_everything_in_a_place_at_once(place: Place) -> None:
         assert not cgroups.remove(leaf), "somebody is in it"
         assert cgroups.kill(leaf)
         assert crowd.wait(timeout=10) == -9
-    until(lambda: cgroups.remove(leaf), timeout=10)
+    until(lambda: cgroups.remove(leaf))
     assert not os.path.exists(leaf.paths[0])
 
 
