@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,16 +21,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embedded.raw import raw_client
-from harness import PATIENCE
+from harness import PATIENCE, need
+from paddlecloud.api import crd
 from paddlecloud.local.apiserver.authentication import ADMIN
 from paddlecloud.local.apiserver.request import Answer, Request
 from paddlecloud.local.platform import Platform
+from tools import schemathesis
 
 
 def examples(few: int, many: int) -> pytest.MarkDecorator:
     """Few each time, the same ones; many, and others, in a soak: there each example has a limit, all together none."""
     soak = pytest.param(many, marks=[pytest.mark.soak, pytest.mark.timeout(0)])
-    return pytest.mark.parametrize("count", [pytest.param(few, marks=pytest.mark.timeout(240)), soak])
+    return pytest.mark.parametrize("count", [pytest.param(few, marks=pytest.mark.timeout(900)), soak])
 
 
 def searching(count: int, *, few: int) -> settings:
@@ -48,7 +51,7 @@ class Fuzzed:
 
     async def _start(self, data: Path) -> Platform:
         platform = Platform(data, seed=1)
-        await platform.start()
+        await platform.start(objects=crd.generate())
         return platform
 
     def run(self, work: Any) -> Any:
@@ -258,3 +261,45 @@ def test_no_bytes_on_a_connection_end_the_server(fuzzed: Fuzzed, count: int) -> 
             return (await raw("GET", "/api/v1/namespaces/default")).status
 
     assert fuzzed.run(alive()) == 200
+
+
+# --- as the OpenAPI documents have it ---
+
+ENDLESS = ("watch", "resourceVersion")
+"""Parameters that are left out: a stream without end, and versions of the future, which are answered with 504."""
+DOCUMENTS = [
+    "api/v1", "apis/apps/v1", "apis/batch/v1", "apis/rbac.authorization.k8s.io/v1", "apis/apiextensions.k8s.io/v1",
+    "apis/authentication.k8s.io/v1", "apis/authorization.k8s.io/v1", "apis/batch.paddlepaddle.org/v1",
+    "apis/serving.paddlepaddle.org/v1", "apis/scheduling.volcano.sh/v1beta1",
+]  # fmt: skip
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)  # Schemathesis keeps its own
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_the_openapi_documents_offer_is_safe_and_needs_credentials(
+    fuzzed: Fuzzed, name: str, tmp_path: Path
+) -> None:
+    """A second opinion: requests that Schemathesis makes out of our documents, with and without credentials."""
+    program = schemathesis.find_or_make()
+    need("schemathesis", have=program is not None, hint=f"it is fetched once: {schemathesis.WHEEL}")
+    answer = fuzzed.handle(Request("GET", f"/openapi/v3/{name}", {}, {}, b"", ADMIN))
+    document = json.loads(answer.body)
+    for path in document["paths"].values():
+        for operation in path.values():
+            if isinstance(operation, dict):
+                offered = operation.get("parameters", [])
+                operation["parameters"] = [one for one in offered if one.get("name") not in ENDLESS]
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    platform = fuzzed.platform
+    token = (platform.data / "pki" / "admin.token").read_text().strip()
+    done = subprocess.run(
+        [str(program), "run", "openapi.json", "--url", f"https://127.0.0.1:{platform.port}",
+         "--header", f"Authorization: Bearer {token}", "--tls-verify", str(platform.certs.ca_cert),
+         "--checks", "not_a_server_error,ignored_auth", "--phases", "fuzzing", "--max-time", "300",
+         "--request-timeout", "60", "--suppress-health-check", "all", "--warnings", "off", "--no-color"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
