@@ -192,21 +192,30 @@ class Knative:
     async def _publish_route(self, key: Key) -> float | None:
         found = self._routes.cache.get(key)
         if found is not None:
-            await self.gateways.ensure()
+            await asyncio.gather(self._revisions.wait_synced(), self._pods.wait_synced())
+            await self.gateways.ensure(self._publish_everything)
         self._replace(key, route_entries(found) if found else {})
         return None
 
+    def _publish_everything(self) -> None:
+        for led in self._routes.cache.list():
+            self._replace(key_of(led), route_entries(led))
+        for found in self._revisions.cache.list():
+            self._replace(_place(key_of(found)), self._entry_of(found))
+
+    def _entry_of(self, found: Object) -> Entries:
+        pods = self._pods.cache.by_index(OF_REVISION, _path(key_of(found)))
+        return revision_entry(found, pods, self.gateways.slots)
+
     async def _publish_revision(self, key: Key) -> float | None:
         found = self._revisions.cache.get(key)
-        place = Key(f"revision {key.namespace}", key.name)
         if found is None:
-            self._replace(place, {})
+            self._replace(_place(key), {})
             self._measures.forget(_path(key))
             self._cold_starts.forget(_path(key))
         elif self.gateways.port is not None:
-            pods = self._pods.cache.by_index(OF_REVISION, _path(key))
-            self._replace(place, revision_entry(found, pods, self.gateways.slots))
-            if not pods and revision.is_reached(found):
+            self._replace(_place(key), self._entry_of(found))
+            if not self._pods.cache.by_index(OF_REVISION, _path(key)) and revision.is_reached(found):
                 for container in found["spec"].get("containers") or ():
                     self._warm(str(container.get("image", "")))
         else:
@@ -300,6 +309,11 @@ def _revision_key(pod: Object) -> Iterable[Key]:
     name = (pod["metadata"].get("labels") or {}).get(REVISION)
     if name:
         yield Key(pod["metadata"].get("namespace", ""), name)
+
+
+def _place(revision: Key) -> Key:
+    """Under which a revision's entry is kept: a route may have the same name."""
+    return Key(f"revision {revision.namespace}", revision.name)
 
 
 def _path(key: Key) -> str:

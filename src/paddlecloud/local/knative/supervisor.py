@@ -75,8 +75,11 @@ class Gateways:
     def pids(self) -> list[int]:
         return sorted(self._pids.values())
 
-    async def ensure(self) -> None:
-        """Have the gateways running; those of an earlier control plane are taken over."""
+    async def ensure(self, fill: Callable[[], None] = lambda: None) -> None:
+        """Have the gateways running; those of an earlier control plane are taken over.
+
+        `fill` publishes all there is, before any of them can ask: told of less, they would forget routes they serve.
+        """
         async with self._lock:
             if self.port is not None:
                 return
@@ -84,6 +87,7 @@ class Gateways:
             shutil.rmtree(self._folder / "slots", ignore_errors=True)
             (self._folder / "slots").mkdir(mode=0o700)
             self._reservation = _reserve(self._folder / "port")
+            fill()
             self._server = await serve_unix(self._folder / "control", self._serve)
             self.port = int(self._reservation.getsockname()[1])
             expected = [pid for pid in _recorded(self._folder / "pids") if _is_gateway(pid, self._folder)]
