@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from rendered import CHART, helm
+from rendered import CHART, DEPLOY, helm
 
 from chart_exercise import COSCHEDULING, NO_KNATIVE, Exercise, job
 from chart_rights import ON_A_CLUSTER, granted, refused, used
@@ -139,6 +139,14 @@ def _no_right_too_many(platform: Target, *, with_sets: bool) -> None:
         f"{a}: {r}" for a, r in unused - ON_A_CLUSTER
     )
     assert refused(log, "kubeflow") == []
+
+
+def test_the_server_would_take_every_plain_manifest(server: Target, kubectl_binary: str) -> None:
+    files = [word for path in sorted(DEPLOY.rglob("*.yaml")) for word in ("-f", str(path))]
+    command = [kubectl_binary, "apply", "--server-side", "--force-conflicts", "--dry-run=server", *files]
+    done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "deployment.apps/paddle-paddlecloud-paddlejob serverside-applied (server dry run)" in done.stdout
 
 
 def test_a_platform_that_runs_the_controllers_itself_needs_no_chart(server: Target) -> None:

@@ -1,0 +1,23 @@
+"""A controller that serves one namespace asks for nothing outside of it: its release has no rights there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.controllers.paddlejob import PaddleJobController
+from paddlecloud.controllers.paddleservice import PaddleServiceController
+from paddlecloud.controllers.samplejob import SampleJobController
+from paddlecloud.controllers.sampleset import SampleSetController
+from paddlecloud.local.platform import Platform
+
+CONTROLLERS = (PaddleJobController, SampleSetController, SampleJobController, PaddleServiceController)
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda kind: kind.__name__)
+async def test_everything_with_a_namespace_is_watched_in_that_one(controller: type, tmp_path: Path) -> None:
+    client = Platform(tmp_path).client()
+    watched = [informer for informer in controller(client, namespace="team").informers if informer.resource.namespaced]
+    assert watched
+    assert {informer.resource.plural for informer in watched if informer.namespace != "team"} == set()
