@@ -1,0 +1,50 @@
+"""The pages about the inference server name everything it has: paths, settings, options, metrics, refusals."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paddlecloud.serving import app, artifact, command
+from paddlecloud.serving.metrics import Metrics
+from paddlecloud.serving.model import Resources
+from paddlecloud.serving.slot import Slot
+
+from .models import linear
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = [DOCS / "inference-server.md", DOCS / "inference-server.zh.md"]
+
+
+@pytest.fixture(params=PAGES, ids=lambda path: path.name)
+def page(request: pytest.FixtureRequest) -> str:
+    return str(request.param.read_text())
+
+
+async def test_every_path_is_named(page: str, tmp_path: Path) -> None:
+    slot = Slot(tmp_path, name="", resources=Resources(), metrics=Metrics())
+    routes = app.build(slot, Metrics(), largest_body=1).router.resources()
+    paths = {route.canonical.replace("{name}", "NAME").replace("{version}", "VERSION") for route in routes}
+    missing = [path for path in paths if path.replace("/v2/models/NAME/versions", "…/versions") not in page]
+    assert [path for path in missing if not path.startswith("/v2/models/NAME/versions/VERSION")] == []
+
+
+def test_the_settings_on_the_page_are_all_there_are_and_are_taken(page: str, tmp_path: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    assert set(yaml.safe_load(text)) == set(artifact._FIELDS)
+    (linear(tmp_path / "m") / "serving.yaml").write_text(text)
+    assert artifact.find(tmp_path / "m").settings.batch.rows == 32
+
+
+def test_every_metric_and_option_is_named(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    metrics = Metrics()
+    metrics.waiting_from(dict)
+    named = set(re.findall(r"paddlecloud_serving_\w+", metrics.registry.render()))
+    assert {name for name in named if name not in page} == set()
+    with pytest.raises(SystemExit):
+        command.parse(["--help"])
+    options = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out)) - {"--help"}
+    assert {option for option in options if f"`{option}`" not in page} == set()
