@@ -6,13 +6,13 @@ costs nothing but a repeated sentence.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Collection, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import data, gang, gangnews, names, ports, refusal
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
@@ -23,12 +23,9 @@ from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
 from paddlecloud.controllers.paddlejob.status import LATER, drifted, essence, hold_back
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, SystemClock
-from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.events import EventRecorder
-from paddlecloud.kube.expectations import Expectations
-from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import Outcome, Plan, PlanFailed, carry_out
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
@@ -81,7 +78,7 @@ async def served_kinds(client: Client) -> list[Resource]:
     ]
 
 
-class PaddleJobController:
+class PaddleJobController(Operator):
     """`run` works until cancelled. `served` names the optional kinds the API server has; others are not watched.
 
     With `reports` pods are told where to report their progress, and are listened to there.
@@ -99,50 +96,32 @@ class PaddleJobController:
         served: Collection[Resource] = OPTIONAL,
         reports: Place | None = None,
     ) -> None:
+        super().__init__(
+            client, "paddlejob", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
+        )
         gangs = [resource for resource in GANGS if resource in served]
         self.options = replace(options or Options(), gangs=tuple(GANGS[resource] for resource in gangs))
-        self._client = client
-        self._clock = clock or SystemClock()
-        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
-        self._expectations = Expectations(clock=self._clock)
         self._memory: dict[Key, _Memory] = {}
         self._ports = ports.Held()
-        self._jobs = Informer(
-            client,
-            PADDLEJOBS,
-            namespace=namespace,
-            clock=self._clock,
-            indexers={"data": _data_of, "ports": ports.holders},
-        )
+        self._jobs = self.informer(PADDLEJOBS, indexers={"data": _data_of, "ports": ports.holders})
         self._owned = {
-            resource: Informer(
-                client,
+            resource: self.informer(
                 resource,
-                namespace=namespace,
-                clock=self._clock,
                 label_selector=None if resource in GANGS else names.JOB,
                 indexers={"owner": by_owner, "job": by_label(names.JOB)},
             )
             for resource in (*OWNED, *gangs)
         }
-        self._claims = Informer(client, PERSISTENTVOLUMECLAIMS, namespace=namespace, clock=self._clock)
-        self._sets = (
-            Informer(client, SAMPLESETS, namespace=namespace, clock=self._clock) if SAMPLESETS in served else None
-        )
+        self._claims = self.informer(PERSISTENTVOLUMECLAIMS)
+        self._sets = self.informer(SAMPLESETS) if SAMPLESETS in served else None
         self._nodes = (
-            Informer(client, NODES, clock=self._clock, transform=_only_labels, indexers={"labels": data.labels_of})
+            self.informer(NODES, everywhere=True, transform=_only_labels, indexers={"labels": data.labels_of})
             if NODES in served
             else None
         )
-        self.controller = Controller("paddlejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
         self._reports = reports
         self._ear = Ear(client, clock=self._clock, job_of=self._jobs.cache.get, wake=self._has_news)
         self._watch()
-
-    @property
-    def informers(self) -> list[Informer]:
-        optional = [informer for informer in (self._sets, self._nodes) if informer is not None]
-        return [self._jobs, *self._owned.values(), self._claims, *optional]
 
     def _watch(self) -> None:
         self.controller.watch(self._jobs, expectations=self._expectations)
@@ -173,13 +152,7 @@ class PaddleJobController:
             if self._reports is not None:
                 url = await stack.enter_async_context(self._ear.open(self._reports))
                 self.options = replace(self.options, report_url=url)
-            informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
-            try:
-                await self.controller.run()
-            finally:
-                for task in informers:
-                    task.cancel()
-                await asyncio.gather(*informers, return_exceptions=True)
+            await super().run()
 
     def _has_news(self, key: Key) -> None:
         """A report came in: look at the job when its status may be written again."""

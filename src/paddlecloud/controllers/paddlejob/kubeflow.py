@@ -7,17 +7,14 @@ Not for clusters where Kubeflow's own training operator looks after the kind.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from paddlecloud.api import kubeflow
 from paddlecloud.api.problems import DecodeError, encode
+from paddlecloud.controllers.operator import Operator
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, SystemClock, rfc3339
-from paddlecloud.kube.controller import Controller, Hooks
-from paddlecloud.kube.events import EventRecorder
-from paddlecloud.kube.expectations import Expectations
-from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, carry_out, merge_diff
 from paddlecloud.kube.resource import PADDLEJOBS, Key, Object, Resource, controller_of, owner_reference
 
@@ -91,9 +88,7 @@ def _refused(job: Object, text: str, now: float) -> Object:
     return {"conditions": known or [failed]}
 
 
-class KubeflowPaddleJobController:
-    """`run` works until cancelled."""
-
+class KubeflowPaddleJobController(Operator):
     def __init__(
         self,
         client: Client,
@@ -103,15 +98,17 @@ class KubeflowPaddleJobController:
         workers: int = 2,
         hooks: Hooks | None = None,
     ) -> None:
-        self._client = client
-        self._clock = clock or SystemClock()
-        self._recorder = EventRecorder(client, component="kubeflow-paddlejob-controller", clock=self._clock)
-        self._expectations = Expectations(clock=self._clock)
-        self._theirs = Informer(client, KUBEFLOW_PADDLEJOBS, namespace=namespace, clock=self._clock)
-        self._ours = Informer(client, PADDLEJOBS, namespace=namespace, clock=self._clock)
-        self.controller = Controller(
-            "kubeflow-paddlejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks
+        super().__init__(
+            client,
+            "kubeflow-paddlejob",
+            component="kubeflow-paddlejob-controller",
+            namespace=namespace,
+            clock=clock,
+            workers=workers,
+            hooks=hooks,
         )
+        self._theirs = self.informer(KUBEFLOW_PADDLEJOBS)
+        self._ours = self.informer(PADDLEJOBS)
         self.controller.watch(self._theirs, expectations=self._expectations)
         self.controller.watch_owned(self._ours, owner_kind=KUBEFLOW_PADDLEJOBS, expectations=self._expectations)
 
@@ -125,12 +122,3 @@ class KubeflowPaddleJobController:
         plan = decide(job, self._ours.cache.get(key), self._clock.now())
         await carry_out(plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations)
         return plan.after
-
-    async def run(self) -> None:
-        informers = [asyncio.ensure_future(informer.run()) for informer in (self._theirs, self._ours)]
-        try:
-            await self.controller.run()
-        finally:
-            for task in informers:
-                task.cancel()
-            await asyncio.gather(*informers, return_exceptions=True)

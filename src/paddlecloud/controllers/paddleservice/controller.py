@@ -6,10 +6,10 @@ things twice: the one that came first has them, the other is told.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
@@ -26,10 +26,8 @@ from paddlecloud.controllers.paddleservice.observe import Observed, view
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.cache import by_owner
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, SystemClock
-from paddlecloud.kube.controller import Controller, Hooks
-from paddlecloud.kube.events import EventRecorder
-from paddlecloud.kube.expectations import Expectations
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import PlanFailed, carry_out
 from paddlecloud.kube.resource import SERVICES, Key, Object, Resource
@@ -47,7 +45,7 @@ async def served_kinds(client: Client) -> list[Resource]:
     return [resource for resource in OPTIONAL if (resource.api_version, resource.kind) in known]
 
 
-class PaddleServiceController:
+class PaddleServiceController(Operator):
     """`run` works until cancelled. Without Knative among `served`, services become Deployments."""
 
     def __init__(
@@ -61,24 +59,23 @@ class PaddleServiceController:
         served: Collection[Resource] = OPTIONAL,
         site: Site | None = None,
     ) -> None:
-        self._client = client
+        super().__init__(
+            client,
+            "paddleservice",
+            component=COMPONENT,
+            namespace=namespace,
+            clock=clock,
+            workers=workers,
+            hooks=hooks,
+            backoff_cap=10.0,
+        )
         self._site = site or Site()
-        self._clock = clock or SystemClock()
         self._knative = KSERVICES in served
-        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
-        self._expectations = Expectations(clock=self._clock)
         self._measures = PodMeasures(client)
         self._trouble: dict[str, str] = {}
 
         def informer(resource: Resource, *, labelled: bool = False) -> Informer:
-            return Informer(
-                client,
-                resource,
-                namespace=namespace,
-                clock=self._clock,
-                label_selector=SERVICE if labelled else None,
-                indexers={"owner": by_owner},
-            )
+            return self.informer(resource, label_selector=SERVICE if labelled else None, indexers={"owner": by_owner})
 
         self._primary = {resource: informer(resource) for resource in GROUPS}
         self._owned = {SERVICES: informer(SERVICES, labelled=True)}
@@ -90,15 +87,7 @@ class PaddleServiceController:
             self._owned[DEPLOYMENTS] = informer(DEPLOYMENTS, labelled=True)
             if AUTOSCALERS in served:
                 self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
-        self.controller = Controller(
-            "paddleservice", self.reconcile, clock=self._clock, workers=workers, hooks=hooks, backoff_cap=10.0
-        )
         self._watch()
-
-    @property
-    def informers(self) -> list[Informer]:
-        more = [self._revisions] if self._revisions is not None else []
-        return [*self._primary.values(), *self._owned.values(), *more]
 
     def _watch(self) -> None:
         for primary in self._primary.values():
@@ -108,15 +97,6 @@ class PaddleServiceController:
                 self.controller.watch_owned(owned, owner_kind=resource, expectations=self._expectations)
         if self._revisions is not None:
             self.controller.watch(self._revisions, map=_service_of, expectations=self._expectations)
-
-    async def run(self) -> None:
-        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
-        try:
-            await self.controller.run()
-        finally:
-            for task in informers:
-                task.cancel()
-            await asyncio.gather(*informers, return_exceptions=True)
 
     async def reconcile(self, key: Key) -> float | None:
         found = [obj for primary in self._primary.values() if (obj := primary.cache.get(key)) is not None]

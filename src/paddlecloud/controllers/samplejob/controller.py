@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from paddlecloud.api.sampleset import Secret
+from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.samplejob.decide import decide
 from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Observed
 from paddlecloud.controllers.sampleset import names, transfer
@@ -16,12 +17,9 @@ from paddlecloud.controllers.sampleset.observe import read_secret, runtimes, set
 from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, SystemClock
-from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.events import EventRecorder
-from paddlecloud.kube.expectations import Expectations
-from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import carry_out
 from paddlecloud.kube.resource import PODS, SAMPLEJOBS, SAMPLESETS, SECRETS, Key, Object, key_of
 
@@ -41,9 +39,7 @@ class _Memory:
     refused: str = ""
 
 
-class SampleJobController:
-    """`run` works until cancelled."""
-
+class SampleJobController(Operator):
     def __init__(
         self,
         client: Client,
@@ -55,30 +51,15 @@ class SampleJobController:
         hooks: Hooks | None = None,
         servers: Servers | None = None,
     ) -> None:
+        super().__init__(
+            client, "samplejob", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
+        )
         self.options = options or Options()
-        self._client = client
-        self._clock = clock or SystemClock()
         self._servers = servers or Servers()
-        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
-        self._expectations = Expectations(clock=self._clock)
         self._memory: dict[Key, _Memory] = {}
-        self._jobs = Informer(
-            client,
-            SAMPLEJOBS,
-            namespace=namespace,
-            clock=self._clock,
-            indexers={"set": set_of_sample_job, "owner": by_owner},
-        )
-        self._sets = Informer(client, SAMPLESETS, namespace=namespace, clock=self._clock)
-        self._pods = Informer(
-            client,
-            PODS,
-            namespace=namespace,
-            clock=self._clock,
-            label_selector=names.SAMPLE_SET,
-            indexers={"set": by_label(names.SAMPLE_SET)},
-        )
-        self.controller = Controller("samplejob", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
+        self._jobs = self.informer(SAMPLEJOBS, indexers={"set": set_of_sample_job, "owner": by_owner})
+        self._sets = self.informer(SAMPLESETS)
+        self._pods = self.informer(PODS, label_selector=names.SAMPLE_SET, indexers={"set": by_label(names.SAMPLE_SET)})
         self.controller.watch(self._jobs, expectations=self._expectations)
         self.controller.watch_owned(self._jobs, owner_kind=SAMPLEJOBS, expectations=self._expectations)
         self.controller.watch(self._sets, map=lambda found: self._jobs_of(key_of(found)))
@@ -94,18 +75,10 @@ class SampleJobController:
     def _jobs_on(self, pod: Object) -> Iterable[Key]:
         return [job for sample_set in set_by_label(pod) for job in self._jobs_of(sample_set)]
 
-    @property
-    def informers(self) -> list[Informer]:
-        return [self._jobs, self._sets, self._pods]
-
     async def run(self) -> None:
-        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
         try:
-            await self.controller.run()
+            await super().run()
         finally:
-            for task in informers:
-                task.cancel()
-            await asyncio.gather(*informers, return_exceptions=True)
             await self._servers.close()
 
     async def reconcile(self, key: Key) -> float | None:

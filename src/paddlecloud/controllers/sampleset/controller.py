@@ -6,7 +6,6 @@ is a convenience; losing it costs a question.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,6 +13,7 @@ from dataclasses import replace
 from paddlecloud.api.paddlejob import phase_of
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret, decode, normalise
+from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.asking import Interview
 from paddlecloud.controllers.sampleset.case import Case, Observed, Options, SecretView
@@ -40,12 +40,9 @@ from paddlecloud.controllers.sampleset.observe import (
 from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.kube.cache import by_label
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, SystemClock
-from paddlecloud.kube.controller import Controller, Hooks
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ApiError, NotFound
-from paddlecloud.kube.events import EventRecorder
-from paddlecloud.kube.expectations import Expectations
-from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import NameTaken, PlanFailed, carry_out
 from paddlecloud.kube.resource import (
     CSIDRIVERS,
@@ -76,9 +73,7 @@ RETRY = 2.0
 """Seconds until work is offered again to a server that did not answer."""
 
 
-class SampleSetController:
-    """`run` works until cancelled."""
-
+class SampleSetController(Operator):
     def __init__(
         self,
         client: Client,
@@ -90,52 +85,22 @@ class SampleSetController:
         hooks: Hooks | None = None,
         servers: Servers | None = None,
     ) -> None:
+        super().__init__(
+            client, "sampleset", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
+        )
         self.options = options or Options()
-        self._client = client
-        self._clock = clock or SystemClock()
         self._servers = servers or Servers()
-        self._recorder = EventRecorder(client, component=COMPONENT, clock=self._clock)
-        self._expectations = Expectations(clock=self._clock)
         self._interview = Interview(self._servers, self._clock)
         self._trouble: dict[Key, str] = {}
         self._refused: dict[Key, str] = {}
-        self._sets = Informer(client, SAMPLESETS, namespace=namespace, clock=self._clock)
-        self._owned = {
-            resource: Informer(
-                client, resource, namespace=namespace, clock=self._clock, label_selector=names.SAMPLE_SET
-            )
-            for resource in OWNED
-        }
-        self._pods = Informer(
-            client,
-            PODS,
-            namespace=namespace,
-            clock=self._clock,
-            label_selector=names.SAMPLE_SET,
-            indexers={"set": by_label(names.SAMPLE_SET)},
-        )
-        self._volumes = Informer(client, PERSISTENTVOLUMES, clock=self._clock)
-        self._nodes = Informer(client, NODES, clock=self._clock, transform=only_metadata)
-        self._sample_jobs = Informer(
-            client, SAMPLEJOBS, namespace=namespace, clock=self._clock, indexers={"set": set_of_sample_job}
-        )
-        self._paddle_jobs = Informer(
-            client,
-            PADDLEJOBS,
-            namespace=namespace,
-            clock=self._clock,
-            transform=only_reading,
-            indexers={"set": set_of_paddle_job},
-        )
-        self.controller = Controller("sampleset", self.reconcile, clock=self._clock, workers=workers, hooks=hooks)
+        self._sets = self.informer(SAMPLESETS)
+        self._owned = {resource: self.informer(resource, label_selector=names.SAMPLE_SET) for resource in OWNED}
+        self._pods = self.informer(PODS, label_selector=names.SAMPLE_SET, indexers={"set": by_label(names.SAMPLE_SET)})
+        self._volumes = self.informer(PERSISTENTVOLUMES, everywhere=True)
+        self._nodes = self.informer(NODES, everywhere=True, transform=only_metadata)
+        self._sample_jobs = self.informer(SAMPLEJOBS, indexers={"set": set_of_sample_job})
+        self._paddle_jobs = self.informer(PADDLEJOBS, transform=only_reading, indexers={"set": set_of_paddle_job})
         self._watch()
-
-    @property
-    def informers(self) -> list[Informer]:
-        return [
-            *(self._sets, *self._owned.values(), self._pods),
-            *(self._volumes, self._nodes, self._sample_jobs, self._paddle_jobs),
-        ]
 
     def _watch(self) -> None:
         watch = self.controller.watch
@@ -159,13 +124,9 @@ class SampleSetController:
         ]
 
     async def run(self) -> None:
-        informers = [asyncio.ensure_future(informer.run()) for informer in self.informers]
         try:
-            await self.controller.run()
+            await super().run()
         finally:
-            for task in informers:
-                task.cancel()
-            await asyncio.gather(*informers, return_exceptions=True)
             await self._servers.close()
 
     # One pass
