@@ -168,3 +168,68 @@ def test_juicefs_keeps_the_data_where_the_machine_can_mount_it(kubectl: Kubectl,
     assert found["cacheStatus"]["totalFiles"] == "1"
     pdc("samplejob", "warmup", "deep", "--kubeconfig", config)
     kubectl("delete", "sampleset", "deep", "--timeout=90s")
+
+
+PASSING_ON = """
+import glob, os, time
+from paddlecloud.cache.plan.sampler import batches, rank_reads
+from paddlecloud.data import Files
+
+class Sampler:
+    batch_size, shuffle, drop_last, nranks, epoch = 2, True, False, 2, 0
+    local_rank = int(os.environ["PADDLE_TRAINER_ID"])
+    def __iter__(self):
+        reads = rank_reads(24, batch_size=2, epoch=self.epoch, ranks=2, rank=self.local_rank, shuffle=True)
+        self.epoch += 1
+        yield from batches(reads, 2)
+
+def together(step):
+    open(f"/data/.{step}-{Sampler.local_rank}", "w").close()
+    while not os.path.exists(f"/data/.{step}-{1 - Sampler.local_rank}"):
+        time.sleep(0.01)
+
+def taken():
+    return sum(os.path.getsize(name) for name in glob.glob("/cache/0/.paddlecloud/*/*.taken"))
+
+files, sampler, steps = Files.walk(), Sampler(), 0
+files.follow(sampler, epochs=40)
+for epoch in range(40):
+    for batch in files.watch([files.read(index) for index in indices] for indices in sampler):
+        time.sleep(0.1)  # what training would compute
+        together(steps := steps + 1)
+    open(f"/data/.passed-{Sampler.local_rank}-{epoch}", "w").write(str(taken()))
+    together(f"counted-{epoch}")
+    if all(int(open(f"/data/.passed-{rank}-{epoch}").read()) for rank in range(2)):
+        print("both passed samples on")
+        break
+else:
+    print(os.environ.get("PADDLECLOUD_PEER_PORT"), files.figures())
+"""
+
+
+def test_nodes_that_hold_a_set_only_together_pass_its_samples_on(kubectl: Kubectl, tmp_path: Path) -> None:
+    """24 files of 64 KiB, a mebibyte of cache on each of two nodes: the job knows it, its program asks for nothing."""
+    source = tmp_path / "samples"
+    source.mkdir()
+    for number in range(24):
+        (source / f"{number:02}.bin").write_bytes(bytes([number]) * 65536)
+    level = {"mediumType": "MEM", "path": f"/dev/shm/pdc-test-{os.getpid()}", "cacheSize": 1}
+    kubectl("apply", "-f", "-", input=sample_set("halves", f"file://{source}", partitions=2, cache={"levels": [level]}))
+    ready(kubectl, "halves")
+    container = {"name": "main", "image": "paddlecloud/runtime", "command": ["python", "-c", PASSING_ON]}
+    job = {
+        "apiVersion": "batch.paddlepaddle.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": "passing-on"},
+        "spec": {
+            "cleanPodPolicy": "Never",
+            "sampleSetRef": {"name": "halves", "mountPath": "/data"},
+            "worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}},
+        },
+    }
+    kubectl("apply", "-f", "-", input=json.dumps(job))
+    until(lambda: status(kubectl, "pdj", "passing-on").get("phase") in ("Completed", "Failed"), timeout=120)
+    for rank in range(2):
+        assert "both passed samples on" in kubectl("logs", f"passing-on-worker-{rank}").stdout
+    kubectl("delete", "pdj", "passing-on", "--timeout=60s")
+    kubectl("delete", "sampleset", "halves", "--timeout=60s")
