@@ -94,3 +94,15 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert f"cannot listen on port {port}" in done.stderr
+
+
+def test_a_model_larger_than_the_machine_is_refused_with_figures(tmp_path: Path) -> None:
+    """Sparse, so that only its size is that large: it is refused before a byte of it is read."""
+    folder = tmp_path / "huge"
+    folder.mkdir()
+    with (folder / "model.onnx").open("wb") as file:
+        file.truncate(1 << 42)
+    done = subprocess.run([*COMMAND, "--model", str(folder)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "the model is 4194304 MiB" in done.stderr
+    assert "give the service more memory (spec.resources)" in done.stderr
