@@ -77,9 +77,9 @@ def test_progress_and_checkpoint_show_on_the_job_and_survive_the_controller(
 
 
 def test_a_hung_rank_is_restarted_and_what_it_was_doing_is_told(kubectl: Kubectl, image: str) -> None:
-    apply(kubectl, reporting("hung", image, HANGS, workers=1, hangDetection={"heartbeatSeconds": 3}))
+    apply(kubectl, reporting("hung", image, HANGS, workers=1, hangDetection={"heartbeatSeconds": 8}))
     found = reached(kubectl, "hung", "Completed")
     assert (found["restarts"], [failure["failureClass"] for failure in found["failures"]]) == (1, ["Hung"])
     said = events(kubectl, "hung")
     assert "waits_for_a_peer_that_never_comes" in said["StackDump"]
-    assert "no report from hung-worker-0 for 3 seconds" in said["Restarting"]
+    assert "no report from hung-worker-0 for 8 seconds" in said["Restarting"]

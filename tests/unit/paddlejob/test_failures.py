@@ -57,6 +57,14 @@ def test_the_end_of_the_traceback_is_kept_on_the_job() -> None:
     assert "ValueError: wrong shape" in world.status["message"]
 
 
+def test_what_came_out_of_a_buffer_afterwards_does_not_hide_the_exception() -> None:
+    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    output = "Traceback (most recent call last):\n  ...\nValueError: wrong shape\nstep 3 of 9\n"
+    world.fail("job-worker-0", message=output)
+    world.settle()
+    assert world.status["message"] == "job-worker-0 failed: UserError (exit code 1): ValueError: wrong shape"
+
+
 def test_one_dead_rank_restarts_all_once_however_many_follow_it() -> None:
     world = World(paddlejob(worker=3)).start()
     old = {name: pod["metadata"]["uid"] for name, pod in world.pods.items()}

@@ -69,6 +69,9 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _NEW_PROGRAMS = re.compile(r"triggers bool\(Tensor\)|paddle\.static\.nn\.cond\(pred")
 """How a Paddle whose static programs parameter servers cannot use stumbles over one, before it misses the servers."""
 
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)(:|$)")
+"""How the last line of a Python traceback begins."""
+
 _HINTS = {
     "NoParameterServer": "this build of Paddle cannot train with parameter servers: use 2.6.2, or 3.0.0 with "
     "FLAGS_enable_pir_api=0",
@@ -100,9 +103,15 @@ class Failure(NamedTuple):
     def describe(self) -> str:
         """One line: `train-worker-1 failed: UserError (exit code 1)`."""
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
-        lines = () if self.kind in _SILENT else self.message.strip().splitlines()[-1:]
-        said = _HINTS.get(self.kind) or "".join(lines)[:200]
+        said = _HINTS.get(self.kind) or ("" if self.kind in _SILENT else _verdict(self.message)[:200])
         return f"{self.pod} failed: {self.kind}{code}" + (f": {said}" if said else "")
+
+
+def _verdict(output: str) -> str:
+    """The line that says what went wrong: the last, unless an exception's stands before what came out of a buffer."""
+    lines = output.strip().splitlines()
+    raised = [line for line in lines if _RAISED.match(line)]
+    return (raised or lines or [""])[-1]
 
 
 class Judgement(NamedTuple):

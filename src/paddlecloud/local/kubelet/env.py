@@ -25,6 +25,10 @@ class ConfigError(Exception):
     """What the container refers to is missing or wrong."""
 
 
+class MissingObject(ConfigError):
+    """A ConfigMap or Secret, or a key of one, is not there yet: only a change of one can help."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the downward API may tell a container about where it runs."""
@@ -74,7 +78,7 @@ def _from_source(source: Object, configmap: Lookup, secret: Lookup) -> dict[str,
     if found is None:
         if ref.get("optional"):
             return {}
-        raise ConfigError(f'{kind} "{ref["name"]}" not found')
+        raise MissingObject(f'{kind} "{ref["name"]}" not found')
     return {prefix + key: value for key, value in data.items() if _NAME.match(prefix + key)}
 
 
@@ -103,10 +107,10 @@ def _key(ref: Object, found: Object | None, kind: str, read: Callable[[Object, s
     if value is not None or ref.get("optional"):
         return value
     if found is None:
-        raise ConfigError(f'{kind} "{ref["name"]}" not found')
+        raise MissingObject(f'{kind} "{ref["name"]}" not found')
     namespace = found["metadata"].get("namespace", "")
     kinds = {"configmap": "ConfigMap", "secret": "Secret"}
-    raise ConfigError(f"couldn't find key {ref['key']} in {kinds[kind]} {namespace}/{ref['name']}")
+    raise MissingObject(f"couldn't find key {ref['key']} in {kinds[kind]} {namespace}/{ref['name']}")
 
 
 def _decode(value: str) -> str:

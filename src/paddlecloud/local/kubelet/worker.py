@@ -15,7 +15,7 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
-from paddlecloud.local.kubelet.env import ConfigError
+from paddlecloud.local.kubelet.env import ConfigError, MissingObject
 from paddlecloud.local.kubelet.handlers import Target
 from paddlecloud.local.kubelet.hooks import Hooks
 from paddlecloud.local.kubelet.launcher import Launcher
@@ -51,6 +51,8 @@ class PodWorker:
         self._dirty = asyncio.Event()
         self._vanished = False  # the object is gone: nobody waits for a status
         self._refresh = False
+        self._edition = 0  # how often objects that pods refer to have changed
+        self._lacked: dict[str, int] = {}  # containers that could not start, and with which edition
         self._evicted = ""
         self._obstacles = Obstacles()
         self._messages: dict[tuple[str, int], str] = {}
@@ -90,6 +92,7 @@ class PodWorker:
     def objects_changed(self) -> None:
         """A ConfigMap, Secret or claim of its namespace came, changed or went."""
         self._refresh = True
+        self._edition += 1
         self.poke()
 
     async def run(self) -> None:
@@ -226,6 +229,9 @@ class PodWorker:
 
     async def _start(self, start: Start) -> None:
         """Prepare a container and order its start; what prevents it is remembered for the status."""
+        edition = self._edition
+        if self._lacked.get(start.name) == edition:
+            return  # what it refers to has not changed since
         container = self._container(start.name)
         self._files.create(self.pod)
         image = self._machine.images.resolve(container["image"])
@@ -238,6 +244,8 @@ class PodWorker:
         try:
             spec = await self._files.container(self.pod, container, start, image)
         except ConfigError as error:
+            if isinstance(error, MissingObject):
+                self._lacked[start.name] = edition
             waiting = Waiting("CreateContainerConfigError", str(error))
             self._obstacles.note(start.name, waiting, now=now, timed=False)
             return
