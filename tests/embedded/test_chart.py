@@ -5,7 +5,6 @@ The platform runs without controllers of its own, so that everything here is don
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import os
@@ -20,20 +19,14 @@ from rendered import CHART, DEPLOY, helm
 
 from chart_exercise import COSCHEDULING, NO_KNATIVE, Exercise, job
 from chart_rights import ON_A_CLUSTER, granted, refused, used
-from cluster.harness import own_image
 from harness import Target, pdc, until
-from paddlecloud.local.images.store import ImageStore
-from unit.chart.test_chart_rendering import render
+from unit.chart.test_chart_rendering import keys_of_the_original, render
 
 PDC = (sys.executable, "-m", "paddlecloud.cli.main", "-n", "kubeflow")
 HELM = helm()
 CONTEXT = "paddlecloud-local"
-# The images of this machine lie where only its user may read.
-AS_HERE = (
-    "podSecurityContext.runAsNonRoot=false,podSecurityContext.runAsUser=0,podSecurityContext.runAsGroup=0,"
-    "tests.image=python:3.11,runtimeImage=paddlecloud/runtime,paddlejob.kubeflow=true"
-)
-FLAGS = ["--namespace", "kubeflow", "--set", AS_HERE, "--timeout", "120s", "--wait"]
+VALUES = "tests.image=python:3.11,runtimeImage=paddlecloud/runtime,paddlejob.kubeflow=true"
+FLAGS = ["--namespace", "kubeflow", "--reuse-values", "--timeout", "120s", "--wait"]
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -41,10 +34,7 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Target]:
     data = tmp_path / "platform"
-    own_image.write_recipe(data / "images")
     pdc("up", "--data", str(data), "--port", "0", "--nodes", "2", "--no-controllers")
-    images = ImageStore(folders=[data / "images"])
-    asyncio.run(images.build(own_image.NAME))
     yield Target(data / "kubeconfig", embedded=True)
     pdc("down", "--data", str(data))
     for mounted in [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if str(data) in line]:
@@ -73,7 +63,7 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
     # Looked at and installed by pdc, judged by Helm.
     assert "not installed" in run(*PDC, "doctor", "--context", CONTEXT)
     kubectl("apply", "-f", "-", input=json.dumps(COSCHEDULING))
-    installed = run(*PDC, "install", "--set", AS_HERE, "--timeout", "120s")
+    installed = run(*PDC, "install", "--set", VALUES, "--timeout", "120s")
     assert "helm test pdc --namespace kubeflow" in installed
     assert "pdc-paddlecloud-paddlejob: 2/2 ready" in installed
     assert "3 Deployments, all of them ready" in run(*PDC, "doctor", "--context", CONTEXT)
@@ -130,7 +120,7 @@ def _identities(kubectl: Callable[..., str], name: str) -> str:
 def _no_right_too_many(platform: Target, *, with_sets: bool) -> None:
     """What the chart grants is what its accounts used, except for what only a cluster can show."""
     log = platform.kubeconfig.with_name("audit.log")
-    objects = render(AS_HERE)
+    objects = render(VALUES)
     given, taken = granted(objects), used(log, "kubeflow")
     if not with_sets:
         del given["sampleset-sa"]
@@ -147,6 +137,16 @@ def test_the_server_would_take_every_plain_manifest(server: Target, kubectl_bina
     done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "deployment.apps/paddle-paddlecloud-paddlejob serverside-applied (server dry run)" in done.stdout
+
+
+def test_values_that_no_longer_do_anything_are_named_after_the_installation(server: Target) -> None:
+    flags = [word for value in keys_of_the_original() for word in ("--set", value)]
+    command = [HELM, "install", "notes", str(CHART), "--dry-run=server", *flags]
+    told = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=60).stdout
+    notes = told.partition("NOTES:")[2]
+    obsolete = ("global.storageClass", "kubeVersion", "serving.proxyImage", "paddlejob.image.debug")
+    assert [name for name in obsolete if f"- {name} has no meaning here" not in notes] == []
+    assert "- redis is asked for." in notes, "by tags.all-dep"
 
 
 def test_a_platform_that_runs_the_controllers_itself_needs_no_chart(server: Target) -> None:

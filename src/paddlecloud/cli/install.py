@@ -8,6 +8,7 @@ made, and its kinds; --with-data takes those away, too.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -44,7 +45,8 @@ def install(session: Session, args: argparse.Namespace) -> int:
         for check in cluster_checks.ENGINE_CHECKS:
             finding = check.run(session)
             session.print(f"{finding.status:<4}  {check.name:<8} {finding.meaning or finding.detail}")
-        values = [word for value in args.set for word in ("--set", value)]
+        prepared = _prepare_this_machine(session) if is_embedded(session) else []
+        values = [word for value in (*prepared, *args.set) for word in ("--set", value)]
         values += [word for file in args.values for word in ("--values", file)]
         command = [*helm, "upgrade", "--install", args.release, str(chart()), "--create-namespace"]
         code = _run([*command, "--namespace", _namespace(session), "--wait", "--timeout", args.timeout, *values])
@@ -91,6 +93,21 @@ def _check(session: Session) -> None:
             next="nothing to do; or pdc down, then pdc up --no-controllers, to try the chart",
             exit_code=CONFLICT,
         )
+
+
+def _prepare_this_machine(session: Session) -> list[str]:
+    """No registry is asked here: have the image built, and say as whom its pods run, who must be able to read it."""
+    import asyncio
+
+    from paddlecloud.cli import own_image
+    from paddlecloud.cli.here import data_of
+    from paddlecloud.local.images.store import ImageStore
+
+    recipes = own_image.write_recipe(data_of(session) / "images")
+    asyncio.run(ImageStore(folders=[recipes]).build(own_image.NAME))
+    user, group = os.getuid(), os.getgid()
+    context = {"runAsNonRoot": "false", "runAsUser": user, "runAsGroup": group, "fsGroup": group}
+    return [f"podSecurityContext.{name}={value}" for name, value in context.items()]
 
 
 def _controllers_run(session: Session) -> bool:

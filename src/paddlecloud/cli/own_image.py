@@ -1,0 +1,38 @@
+"""This project as an image: `paddlecloud/paddlecloud`, a small Python with what the package requires and its sources.
+
+Written as a recipe, from the package that runs: `pdc install` has the embedded platform build it for the pods of the
+chart. The sources are a layer of their own: a changed line costs no new installation.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import shutil
+from pathlib import Path
+
+import paddlecloud
+
+NAME = "paddlecloud/paddlecloud:latest"
+_INSIDE = "/opt/paddlecloud"
+
+
+def write_recipe(folder: Path) -> Path:
+    """A folder with the image.yaml, and beside it the sources it names."""
+    place = folder / "paddlecloud"
+    if place.exists():
+        shutil.rmtree(place)
+    sources = Path(paddlecloud.__file__).parent
+    shutil.copytree(sources, place / "paddlecloud", ignore=shutil.ignore_patterns("__pycache__"))
+    requirements = [line for line in importlib.metadata.requires("paddlecloud") or () if "extra ==" not in line]
+    recipe = {
+        "names": [NAME, "paddlecloud/paddlecloud"],
+        "pip": requirements,
+        "files": {f"{_INSIDE}/paddlecloud": "paddlecloud"},
+        "env": {"PYTHONPATH": _INSIDE},
+        "user": "65532:65532",
+        "entrypoint": ["python", "-m", "paddlecloud.cli.main"],
+        "cmd": ["--help"],
+    }
+    (place / "image.yaml").write_text(json.dumps(recipe, indent=1))
+    return folder
