@@ -37,11 +37,14 @@ PROGRAM = """
 import ctypes, json, os, sys, time
 
 seen = {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")}
-try:
-    cuda = ctypes.CDLL("libcuda.so.1")
-except OSError as error:
-    seen["cuda"] = str(error)
-else:
+cuda = None
+for folder in ("", "/usr/local/nvidia/lib64/", "/usr/lib/wsl/lib/"):  # where the linker may not look
+    try:
+        cuda = ctypes.CDLL(folder + "libcuda.so.1")
+        break
+    except OSError as error:
+        seen.setdefault("cuda", str(error))
+if cuda is not None:
     seen["init"] = cuda.cuInit(0)
     if seen["init"] == 0:
         count, bus = ctypes.c_int(), ctypes.create_string_buffer(32)
