@@ -35,6 +35,7 @@ ROOT = Path(__file__).parents[2]
 DEPRIVED = ROOT / "tests" / "tools" / "deprived.py"
 KUBECTL_LIST = ROOT / "tests" / "embedded" / "test_kubectl_machine.py"
 NOBODY = 65534
+HOST = os.uname().nodename
 LOW_PORTS = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
 KERNEL = tuple(int(part) for part in os.uname().release.split(".")[:2])
 
@@ -266,6 +267,8 @@ def test_an_ordinary_user_without_user_namespaces_runs_pods_without_volumes(less
     assert "sudo sysctl -w user.max_user_namespaces" in ended["message"], "the command that would help"
     told = platform.pdc("events", "--for", "pod/hello").stdout
     assert "SandboxDegraded" in told
+    script = "hostname; echo $HOSTNAME; cat /var/run/secrets/kubernetes.io/serviceaccount/token || echo no token"
+    assert platform.output("bare", f"{{ {script}; }} 2>/dev/null").splitlines() == [HOST, "bare", "no token"]
     found = platform.findings()
     for name in ("user namespaces", "mount namespace"):
         assert found[name]["status"] == "warn"

@@ -108,6 +108,19 @@ async def test_everything_a_container_started_ends_with_it(shims: ShimHarness, t
         await gone(pid)
 
 
+async def test_a_shim_that_is_told_to_end_goes_last(shims: ShimHarness) -> None:
+    """Who waits for it waits for all that it had; much memory takes its time to die."""
+    root = shims.pod_dir()
+    runtime = await shims.spawn(root)
+    large = "import time; a = bytearray(b'x') * (256 << 20); print('up', flush=True); time.sleep(600)"
+    await runtime.start(shims.container(root, f'setsid -f sleep 600; exec python3 -c "{large}"'))
+    await eventually(lambda: output(root) == "up\n")
+    pids = list(processes.descendants(runtime.state["shim"]["pid"]))
+    assert len(pids) == 2
+    await runtime.shutdown()
+    assert [pid for pid in pids if os.path.exists(f"/proc/{pid}")] == []
+
+
 async def test_containers_of_one_pod_do_not_end_each_other(shims: ShimHarness) -> None:
     root = shims.pod_dir()
     runtime = await shims.spawn(root)

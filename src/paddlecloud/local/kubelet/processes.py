@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 POD_MARK = "PADDLECLOUD_POD_UID"
@@ -90,6 +91,19 @@ def kill_all(find: Callable[[], Iterable[int]], *, rounds: int = 50) -> int:
     for pid in hit:
         send(pid, signal.SIGKILL)
     return len(hit)
+
+
+def bury_all(limit: float = 5.0) -> None:
+    """Wait until no child is left, of those that were killed: each lives on until it gets to die, busy or large ones
+    for a while. Gives up after `limit` seconds: what sits in the kernel then is out of anybody's reach."""
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        try:
+            buried, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not buried:
+            time.sleep(0.002)
 
 
 def all_pids() -> Iterator[int]:

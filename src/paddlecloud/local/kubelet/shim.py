@@ -298,6 +298,7 @@ class Shim:
             if container.phase != EXITED:
                 container.kill()
         processes.kill_all(lambda: processes.descendants(os.getpid()))
+        processes.bury_all()  # who waits for the shim waits for all of the pod
         self._loop.stop()
 
     # The kernel's news
