@@ -7,7 +7,6 @@ import base64
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -26,6 +25,7 @@ from paddlecloud.controllers.__main__ import CONTROLLERS
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import LEASES, PADDLEJOBS, PODS, Object
 from paddlecloud.local.platform import Platform
+from tools.ports import free_port
 
 T = TypeVar("T")
 
@@ -49,9 +49,7 @@ async def bare(tmp_path: Path) -> AsyncIterator[Platform]:
 @contextmanager
 def controller(name: str, platform: Platform, *, pod: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The process, and the port of its health."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [*MODULE, name, "--kubeconfig", str(platform.data / "kubeconfig"), "--health-port", str(port)]
     env = {**os.environ, "POD_NAME": pod}
     log = platform.data / f"{pod}.log"

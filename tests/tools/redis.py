@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from harness import until
-from tools.s3 import free_ports
+from tools.ports import free_ports
 
 
 def find() -> str | None:

@@ -6,15 +6,14 @@ Its first bucket is made by the first object that is put there.
 from __future__ import annotations
 
 import json
-import random
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from harness import until
+from tools.ports import free_ports
 
 ACCESS_KEY, SECRET_KEY = "AKIDFORTESTS", "the-secret-key-of-the-tests"
 
@@ -85,19 +84,3 @@ class S3Server:
             client_options={"allow_http": True},
             retry_config={"max_retries": 0},
         )
-
-
-def free_ports(host: str, count: int) -> list[int]:
-    """Ports for servers: none that the kernel might give to an outgoing connection before the server has it."""
-    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    found: list[int] = []
-    for port in random.sample(range(first - 20_000, first), 1_000):
-        with socket.socket() as probe:
-            try:
-                probe.bind((host, port))
-            except OSError:
-                continue  # somebody has it
-        found.append(port)
-        if len(found) == count:
-            return found
-    raise AssertionError(f"{host} has no {count} free ports below {first}")

@@ -17,8 +17,9 @@ from paddlecloud.cache.engines.juicefs import parts_of
 from paddlecloud.cache.manifest import File
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.sync.foreign import arguments
+from tools.ports import free_ports
 from tools.redis import RedisServer
-from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server, free_ports
+from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from unit.cache.nuwa import Nuwa, tree
 
 Mount = Callable[..., Nuwa]

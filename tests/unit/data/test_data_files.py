@@ -23,7 +23,7 @@ from paddlecloud.data import Files
 from paddlecloud.data.origin import Folder, is_remote
 from paddlecloud.data.peers import Peers
 from paddlecloud.data.place import Place
-from tools.s3 import free_ports
+from tools.ports import free_ports
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from harness import PATIENCE, eventually
 from paddlecloud.local.kubelet import processes, wire
 from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.runtime import PodRuntime
+from tools.ports import free_port
 
 _SERIALS = itertools.count()
 
@@ -134,6 +134,4 @@ async def shims(tmp_path: Path) -> AsyncIterator[ShimHarness]:
 
 @pytest.fixture
 def unused_tcp_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()

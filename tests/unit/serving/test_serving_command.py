@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness import until
+from tools import ports
 from unit.serving import models
 
 COMMAND = [sys.executable, "-m", "paddlecloud.serving", "--host", "127.0.0.1"]
@@ -21,10 +22,7 @@ COMMAND = [sys.executable, "-m", "paddlecloud.serving", "--host", "127.0.0.1"]
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return ports.free_port()
 
 
 def ask(port: int) -> list[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from paddlecloud.local.proxy.balancer import Balancer
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.relay import reset
 from paddlecloud.local.proxy.routes import Address, Route, routes_of, unsupported
+from tools.ports import free_port
 
 A, B, C = Address("127.70.0.1", 8080), Address("127.70.0.2", 8080), Address("127.70.0.3", 8080)
 FRONT = Address("127.40.0.10", 80)
@@ -114,12 +114,6 @@ def test_a_client_keeps_its_backend_until_it_is_quiet_for_too_long_or_the_backen
 # Connections
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-def free_port(ip: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((ip, 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.asynccontextmanager
