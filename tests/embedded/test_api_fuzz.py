@@ -274,16 +274,24 @@ DOCUMENTS = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Fuzzed]:
+    """With all its kinds: what is deleted in one test may be a definition that another needs."""
+    target = Fuzzed(tmp_path / "data")
+    yield target
+    target.close()
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)  # Schemathesis keeps its own
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_what_the_openapi_documents_offer_is_safe_and_needs_credentials(
-    fuzzed: Fuzzed, name: str, tmp_path: Path
+    fresh: Fuzzed, name: str, tmp_path: Path
 ) -> None:
     """A second opinion: requests that Schemathesis makes out of our documents, with and without credentials."""
     program = schemathesis.find_or_make()
     need("schemathesis", have=program is not None, hint=f"it is fetched once: {schemathesis.WHEEL}")
-    answer = fuzzed.handle(Request("GET", f"/openapi/v3/{name}", {}, {}, b"", ADMIN))
+    answer = fresh.handle(Request("GET", f"/openapi/v3/{name}", {}, {}, b"", ADMIN))
     document = json.loads(answer.body)
     for path in document["paths"].values():
         for operation in path.values():
@@ -293,7 +301,7 @@ def test_what_the_openapi_documents_offer_is_safe_and_needs_credentials(
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]
     (tmp_path / "openapi.json").write_text(json.dumps(document))
-    platform = fuzzed.platform
+    platform = fresh.platform
     token = (platform.data / "pki" / "admin.token").read_text().strip()
     done = subprocess.run(
         [str(program), "run", "openapi.json", "--url", f"https://127.0.0.1:{platform.port}",
