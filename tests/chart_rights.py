@@ -1,6 +1,6 @@
 """What the chart lets its accounts do, and what they did: rules of rendered roles beside an API server's audit log.
 
-Both are sets of (group, resource, verb), by account; the two platforms write their audit logs in one form.
+Both are sets of (group, resource, verb), by account; the audit log has the form of Kubernetes' own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ON_A_CLUSTER = frozenset(
     # are watched only where they are not established at once.
     | {("pdc-paddlecloud-crds", Right(*KINDS, verb)) for verb in ("create", "watch")}
 )
-"""Rights that the embedded platform gives no cause to use: account and right. The tests on a cluster take them."""
+"""Rights that the embedded platform gives no cause to use: account and right."""
 
 
 def granted(objects: Iterable[dict[str, Any]]) -> dict[str, set[Right]]:
