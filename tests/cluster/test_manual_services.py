@@ -1,6 +1,6 @@
 """The manual's PaddleServices on real Knative, in both groups, as they are printed and asked as the manual asks.
 
-They get a fifth of a processor, as their YAML says nothing else: a start takes half a minute, on a busy machine minutes.
+They get a fifth of a processor, as their YAML says nothing else: a start takes half a minute, or more if others work.
 """
 
 from __future__ import annotations
