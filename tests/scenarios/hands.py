@@ -118,18 +118,19 @@ def identities(kubectl: Kubectl, name: str) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}
 
 
+# How these two end says nothing: the container, or its pod, may be gone before that is told. What follows shows it.
+
+
 def release(kubectl: Kubectl, *pods: str) -> None:
     """Let programs that `HOLD` come to their end."""
     for pod in pods:
-        kubectl("exec", pod, "--", "touch", "/tmp/go")
+        kubectl("exec", pod, "--", "touch", "/tmp/go", check=False)
 
 
 def kill(kubectl: Kubectl, pod: str) -> None:
-    """SIGKILL the program of a pod that notes its process in /tmp/pid, and nothing else."""
-    # A container runs before its program has noted anything. It may be gone before the shell has said how it went.
+    """SIGKILL the program of a pod that notes its process in /tmp/pid, once it has done so, and nothing else."""
     command = "until [ -s /tmp/pid ]; do sleep 0.1; done; kill -9 $(cat /tmp/pid)"
-    done = kubectl("exec", pod, "--", "sh", "-c", command, check=False)
-    assert done.returncode in (0, 137), done.stderr
+    kubectl("exec", pod, "--", "sh", "-c", command, check=False)
 
 
 def events(kubectl: Kubectl, name: str) -> dict[str, str]:
