@@ -173,7 +173,7 @@ def test_a_service_lives_its_whole_life_on_real_knative(
         assert ask(gateway, host) == "two", "awake again"
 
         broken = service("two")
-        broken["spec"]["default"]["tag"] = "nobody-has-this"
+        broken["spec"]["default"]["containerImage"] = "nobody/has-this"  # of ours, any tag would be found
         apply(kubectl, broken)
         until(lambda: any(c["status"] == "False" for c in status(kubectl)["conditions"]), timeout=120, every=0.5)
         assert set(told(10)) == {"two"}, "what served goes on"
