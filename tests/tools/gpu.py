@@ -81,7 +81,7 @@ class Platform:
         container: dict[str, Any] = {
             "name": "main",
             "image": "alpine",
-            "command": [sys.executable, "-c", PROGRAM, "stay" if stay else "end"],
+            "command": [os.path.realpath(sys.executable), "-c", PROGRAM, "stay" if stay else "end"],
         }
         if gpus:
             container["resources"] = {"limits": {RESOURCE: gpus}}

@@ -39,7 +39,7 @@ class Operator(ABC):
         self._namespace = namespace
         self._recorder = EventRecorder(client, component=component, clock=self._clock)
         self._expectations = Expectations(clock=self._clock)
-        self._informers: list[Informer] = []
+        self.informers: list[Informer] = []
         self.controller = Controller(
             name, self.reconcile, clock=self._clock, workers=workers, hooks=hooks, backoff_cap=backoff_cap
         )
@@ -48,7 +48,7 @@ class Operator(ABC):
         """A cache of what is in the operator's namespace, or everywhere; it runs as long as the operator does."""
         namespace = None if everywhere else self._namespace
         informer = Informer(self._client, resource, namespace=namespace, clock=self._clock, **options)
-        self._informers.append(informer)
+        self.informers.append(informer)
         return informer
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Operator(ABC):
         """Look at one object and do what is due; returns the seconds until it wants to be looked at again."""
 
     async def run(self) -> None:
-        caches = [asyncio.ensure_future(informer.run()) for informer in self._informers]
+        caches = [asyncio.ensure_future(informer.run()) for informer in self.informers]
         try:
             await self.controller.run()
         finally:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import PaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
 from paddlecloud.controllers.samplejob import SampleJobController
@@ -15,9 +17,12 @@ from paddlecloud.local.platform import Platform
 CONTROLLERS = (PaddleJobController, SampleSetController, SampleJobController, PaddleServiceController)
 
 
-@pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda kind: kind.__name__)
-async def test_everything_with_a_namespace_is_watched_in_that_one(controller: type, tmp_path: Path) -> None:
+@pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda operator: operator.__name__)
+async def test_everything_with_a_namespace_is_watched_in_that_one(
+    controller: Callable[..., Operator], tmp_path: Path
+) -> None:
     client = Platform(tmp_path).client()
-    watched = [informer for informer in controller(client, namespace="team").informers if informer.resource.namespaced]
+    operator = controller(client, namespace="team")
+    watched = [informer for informer in operator.informers if informer.resource.namespaced]
     assert watched
     assert {informer.resource.plural for informer in watched if informer.namespace != "team"} == set()

@@ -18,7 +18,7 @@ __all__ = ["controller"]
 
 COUNT, EPOCHS = 240, 3
 TRAINING = """
-import os, sys
+import os, sys, time
 import numpy as np
 import paddle
 from paddle.io import DataLoader, Dataset, DistributedBatchSampler
@@ -34,22 +34,29 @@ class Numbers(Dataset):
     def __getitem__(self, index):
         return np.frombuffer(files.read(index), dtype="uint8")[:8].astype("float32")
 
-def everyone_is_here():
+def everyone_is_here(when):
     '''Ranks of a real job wait for each other in every step.'''
-    open(f"{together}.{rank}", "w").close()
-    while not all(os.path.exists(f"{together}.{other}") for other in range(2)):
-        pass
+    open(f"{together}.{when}.{rank}", "w").close()
+    while not all(os.path.exists(f"{together}.{when}.{other}") for other in range(2)):
+        time.sleep(0.01)
+
+def everything_is_here():
+    '''An epoch of a real job is long: what was missed has been copied when the next begins.'''
+    while len([name for name in os.listdir(os.environ["PADDLECLOUD_CACHE_DIR"]) if name.endswith(".bin")]) < len(files):
+        time.sleep(0.01)
 
 sampler = DistributedBatchSampler(Numbers(), batch_size=10, num_replicas=2, rank=rank, shuffle=True)
 loader = DataLoader(Numbers(), batch_sampler=sampler, num_workers=2)
 files.follow(sampler, epochs=3)
-everyone_is_here()
+everyone_is_here("at the start")
 layer = paddle.nn.Linear(8, 1)
 seen = 0
 for epoch in range(3):
     for batch in files.watch(loader):
         layer(batch).mean().backward()
         seen += len(batch)
+    everyone_is_here(epoch)
+    everything_is_here()
 found = files.figures()
 print("RESULT", seen, sum(e.hits for e in found.values()), sum(e.misses for e in found.values()), sorted(found))
 """
