@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from paddlecloud.kube.clock import rfc3339
 
 from .world import World, paddlejob
@@ -11,9 +15,14 @@ def blamed(world: World) -> list[tuple[str, str, str]]:
     return [(f["pod"], f["failureClass"], f["action"]) for f in world.status.get("failures", ())]
 
 
-def test_a_consequence_that_is_told_first_waits_for_its_cause() -> None:
+@pytest.mark.parametrize(
+    "end",
+    [{"code": 134}, {"code": 1, "message": "gloo: connect to a peer timed out"}],
+    ids=["a connection that broke", "a peer that did not come"],
+)
+def test_a_consequence_that_is_told_first_waits_for_its_cause(end: dict[str, Any]) -> None:
     world = World(paddlejob(worker=2)).start()
-    world.fail("job-worker-0", code=134)
+    world.fail("job-worker-0", **end)
     world.now += 0.3
     plan = world.step()
     assert (world.phase, blamed(world)) == ("Running", [])

@@ -1,10 +1,10 @@
 """The cause of a failure that is only a consequence.
 
-When a rank dies, its peers abort: `PeerLost`. They may be heard of first, for their nodes are others. A dead process
-is told within moments, so a verdict on a consequence alone waits that long. A dead node is told only when it has not
-answered for a while, which a gang that may be restarted does not wait for: should a pod turn out not to go, its node
-was the cause, and the restart is counted as a disruption after all. A job that may not be restarted does wait, because
-what it fails with stays.
+When a rank dies, its peers abort: `PeerLost`, or `RendezvousTimeout` where they were about to meet. They may be heard
+of first, for their nodes are others. A dead process is told within moments, so a verdict on a consequence alone waits
+that long. A dead node is told only when it has not answered for a while, which a gang that may be restarted does not
+wait for: should a pod turn out not to go, its node was the cause, and the restart is counted as a disruption after all.
+A job that may not be restarted does wait, because what it fails with stays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from paddlecloud.controllers.paddlejob import failure, form
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.kube.clock import parse_rfc3339
 
-CONSEQUENCE = "PeerLost"
 MOMENTS = 3.0
 """Seconds in which another kubelet, or one that has much to tell, tells of a process that ended."""
 NODE_PATIENCE = 60.0
@@ -29,7 +28,7 @@ def awaited(case: Case) -> float:
     if all(pod.state != "failed" for pod in pods) or all(pod.ended for pod in pods) or case.missing:
         return 0.0
     first = failure.failures(pods)[0]
-    if first.kind != CONSEQUENCE or not first.finished:
+    if first.kind not in failure.CONSEQUENCES or not first.finished:
         return 0.0
     verdict = failure.judge(
         case.settings, first, restarts=case.old.restarts or 0, disruptions=case.old.disruptions or 0
@@ -49,7 +48,7 @@ def _told(case: Case, name: str) -> list[str]:
 def reconsidered(case: Case) -> PaddleJobStatus:
     """The status, in which a restart for a consequence is a disruption where a pod of it does not go."""
     records = list(case.old.failures or ())
-    if case.phase != "Restarting" or not records or records[-1].failure_class != CONSEQUENCE:
+    if case.phase != "Restarting" or not records or records[-1].failure_class not in failure.CONSEQUENCES:
         return case.old
     stuck = next((pod for pod in case.stale if form.is_stuck(case, pod)), None)
     if stuck is None:

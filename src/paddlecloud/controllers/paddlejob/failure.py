@@ -82,6 +82,9 @@ _HINTS = {
 _HOPELESS = frozenset({"Image", "NoParameterServer"})
 """Classes that no restart can cure."""
 
+CONSEQUENCES = frozenset({"PeerLost", "RendezvousTimeout"})
+"""Classes that tell of somebody else who is not there: where another pod failed too, that is the cause."""
+
 _SILENT = frozenset({"Killed", "PeerLost"})
 """Classes whose cause is elsewhere: the last line the program wrote says nothing about it."""
 
@@ -126,7 +129,7 @@ def failures(pods: Iterable[PodView]) -> list[Failure]:
     found = [failure for pod in pods if (failure := classify(pod)) is not None]
     if any(pod.role == "ps" for pod in pods):
         found = [_in_a_job_with_servers(failure) for failure in found]
-    return sorted(found, key=lambda f: (f.kind == "PeerLost", f.finished or "~", f.pod))
+    return sorted(found, key=lambda f: (f.kind in CONSEQUENCES, f.finished or "~", f.pod))
 
 
 def _in_a_job_with_servers(failure: Failure) -> Failure:
