@@ -1,44 +1,60 @@
-"""Our kinds and controllers on a cluster, as users would have them there: definitions, accounts, Deployments."""
+"""Our kinds and controllers on a cluster, as users have them there: installed by the chart, with the rights it grants.
+
+So every test on a cluster is also one of the chart. Serving is left out: its tests bring controllers of their own, with
+and without Knative, and the chart's is tried in `test_chart`.
+"""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import yaml
+from rendered import CHART, helm
 
-from harness import Target, pdc
+from harness import Target
 
 from .harness import own_image
 
-MANIFEST = Path(__file__).with_name("operators.yaml")
-NAMESPACE = "paddlecloud-system"
-PADDLEJOB = "paddlejob-controller"
+HELM = helm()
+NAMESPACE, RELEASE = "paddlecloud-system", "pdc"
+PADDLEJOB, SAMPLESET = f"{RELEASE}-paddlecloud-paddlejob", f"{RELEASE}-paddlecloud-sampleset"
+"""Deployments."""
+LEASE = "paddlejob-controller"
+VALUES = {
+    "image.tag": "latest",
+    "image.pullPolicy": "Always",
+    "runtimeImage": "paddlecloud/runtime",
+    "serving.enabled": "false",
+}
+KINDS = "paddlejobs.batch.paddlepaddle.org"
+
+
+def flags(**more: str) -> list[str]:
+    """For helm install and upgrade; `more` are values, with two underscores for each dot."""
+    values = {**VALUES, **{name.replace("__", "."): value for name, value in more.items()}}
+    chosen = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    return ["--namespace", NAMESPACE, "--wait", "--timeout=150s", *chosen]
+
+
+def pods_of(component: str) -> str:
+    """The label selector of a controller's pods."""
+    return f"app.kubernetes.io/instance={RELEASE},app.kubernetes.io/component={component}"
 
 
 @contextmanager
 def running(server: Target, kubectl: str) -> Iterator[None]:
     """Present while the context is open; a controller that raised anything fails whoever leaves it."""
 
-    def run(*arguments: str, input: str | None = None) -> str:
-        command = [kubectl, "--kubeconfig", str(server.kubeconfig), *arguments]
-        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=180)
-        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+    def run(*command: str) -> str:
+        done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
         return done.stdout
 
     server.offer(own_image.NAME)
-    definitions = pdc("crds").stdout
-    run("apply", "--server-side", "--force-conflicts", "-f", "-", input=definitions)
-    run("wait", "--for=condition=Established", "--timeout=60s", "-f", "-", input=definitions)
-    run("apply", "--server-side", "--force-conflicts", "-f", str(MANIFEST))
-    objects = yaml.safe_load_all(MANIFEST.read_text())
-    controllers = [each["metadata"]["name"] for each in objects if each["kind"] == "Deployment"]
-    for name in controllers:
-        run("rollout", "status", f"deployment/{name}", "-n", NAMESPACE, "--timeout=120s")
+    run(HELM, "upgrade", "--install", RELEASE, str(CHART), "--create-namespace", *flags())
     yield
-    logs = {name: run("logs", "-n", NAMESPACE, "-l", f"app={name}", "--tail=-1", "--prefix") for name in controllers}
-    run("delete", "-f", str(MANIFEST), "--timeout=120s")
-    for log in logs.values():
-        assert "Traceback" not in log, log[-4000:]
+    log = run(kubectl, "logs", "-n", NAMESPACE, "-l", f"app.kubernetes.io/instance={RELEASE}", "--tail=-1", "--prefix")
+    run(HELM, "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout=120s")
+    assert "Traceback" not in log, log[-4000:]
+    assert run(kubectl, "get", "crd", KINDS, "-o", "name"), "kinds, and with them what users made, stay"

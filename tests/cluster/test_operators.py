@@ -8,14 +8,14 @@ import pytest
 
 from harness import Kubectl, until
 
-from .operators import NAMESPACE, PADDLEJOB
+from .operators import LEASE, NAMESPACE, PADDLEJOB
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
 
 
 def leader(kubectl: Kubectl) -> str:
     """The pod that holds the lease; empty while none does."""
-    holder = kubectl("get", "lease", PADDLEJOB, "-n", NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}").stdout
+    holder = kubectl("get", "lease", LEASE, "-n", NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}").stdout
     return holder.rpartition("-")[0]
 
 
@@ -44,10 +44,10 @@ def test_a_job_survives_the_loss_of_the_leader(kubectl: Kubectl) -> None:
 
 def test_a_controller_tells_its_health_and_figures_and_has_no_rights_beyond_its_work(kubectl: Kubectl) -> None:
     deployment = f"deployment/{PADDLEJOB}"
-    fetch = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/metrics').read().decode())"
+    fetch = "import os, urllib.request as u; print(u.urlopen(f'http://{os.environ[\"POD_IP\"]}:8081/metrics').read().decode())"
     shown = kubectl("exec", "-n", NAMESPACE, deployment, "--", "python", "-c", fetch).stdout
     assert "paddlecloud_leader" in shown
-    who = f"system:serviceaccount:{NAMESPACE}:{PADDLEJOB}"
-    for verb, thing, allowed in (("create", "pods", "yes"), ("get", "secrets", "no"), ("delete", "nodes", "no")):
+    who = f"system:serviceaccount:{NAMESPACE}:paddlejob-sa"
+    for verb, thing, allowed in (("create", "pods", "yes"), ("list", "secrets", "no"), ("delete", "nodes", "no")):
         answer = kubectl("auth", "can-i", verb, thing, "--as", who, check=False).stdout
         assert answer.split()[:1] == [allowed], f"{verb} {thing}"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from cluster.harness.cluster import Cluster
 from cluster.harness.layout import Layout
 from cluster.harness.machine import running_machines
-from cluster.operators import NAMESPACE, PADDLEJOB
+from cluster.operators import NAMESPACE, PADDLEJOB, pods_of
 from harness import Target, need, until
 
 
@@ -22,8 +22,8 @@ class ClusterHands:
     def stop_controller(self) -> None:
         """Killed, not asked: nothing is finished and no lease is given back."""
         self._run("scale", f"deployment/{PADDLEJOB}", "--replicas=0")
-        self._run("delete", "pods", "-l", f"app={PADDLEJOB}", "--grace-period=0", "--force")
-        until(lambda: self._run("get", "pods", "-l", f"app={PADDLEJOB}", "-o", "name") == "", timeout=60)
+        self._run("delete", "pods", "-l", pods_of("paddlejob"), "--grace-period=0", "--force")
+        until(lambda: self._run("get", "pods", "-l", pods_of("paddlejob"), "-o", "name") == "", timeout=60)
 
     def start_controller(self) -> None:
         self._run("scale", f"deployment/{PADDLEJOB}", "--replicas=2")

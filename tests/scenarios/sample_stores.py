@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cluster.harness.layout import CONTROL, Layout
 from cluster.harness.machine import Machine
-from cluster.operators import NAMESPACE
+from cluster.operators import NAMESPACE, SAMPLESET
 from harness import Target, need, pdc
 from paddlecloud.kube.resource import Object
 from tools import redis
@@ -114,8 +114,8 @@ class ClusterStores(Stores):
         }
 
     def _tell_controller(self, change: str) -> None:
-        self._kubectl("set", "env", "deployment/sampleset-controller", "-n", NAMESPACE, change)
-        self._kubectl("rollout", "status", "deployment/sampleset-controller", "-n", NAMESPACE, "--timeout=140s")
+        self._kubectl("set", "env", f"deployment/{SAMPLESET}", "-n", NAMESPACE, change)
+        self._kubectl("rollout", "status", f"deployment/{SAMPLESET}", "-n", NAMESPACE, "--timeout=140s")
 
     def _secret(self, namespace: str, name: str, values: Mapping[str, str]) -> None:
         meta = {"name": name, "namespace": namespace}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,8 +22,21 @@ _ETCD = "http://127.0.0.1:2379"
 SECOND_ETCD_PORT = 2479
 
 
+AUDITED = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [
+        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system", "system:nodes"]},
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+    ],
+}
+"""What accounts of pods asked for: tests hold it against the rights they have."""
+
+
 def start_api(machine: Machine, binaries: Mapping[str, Path], *, durable: bool) -> None:
     """etcd and the API server; the latter waits for the former by itself."""
+    machine.layout.audit_policy.write_text(json.dumps(AUDITED))
     machine.start("etcd", etcd(binaries, machine.layout, durable=durable))
     machine.start("kube-apiserver", apiserver(binaries, machine.layout))
 
@@ -73,6 +87,8 @@ def apiserver(binaries: Mapping[str, Path], layout: Layout) -> list[str]:
         f"--bind-address={CONTROL_ADDRESS}",
         f"--advertise-address={CONTROL_ADDRESS}",
         f"--secure-port={API_PORT}",
+        f"--audit-policy-file={layout.audit_policy}",
+        f"--audit-log-path={layout.audit_log}",
         f"--service-cluster-ip-range={SERVICE_NETWORK}",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",

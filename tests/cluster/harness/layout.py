@@ -95,6 +95,14 @@ class Layout:
     def kubeconfig(self) -> Path:
         return self.run / "kubeconfig"
 
+    @property
+    def audit_policy(self) -> Path:
+        return self.run / "audit-policy.json"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.run / "audit.log"
+
     def machine(self, name: str) -> Path:
         return self.run / "machines" / name
 
