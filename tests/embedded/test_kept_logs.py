@@ -102,9 +102,9 @@ def test_the_logs_of_a_job_that_cleaned_up_are_there_until_it_is_deleted(
     until(lambda: kubectl("get", "pods", "-o", "name").stdout == "", timeout=60)
     assert "not found" in kubectl("logs", "tidy-worker-0", check=False).stderr
     here = ("--kubeconfig", str(platform_data / "kubeconfig"), "-n", namespace)
-    until(lambda: pdc(*here, "logs", "tidy", check=False).stdout == "rank 0 was here\n")
-    everybody = pdc(*here, "logs", "tidy", "--all-ranks").stdout.splitlines()
-    assert sorted(everybody) == ["worker-0 | rank 0 was here", "worker-1 | rank 1 was here"]
+    everybody = ["worker-0 | rank 0 was here", "worker-1 | rank 1 was here"]
+    until(lambda: sorted(pdc(*here, "logs", "tidy", "--all-ranks", check=False).stdout.splitlines()) == everybody)
+    assert pdc(*here, "logs", "tidy").stdout == "rank 0 was here\n"
     followed = pdc(*here, "logs", "-f", "tidy", "--rank", "1")
     assert (followed.returncode, followed.stdout) == (0, "rank 1 was here\n")
     kubectl("delete", "pdj", "tidy")
