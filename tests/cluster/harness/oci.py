@@ -57,6 +57,7 @@ class Settings:
     env: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
     workdir: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class BlobStore:
@@ -229,6 +230,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "Cmd": list(settings.cmd),
         "User": settings.user,
         "WorkingDir": settings.workdir,
+        "Labels": dict(settings.labels),
     }
     return {**document, **{name: value for name, value in optional.items() if value}}
 

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from paddlecloud.local.images.dockerfile import LIBRARY
+from paddlecloud.local.images.dockerfile import LABELS, LIBRARY
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.images.recipe import Recipe
@@ -94,7 +94,8 @@ def environment_image(cache: ImageCache, environment: Environment) -> Descriptor
             layers.append(store.add_layer(tree(environment.root)))
         return store.add_image(layers, settings(environment))
 
-    return cache.ensure(("environment", _IMAGE, _PACKAGES, str(interpreter), environment.image_id), make)
+    said = (f"{name}={value}" for name, value in LABELS.items())
+    return cache.ensure(("environment", _IMAGE, _PACKAGES, str(interpreter), environment.image_id, *said), make)
 
 
 def settings(environment: Environment) -> Settings:
@@ -107,6 +108,7 @@ def settings(environment: Environment) -> Settings:
         env=env,
         user=environment.user,
         workdir=environment.workdir,
+        labels=LABELS,
     )
 
 

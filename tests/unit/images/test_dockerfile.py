@@ -14,6 +14,7 @@ import pytest
 from cluster.harness.base_images import ImageCache
 from cluster.harness.python_image import environment_image
 from harness import pdc
+from paddlecloud import __version__
 from paddlecloud.local.images import dockerfile
 from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.local.images.store import SHIPPED, ImageStore
@@ -32,6 +33,7 @@ def parse(text: str) -> list[Step]:
         "FROM",
         "RUN",
         "COPY",
+        "LABEL",
         "ENV",
         "EXPOSE",
         "WORKDIR",
@@ -104,6 +106,8 @@ async def test_docker_and_the_harness_build_the_same_image_from_one_recipe(tmp_p
     assert [json.loads(each) for each in arguments(steps, "CMD")] == [built["Cmd"]]
     assert (arguments(steps, "USER"), arguments(steps, "WORKDIR")) == ([built["User"]], [built["WorkingDir"]])
     assert arguments(steps, "EXPOSE") == ["8080"]
+    assert built["Labels"] == {"paddlecloud.org/version": __version__}
+    assert arguments(steps, "LABEL") == [f'paddlecloud.org/version="{__version__}"']
     (install,) = arguments(steps, "RUN")
     assert "/tmp/wheels/tiny-1.0-py3-none-any.whl" in shlex.split(install)
     assert (context / "wheels" / "tiny-1.0-py3-none-any.whl").is_file()

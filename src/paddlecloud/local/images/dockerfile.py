@@ -13,6 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from paddlecloud import __version__
 from paddlecloud.local.images import library as project
 from paddlecloud.local.images.builder import copy_files
 from paddlecloud.local.images.plan import ImagePlan
@@ -24,6 +25,8 @@ _WHEELS = "wheels"
 _LIBRARY = "library"
 LIBRARY = "/opt/paddlecloud"
 """Where the parts of this project that run in pods lie in an image that asks for them."""
+LABELS = {"paddlecloud.org/version": __version__}
+"""What every image tells of who made it: its own version is in its name."""
 _VERSION = re.compile(r"python(\d+\.\d+)$")
 _BESIDE = f"/tmp/{_WHEELS}"  # noqa: S108 - a path in the image, not on this machine
 
@@ -40,6 +43,7 @@ def render(plan: ImagePlan) -> str:
         lines.append(f"COPY {_LIBRARY}/ {LIBRARY}/")
     if plan.files:
         lines.append(f"COPY {_FILES}/ /")
+    lines += [f"LABEL {name}={_quoted(value)}" for name, value in LABELS.items()]
     lines += [f"ENV {name}={_quoted(value)}" for name, value in _variables(plan).items()]
     lines += [f"EXPOSE {port}" for port in plan.expose]
     if plan.workdir:
