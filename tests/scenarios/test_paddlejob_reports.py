@@ -17,6 +17,7 @@ from .hands import Hands, apply, events, job, reached, read, release, status
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
 
 OWN_IMAGE = "paddlecloud/paddlecloud:latest"
+RANKS = ("told-worker-0", "told-worker-1")
 
 TRAINING = """
 import os, pathlib, time
@@ -28,7 +29,9 @@ while not pathlib.Path("/tmp/go").exists():
     report.progress(step=step, total=40, loss=1 / step)
     report.checkpoint("/checkpoint/last", step=step)
     time.sleep(0.05)
-report.progress(step=40, total=40, loss=0.025)
+while not pathlib.Path("/tmp/end").exists():  # a Service takes a moment to lead to the next controller
+    report.progress(step=40, total=40, loss=0.025)
+    time.sleep(0.05)
 """
 
 HANGS = """
@@ -70,7 +73,10 @@ def test_progress_and_checkpoint_show_on_the_job_and_survive_the_controller(
 
     hands.stop_controller()
     hands.start_controller()
-    release(kubectl, "told-worker-0", "told-worker-1")
+    release(kubectl, *RANKS)
+    until(lambda: status(kubectl, "told")["progress"]["step"] == 40, timeout=90)
+    for rank in RANKS:
+        kubectl("exec", rank, "--", "touch", "/tmp/end", check=False)
     found = reached(kubectl, "told", "Completed")
     assert (found["progress"]["step"], found["progress"]["loss"]) == (40, 0.025)
     assert found.get("restarts") is None
