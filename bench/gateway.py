@@ -26,7 +26,7 @@ from .claim import Claim
 
 REQUESTS = 8000
 CONNECTIONS = 16
-STEADY_RATE, STEADY_SECONDS = 500, 6
+STEADY_RATE, STEADY_SECONDS = 1000, 6
 HOST = "bench.default.example.com"
 
 
