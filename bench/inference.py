@@ -11,6 +11,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -21,7 +22,7 @@ from subprocess import DEVNULL, Popen
 from typing import Any
 
 from .claim import Claim, busy, cpu_seconds, until
-from .gateway import _end, _free_port
+from .gateway import _free_port
 
 COLUMNS, HIDDEN, CLASSES = 64, 256, 10
 REQUESTS, CONNECTIONS = 6000, 16
@@ -115,8 +116,8 @@ async def _litserve(stack: ExitStack, model: Path) -> dict[str, float]:
 async def _measured(
     stack: ExitStack, command: Sequence[str], port: int, path: str, body: dict[str, Any]
 ) -> dict[str, float]:
-    process = Popen([sys.executable, *command], cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
-    stack.callback(_end, process)
+    process = Popen([sys.executable, *command], cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
+    stack.callback(_end_group, process)
     request = _request(path, body)
     await asyncio.to_thread(until, lambda: _answers(port, request), timeout=60, every=0.2)
     await _load(port, request, REQUESTS // 6)
@@ -130,6 +131,12 @@ async def _measured(
         "p50": times[len(times) // 2] * 1e3,
         "p99": times[len(times) * 99 // 100] * 1e3,
     }
+
+
+def _end_group(process: Popen[bytes]) -> None:
+    """With all it started: workers of LitServe outlive it otherwise, and keep a processor busy."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=10)
 
 
 def _request(path: str, body: dict[str, Any]) -> bytes:

@@ -1,13 +1,9 @@
-"""What the embedded machine costs: `pdc up` with everything on, a pod as an object and as processes, many at once.
-
-And how soon a status is true again after a container was killed.
-"""
+"""What the embedded machine costs: `pdc up` with everything on, a pod as an object and as processes, many at once."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import statistics
 import tempfile
 import time
@@ -25,7 +21,6 @@ from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 
 OBJECTS = 2000
 PODS_AT_ONCE = 100
-KILLS = 5
 
 
 def run() -> Iterator[Claim]:
@@ -53,7 +48,6 @@ def run() -> Iterator[Claim]:
     yield Claim("control plane CPU per pod, create → Ready", measured["cpu"], "ms", note=note)
     yield Claim("memory of a running pod: supervisor", measured["shim"], "MB", goal=4.0, note=f"proportional; {note}")
     yield Claim("memory of a running pod: control plane", measured["plane"], "kB", note=f"growth of the daemon; {note}")
-    yield Claim("a killed container → its new run Running", measured["again"], "s", goal=1.0, note=f"median of {KILLS}")
 
 
 def _children_megabytes(pid: int) -> float:
@@ -82,7 +76,6 @@ async def _measure(data: Path, daemon: int) -> dict[str, float]:
     folders = [data / "pods" / pod["metadata"]["uid"] for pod in created]
     shims = [wire.lock_holder(str(folder)) for folder in folders]
     found["shim"] = statistics.mean(_proportional_megabytes(shim) for shim in shims if shim)
-    found["again"] = statistics.median([await _kill(client, pod, data) for pod in created[:KILLS]])
     await _remove_all(client)
     found["object"] = await _objects(client, daemon)
     await client.close()
@@ -117,16 +110,3 @@ async def _all_ready(client: Client) -> None:
             ready.add(event.object["metadata"]["name"])
         if len(ready) == PODS_AT_ONCE:
             return
-
-
-async def _kill(client: Client, pod: Object, data: Path) -> float:
-    """Seconds from the death of a container to the status that tells of its next run."""
-    state = wire.read_json(str(data / "pods" / pod["metadata"]["uid"] / wire.STATUS)) or {}
-    name = pod["metadata"]["name"]
-    os.kill(int(state["containers"]["main"]["pid"]), signal.SIGKILL)
-    began = time.monotonic()
-    async for event in client.watch(PODS, "default", field_selector=f"metadata.name={name}"):
-        statuses = (event.object.get("status") or {}).get("containerStatuses") or [{}]
-        if statuses[0].get("restartCount") == 1 and "running" in statuses[0]["state"]:
-            break
-    return time.monotonic() - began

@@ -13,6 +13,7 @@ from paddlecloud.kube.resource import (
     CONFIGMAPS,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
+    PODS,
     SECRETS,
     Object,
 )
@@ -89,6 +90,25 @@ async def test_a_running_pod_sees_a_changed_configmap_at_once(machine: TestMachi
     await machine.client.patch(CONFIGMAPS, "c", {"data": {"k": "new", "more": "1"}}, namespace="default")
     await machine.phase("pod", "Succeeded")
     assert (await machine.log("pod")).split() == ["k", "more"]
+
+
+async def test_a_projected_volume_follows_all_its_sources_at_once(machine: TestMachine) -> None:
+    secret = {"metadata": {"name": "s"}, "stringData": {"secret": "old"}}
+    await machine.client.create(SECRETS, secret, namespace="default")
+    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "c"}, "data": {"map": "old"}}, namespace="default")
+    labels = {"items": [{"path": "label", "fieldRef": {"fieldPath": "metadata.labels['state']"}}]}
+    sources = [{"configMap": {"name": "c"}}, {"secret": {"name": "s"}}, {"downwardAPI": labels}]
+    await machine.run(
+        'for f in map secret label; do until [ "$(cat /v/$f)" = new ]; do sleep 0.02; done; done',
+        metadata={"labels": {"state": "old"}},
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "projected": {"sources": sources}}],
+    )
+    await machine.until("pod", is_ready)
+    await machine.client.patch(CONFIGMAPS, "c", {"data": {"map": "new"}}, namespace="default")
+    await machine.client.patch(SECRETS, "s", {"stringData": {"secret": "new"}}, namespace="default")
+    await machine.client.patch(PODS, "pod", {"metadata": {"labels": {"state": "new"}}}, namespace="default")
+    await machine.phase("pod", "Succeeded")
 
 
 async def test_a_missing_secret_holds_the_pod_until_it_comes(machine: TestMachine) -> None:

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from harness import need
-from paddlecloud.local.kubelet import cgroups, limits, wire
+from paddlecloud.local.kubelet import cgroups, limits
 from paddlecloud.local.kubelet.cgroups import Limits, Place
 from paddlecloud.local.kubelet.limits import Enforcement, Hierarchy, PodCgroups
 
+from . import cgroup_places
 from .conftest import ShimHarness, output
 
 HYBRID_MOUNTS = """\
@@ -202,13 +203,12 @@ def lent() -> Iterator[Enforcement]:
     found = limits.find()
     made: list[str] = []
     if found.place is None:
-        name = f"pdc-test-{os.getpid()}"
-        texts = {"mountinfo": Path("/proc/self/mountinfo"), "membership": Path("/proc/self/cgroup")}
-        for tree in limits.hierarchies(**{key: path.read_text() for key, path in texts.items()}):
+        for tree in cgroup_places.trees():
             with contextlib.suppress(OSError):
-                os.mkdir(path := os.path.join(tree.mount, name))
+                os.mkdir(path := os.path.join(tree.mount, cgroup_places.NAME))
                 made.append(path)
-        found = limits.find(environ={limits.NAME_VARIABLE: name}) if made else found
+        found = limits.find(environ={limits.NAME_VARIABLE: cgroup_places.NAME}) if made else found
+    need("cgroup", have=found.place is not None, hint=f"{found.reason}; to give it one: {found.fix}")
     yield found
     for path in made:
         os.rmdir(path)
@@ -216,20 +216,8 @@ def lent() -> Iterator[Enforcement]:
 
 @pytest.fixture
 async def given(shims: ShimHarness, lent: Enforcement) -> AsyncIterator[PodCgroups]:
-    found = lent
-    need("cgroup", have=found.place is not None, hint=f"{found.reason}; to give it one: {found.fix}")
-    pods = PodCgroups(found, data=str(shims.folder))
-    pods.start()
-    place = pods.enforcement.place
-    assert place is not None, pods.enforcement.reason
-    yield pods
-    for folder in shims.folder.iterdir():
-        spec = wire.read_json(str(folder / wire.SPEC)) or {}
-        if left := cgroups.place_from(spec.get("cgroup")):
-            await shims.ended(folder)
-            assert cgroups.remove(left)
-    pods.stop()
-    assert not any(os.path.exists(path) for path in place.below(pods._part).paths)
+    async with cgroup_places.lent_to_pods(lent, shims) as pods:
+        yield pods
 
 
 BOMB = "i=0; while [ $i -lt 200 ]; do sleep 60 & i=$((i+1)); done; echo all; wait"

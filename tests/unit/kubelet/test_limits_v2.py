@@ -17,18 +17,17 @@ from pathlib import Path
 import pytest
 
 from harness import eventually, need, until
-from paddlecloud.local.kubelet import cgroups, limits, wire
+from paddlecloud.local.kubelet import cgroups
 from paddlecloud.local.kubelet.cgroups import Limits, Place
 from paddlecloud.local.kubelet.limits import Enforcement, PodCgroups
 
+from . import cgroup_places
 from .conftest import ShimHarness, output
 
 
 def _unified() -> tuple[str, list[str]]:
     """Where version 2 is mounted and which of its controllers children may have."""
-    texts = {"mountinfo": Path("/proc/self/mountinfo"), "membership": Path("/proc/self/cgroup")}
-    trees = limits.hierarchies(**{key: path.read_text() for key, path in texts.items()})
-    for tree in trees:
+    for tree in cgroup_places.trees():
         if tree.version == 2:
             return tree.mount, Path(tree.mount, "cgroup.subtree_control").read_text().split()
     return "", []
@@ -38,7 +37,7 @@ def _unified() -> tuple[str, list[str]]:
 def place() -> Iterator[Place]:
     """A cgroup of the real version 2, for this test alone."""
     mount, controllers = _unified()
-    path = os.path.join(mount, f"pdc-test-{os.getpid()}")
+    path = os.path.join(mount, cgroup_places.NAME)
     can = bool(controllers) and os.access(mount, os.W_OK)
     need("cgroup2", have=can, hint="root, and a mounted cgroup2 whose cgroup.subtree_control names a controller")
     os.mkdir(path)
@@ -50,16 +49,8 @@ def place() -> Iterator[Place]:
 
 @pytest.fixture
 async def given(shims: ShimHarness, place: Place) -> AsyncIterator[PodCgroups]:
-    pods = PodCgroups(Enforcement(place), data=str(shims.folder))
-    pods.start()
-    assert pods.enforcement.place is not None, pods.enforcement.reason
-    yield pods
-    for folder in shims.folder.iterdir():
-        spec = wire.read_json(str(folder / wire.SPEC)) or {}
-        if left := cgroups.place_from(spec.get("cgroup")):
-            await shims.ended(folder)
-            assert cgroups.remove(left)
-    pods.stop()
+    async with cgroup_places.lent_to_pods(Enforcement(place), shims) as pods:
+        yield pods
 
 
 async def test_a_container_and_what_is_run_beside_it_share_a_place_of_their_own(

@@ -13,7 +13,8 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.volumes.atomic import write_payload
 from paddlecloud.local.volumes.errors import VolumeError
-from paddlecloud.local.volumes.manager import TOKEN_VOLUME, VolumeManager
+from paddlecloud.local.volumes.manager import VolumeManager
+from paddlecloud.local.volumes.object_volumes import TOKEN_VOLUME
 from paddlecloud.local.volumes.payload import File, contents_of, keyed_payload, safe_path
 
 

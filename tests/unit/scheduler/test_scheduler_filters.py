@@ -107,6 +107,17 @@ def test_a_resource_the_node_does_not_have_is_insufficient() -> None:
     assert found.reason == "Insufficient nvidia.com/gpu"
 
 
+@pytest.mark.parametrize("resource", ["memory", "ephemeral-storage", "nvidia.com/gpu", "example.com/licence"])
+@pytest.mark.parametrize(("wanted", "expected"), [("1", ""), ("2", "resources")])
+def test_every_resource_must_be_left(resource: str, wanted: str, expected: str) -> None:
+    def asking(name: str, amount: str, **fields: Any) -> dict[str, Any]:
+        return pod(name, container={"resources": {"requests": {resource: amount}}}, **fields)
+
+    target = node("n")
+    target["status"]["allocatable"][resource] = "4"
+    assert judge(asking("p", wanted), target, asking("t", "3", on="n")) == expected
+
+
 def test_a_full_node_has_too_many_pods() -> None:
     view = snapshot_of([node("n", pods=1)], [pod("t", "0", on="n")]).nodes["n"]
     found = refusal(pod_view(pod("p", "0")).shape, view)

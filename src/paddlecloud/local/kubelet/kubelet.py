@@ -38,7 +38,8 @@ from paddlecloud.local.kubelet.supervised import SupervisedPod
 from paddlecloud.local.kubelet.warmparents import WarmParents
 from paddlecloud.local.kubelet.worker import PodWorker
 from paddlecloud.local.volumes.drivers import Driver
-from paddlecloud.local.volumes.manager import TokenSource, VolumeManager
+from paddlecloud.local.volumes.manager import VolumeManager
+from paddlecloud.local.volumes.tokens import TokenSource
 
 log = logging.getLogger(__name__)
 
@@ -76,9 +77,6 @@ class Kubelet:
         self._hosts = HostsWriter()
         self._services = Informer(client, SERVICES, clock=clock)
         self._slices = Informer(client, ENDPOINTSLICES, clock=clock)
-        self.volumes = VolumeManager(
-            self._objects, drivers=drivers, token=token or api_tokens(client), clock=clock, shares=data / "nfs"
-        )
         self._api_env = api_env(api_address) if api_address else {}
         self.machine = Machine(
             client=client,
@@ -88,7 +86,14 @@ class Kubelet:
             addresses=Addresses(loopback.network_for(str(data), loopback.PODS)),
             images=images,
             objects=self._objects,
-            volumes=self.volumes,
+            volumes=VolumeManager(
+                self._objects,
+                drivers=drivers,
+                token=token or api_tokens(client),
+                clock=clock,
+                shares=data / "nfs",
+                host_ip=lambda node: self.machine.host_ip(node),
+            ),
             hosts=self._hosts,
             recorder=EventRecorder(client, component="kubelet", clock=clock),
             devices=Devices(
@@ -105,7 +110,6 @@ class Kubelet:
             forbid=forbid,
             own_node=self._configs[0].name if self._configs else "",
         )
-        self.volumes.host_ip = self.machine.host_ip
         self._informers: dict[str, Informer] = {}
         self._workers: dict[str, PodWorker] = {}
         self._worker_tasks: dict[str, asyncio.Task[None]] = {}

@@ -78,6 +78,7 @@ class PodWorker:
         if pod is None:
             self._vanished = True
         else:
+            self._refresh |= _described(pod) != _described(self.pod)
             self.pod = pod
         self.poke()
 
@@ -310,3 +311,9 @@ class PodWorker:
         self._hooks.close()
         for task in self._pulls.values():
             task.cancel()
+
+
+def _described(pod: Object) -> tuple[Object, Object]:
+    """What a running pod may read of itself in files, and others may change."""
+    meta = pod["metadata"]
+    return meta.get("labels") or {}, meta.get("annotations") or {}

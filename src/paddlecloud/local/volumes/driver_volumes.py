@@ -1,0 +1,56 @@
+"""Volumes that a storage driver provides: which driver is asked, with which secrets, and when it is told of the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.volumes.drivers import Driver, MountRequest
+from paddlecloud.local.volumes.errors import VolumeError
+from paddlecloud.local.volumes.object_volumes import Objects
+from paddlecloud.local.volumes.payload import contents_of
+
+
+class DriverVolumes:
+    """A `source` is the `csi` of a volume or of a PersistentVolume."""
+
+    def __init__(self, objects: Objects, drivers: Mapping[str, Driver]) -> None:
+        self._objects = objects
+        self._drivers = drivers
+
+    async def publish(
+        self, source: Object, pod: Object, place: Path, *, handle: str, readonly: bool, options: tuple[str, ...] = ()
+    ) -> Path:
+        """The directory to bind into the pod. Raises `VolumeError`."""
+        driver = self._drivers.get(source["driver"])
+        if driver is None:
+            known = ", ".join(sorted(self._drivers)) or "none"
+            raise VolumeError(f"no driver {source['driver']} on this machine; registered: {known}")
+        secrets = await self._secrets(source, pod)
+        await asyncio.to_thread(os.makedirs, place, exist_ok=True)
+        request = MountRequest(
+            handle=handle,
+            target=place,
+            pod=pod,
+            attributes=source.get("volumeAttributes") or {},
+            secrets=secrets,
+            options=options,
+            readonly=readonly,
+        )
+        return await driver.publish(request)
+
+    async def unpublish(self, source: Object, pod: Object, place: Path, *, handle: str) -> None:
+        if driver := self._drivers.get(source["driver"]):
+            await driver.unpublish(MountRequest(handle, place, pod))
+
+    async def _secrets(self, source: Object, pod: Object) -> dict[str, str]:
+        name = (source.get("nodePublishSecretRef") or {}).get("name")
+        if not name:
+            return {}
+        secret = await self._objects.secret(pod["metadata"].get("namespace", ""), name)
+        if secret is None:
+            raise VolumeError(f'secret "{name}" not found')
+        return {key: value.decode() for key, value in contents_of(secret).items()}
