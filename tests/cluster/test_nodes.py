@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from harness import Kubectl, need, until
 
 from .harness.cluster import Cluster
-from .harness.layout import Layout
 from .harness.machine import running_machines
+from .harness.target import fixture
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -64,14 +63,11 @@ def _three_nodes(kubectl: Kubectl) -> None:
 
 @pytest.fixture
 def machines(kubectl: Kubectl) -> Iterator[Cluster]:
-    """The fixture itself, whose nodes can be lost; all are there again afterwards."""
-    layout = Layout.default()
-    ours = bool(running_machines(layout)) and os.environ.get("PDC_KUBECONFIG", str(layout.kubeconfig))
-    need("nodes", have=ours == str(layout.kubeconfig), hint="only nodes of the fixture can be switched off")
-    made = Cluster(layout, say=print)
+    """Nodes can be lost; all are there again afterwards."""
+    made = fixture()
     yield made
     for number in (1, 2, 3):
-        if f"node{number}" not in running_machines(layout):
+        if f"node{number}" not in running_machines(made.layout):
             made.node_on(number)
 
 

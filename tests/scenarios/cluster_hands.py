@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cluster.harness.cluster import Cluster
-from cluster.harness.layout import Layout
-from cluster.harness.machine import running_machines
+from cluster.harness.target import fixture
 from cluster.operators import NAMESPACE, PADDLEJOB, pods_of
 from harness import Target, need, until
 
@@ -34,10 +31,10 @@ class ClusterHands:
         need("nodes", have=ready >= number, hint=f"{number} nodes; this cluster has {ready}: `make cluster NODES=3`")
 
     def lose_node(self, name: str) -> None:
-        _fixture().node_off(int(name.removeprefix("node")))
+        fixture().node_off(int(name.removeprefix("node")))
 
     def restore_node(self, name: str) -> None:
-        _fixture().node_on(int(name.removeprefix("node")))
+        fixture().node_on(int(name.removeprefix("node")))
 
     @contextmanager
     def declared(self, capacity: dict[str, str], labels: dict[str, str]) -> Iterator[str]:
@@ -58,10 +55,3 @@ class ClusterHands:
         done = subprocess.run([*self._base, *arguments], capture_output=True, text=True, timeout=150)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
-
-
-def _fixture() -> Cluster:
-    layout = Layout.default()
-    ours = bool(running_machines(layout)) and os.environ.get("PDC_KUBECONFIG", str(layout.kubeconfig))
-    need("nodes", have=ours == str(layout.kubeconfig), hint="only nodes of the fixture can be switched off")
-    return Cluster(layout, say=print)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import paddlecloud
 
-NAME = "paddlecloud/paddlecloud:latest"
+REPOSITORY = "paddlecloud/paddlecloud"
+NAME = f"{REPOSITORY}:latest"
 _INSIDE = "/opt/paddlecloud"
 
 
@@ -26,7 +27,7 @@ def write_recipe(folder: Path) -> Path:
     shutil.copytree(sources, place / "paddlecloud", ignore=shutil.ignore_patterns("__pycache__"))
     requirements = [line for line in importlib.metadata.requires("paddlecloud") or () if "extra ==" not in line]
     recipe = {
-        "names": [NAME, "paddlecloud/paddlecloud"],
+        "names": [NAME, REPOSITORY, f"{REPOSITORY}:{paddlecloud.__version__}"],
         "pip": requirements,
         "files": {f"{_INSIDE}/paddlecloud": "paddlecloud"},
         "env": {"PYTHONPATH": _INSIDE},

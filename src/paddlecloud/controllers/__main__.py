@@ -23,7 +23,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from paddlecloud.controllers import paddleservice
+from paddlecloud.controllers import engines, paddleservice
 from paddlecloud.controllers.paddlejob import PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
@@ -32,7 +32,7 @@ from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.kube import config, garbage
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.controller import Hooks
-from paddlecloud.kube.errors import ConfigError, Forbidden, NotFound
+from paddlecloud.kube.errors import ApiError, ConfigError, Forbidden, NotFound
 from paddlecloud.kube.fence import Fence, FencedTransport
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.lease import Elector, LeadershipLost
@@ -41,7 +41,11 @@ from paddlecloud.kube.metered import MeteredTransport
 from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.resource import PODS
 
+log = logging.getLogger(__name__)
+
 REPORT_PORT = 8082
+MARK_AGAIN = 2.0
+"""Seconds."""
 LEADS = "paddlecloud.org/leads"
 """Label of the pod whose controllers work; its value is the name of the lease's controller."""
 
@@ -54,36 +58,42 @@ class Setting(NamedTuple):
     own_namespace: str
 
 
-Maker = Callable[[Setting], Awaitable[Service]]
+Maker = Callable[[Setting], Service]
 
 
-async def _paddlejob(given: Setting) -> Service:
+def _paddlejob(given: Setting) -> Service:
     url = os.environ.get("REPORT_URL", "")
     place = Place(host=_address(), port=REPORT_PORT, url=url, key_namespace=given.own_namespace) if url else None
-    served = await served_kinds(given.client)
-    return PaddleJobController(
-        given.client, namespace=given.namespace, served=served, hooks=given.hooks, reports=place
-    ).run
+
+    def make(served: engines.Served) -> Service:
+        return PaddleJobController(
+            given.client, namespace=given.namespace, served=served, hooks=given.hooks, reports=place
+        ).run
+
+    return lambda: engines.follow(lambda: served_kinds(given.client), make)
 
 
-async def _kubeflow(given: Setting) -> Service:
+def _kubeflow(given: Setting) -> Service:
     return KubeflowPaddleJobController(given.client, namespace=given.namespace, hooks=given.hooks).run
 
 
-async def _sampleset(given: Setting) -> Service:
+def _sampleset(given: Setting) -> Service:
     return SampleSetController(given.client, namespace=given.namespace, hooks=given.hooks).run
 
 
-async def _samplejob(given: Setting) -> Service:
+def _samplejob(given: Setting) -> Service:
     return SampleJobController(given.client, namespace=given.namespace, hooks=given.hooks).run
 
 
-async def _paddleservice(given: Setting) -> Service:
-    served = await paddleservice.served_kinds(given.client)
+def _paddleservice(given: Setting) -> Service:
     site = paddleservice.Site.told(os.environ)
-    return paddleservice.PaddleServiceController(
-        given.client, namespace=given.namespace, served=served, hooks=given.hooks, site=site
-    ).run
+
+    def make(served: engines.Served) -> Service:
+        return paddleservice.PaddleServiceController(
+            given.client, namespace=given.namespace, served=served, hooks=given.hooks, site=site
+        ).run
+
+    return lambda: engines.follow(lambda: paddleservice.served_kinds(given.client), make)
 
 
 CONTROLLERS: dict[str, Maker] = {
@@ -112,31 +122,39 @@ async def run(
     client = Client(FencedTransport(transport, fence))
     manager = Manager(client, elector=elector, metrics=metrics, health=health)
     given = Setting(client, manager.hooks, namespace, settings.namespace)
+    unmarked = asyncio.ensure_future(_mark(Client(transport), settings.namespace, None))  # of a life before this one
+
+    async def lead() -> None:
+        await unmarked
+        await _mark(client, settings.namespace, names[0])
+        await asyncio.Event().wait()
+
     try:
-        await _mark(Client(transport), settings.namespace, None)  # of a life before this one
-        manager.add_service("leader", lambda: _lead(client, settings.namespace, names[0]))
+        manager.add_service("leader", lead)
         for name in names:
-            manager.add_service(name, await CONTROLLERS[name](given))
+            manager.add_service(name, CONTROLLERS[name](given))
         await manager.run()
     finally:
+        unmarked.cancel()
         await client.close()
 
 
-async def _lead(client: Client, namespace: str, name: str) -> None:
-    """Runs while this replica leads."""
-    await _mark(client, namespace, name)
-    await asyncio.Event().wait()
-
-
 async def _mark(client: Client, namespace: str, leads: str | None) -> None:
-    """Nothing where the process is in no pod, or may not touch it: then no Service depends on the mark."""
+    """Nothing where the process is in no pod, or may not touch it: then no Service depends on the mark.
+
+    A server that does not answer is asked again: a process that starts in the middle of an outage waits for its end.
+    """
     pod = os.environ.get("POD_NAME")
-    if pod is None:
-        return
-    try:
-        await client.patch(PODS, pod, {"metadata": {"labels": {LEADS: leads}}}, namespace=namespace)
-    except (Forbidden, NotFound) as error:
-        logging.getLogger(__name__).info("the pod is not marked: %s", error)
+    while pod is not None:
+        try:
+            await client.patch(PODS, pod, {"metadata": {"labels": {LEADS: leads}}}, namespace=namespace)
+            return
+        except (Forbidden, NotFound) as error:
+            log.info("the pod is not marked: %s", error)
+            return
+        except ApiError as error:
+            log.warning("the pod is not marked, next try in %.0f s: %s", MARK_AGAIN, error)
+            await asyncio.sleep(MARK_AGAIN)
 
 
 def _address() -> str:
@@ -182,7 +200,7 @@ async def _until_told(work: Awaitable[None]) -> None:
     try:
         await task
     except asyncio.CancelledError:
-        logging.getLogger(__name__).info("told to end")
+        log.info("told to end")
 
 
 if __name__ == "__main__":

@@ -116,6 +116,16 @@ class Cluster:
         self._await("cluster DNS", dns, machine=machines[nodes[0]], programs=["kubelet"])
         api.close()
 
+    def api_off(self) -> None:
+        """Kill the API server; what it knows stays in etcd, and everything else runs on without it."""
+        self.control.kill("kube-apiserver")
+
+    def api_on(self) -> None:
+        self.control.start("kube-apiserver", control.apiserver(self.build(), self.layout))
+        api = ClusterApi(self.layout)
+        self._await("the API server", api.ready, machine=self.control, programs=["kube-apiserver"])
+        api.close()
+
     def node_off(self, number: int) -> None:
         """A power cut: nothing on the node hears of it."""
         Machine(self.layout, Node(number).name).power_off()

@@ -1,13 +1,15 @@
-"""The cluster as tests see it: where it is, and how an image gets there."""
+"""The cluster as tests see it: where it is, how an image gets there, and its machines."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from harness import Target, need
 
 from . import python_image
+from .cluster import Cluster
 from .layout import Layout
 from .machine import running_machines
 
@@ -20,6 +22,14 @@ def find(kubeconfig: str | None) -> Target:
     have = place.exists() and (not ours or bool(running_machines(layout)))
     need("cluster", have=have, hint=f"no cluster at {place}; `make cluster` starts one")
     return Target(place, embedded=False, offer=offer) if ours else Target(place, embedded=False)
+
+
+def fixture() -> Cluster:
+    """The cluster from below, whose machines can be hurt: only where tests run on the one that this machine runs."""
+    layout = Layout.default()
+    ours = bool(running_machines(layout)) and os.environ.get("PDC_KUBECONFIG", str(layout.kubeconfig))
+    need("nodes", have=ours == str(layout.kubeconfig), hint="only machines of the fixture can be switched off")
+    return Cluster(layout, say=print)
 
 
 def offer(name: str) -> None:

@@ -466,7 +466,7 @@ async def test_idle_sets_cost_no_writes(here: World) -> None:
     assert await here.get(SAMPLESETS, "imagenet") == before
 
 
-async def test_no_engine_at_all_is_told(tmp_path: Path) -> None:
+async def test_no_engine_at_all_is_told_and_one_that_is_installed_later_is_found(tmp_path: Path) -> None:
     async with world(tmp_path / "data", nodes=1) as here:
         await here.stop_controllers()
         here.options = type(here.options)(image="runtime", local_root="")
@@ -478,3 +478,12 @@ async def test_no_engine_at_all_is_told(tmp_path: Path) -> None:
 
         await here.until(told, seconds=10)
         assert "csi.juicefs.com is not installed" in condition(await here.status(SAMPLESETS, "imagenet"), "Valid")[1]
+
+        driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "csi.juicefs.com"}}
+        await here.client.create(CSIDRIVERS, {**driver, "spec": {}})
+
+        async def found() -> bool:
+            said = condition(await here.status(SAMPLESETS, "imagenet"), "Valid")[1]
+            return "the juicefs engine needs the Secret" in said
+
+        await here.until(found, seconds=20)

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import data, gang, gangnews, names, ports, refusal
 from paddlecloud.controllers.paddlejob.case import Options
@@ -72,10 +73,7 @@ class _Memory:
 
 async def served_kinds(client: Client) -> list[Resource]:
     """Which of the optional kinds this API server has; what `served` should be on a cluster."""
-    known = {(entry.resource.api_version, entry.resource.kind) for entry in await client.discover()}
-    return [
-        resource for resource in {**GANGS, **dict.fromkeys(OPTIONAL)} if (resource.api_version, resource.kind) in known
-    ]
+    return await engines.served(client, own=PADDLEJOBS, optional={**GANGS, **dict.fromkeys(OPTIONAL)})
 
 
 class PaddleJobController(Operator):

@@ -49,7 +49,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options | None 
     if settings.heartbeat_seconds is not None and observed.told is None:
         warnings.append("hangDetection.heartbeatSeconds is not watched here: use logSilenceSeconds")
     if gang.missed(settings, options.gangs):
-        warnings.append("schedulingPolicy is ignored: this cluster serves no PodGroups, neither Volcano's nor others")
+        warnings.append(gang.NOBODY)
     case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options)
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
@@ -317,6 +317,12 @@ def _form(case: Case, warnings: list[str]) -> Plan:
 def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[PaddleJobStatus, str]:
     waiting = ""
     if case.missing:
+        if gang.missed(case.settings, case.options.gangs):
+            new = status.with_condition(
+                new, "GangScheduled", "False", reason="NoGangScheduler", message=gang.NOBODY, now=case.now
+            )
+        elif status.condition(new, "GangScheduled"):
+            new = status.with_condition(new, "GangScheduled", "True", reason="EngineFound", now=case.now)
         waiting = form.ensure_gang(case, plan)
         if not waiting and (pause := form.restart_delay(case)):
             waiting = f"the next restart is due in {pause:.0f} seconds"

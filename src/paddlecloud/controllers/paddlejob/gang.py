@@ -18,6 +18,7 @@ from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import PODGROUPS, Object, Resource
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
+NOBODY = "schedulingPolicy is ignored: this cluster serves no PodGroups, neither Volcano's nor others"
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 WAIT_FOR_USERS = 3.0
 """Seconds a job that only names the scheduler waits for the user's PodGroup: the manual's file lists the job first."""

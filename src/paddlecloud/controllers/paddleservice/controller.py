@@ -2,6 +2,9 @@
 
 Both API groups are served by one controller under one key, so that two objects of the same name cannot make the same
 things twice: the one that came first has them, the other is told.
+
+A service that became Deployments stays with them when Knative is installed later: it serves under a name that Knative
+would want for itself. One made anew is Knative's.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
@@ -34,19 +38,19 @@ from paddlecloud.kube.resource import SERVICES, Key, Object, Resource
 
 COMPONENT = "paddleservice-controller"
 GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
-OPTIONAL = (KSERVICES, KREVISIONS, AUTOSCALERS)
+KNATIVE = (KSERVICES, KREVISIONS)
+OPTIONAL = (*KNATIVE, AUTOSCALERS)
 """Kinds that not every API server has."""
 JUDGED_BY = frozenset({"maxErrorPercent", "maxLatencyMilliseconds"})
 
 
 async def served_kinds(client: Client) -> list[Resource]:
     """Which of the optional kinds this API server has; what `served` should be on a cluster."""
-    known = {(entry.resource.api_version, entry.resource.kind) for entry in await client.discover()}
-    return [resource for resource in OPTIONAL if (resource.api_version, resource.kind) in known]
+    return await engines.served(client, own=PADDLESERVICES, optional=OPTIONAL)
 
 
 class PaddleServiceController(Operator):
-    """`run` works until cancelled. Without Knative among `served`, services become Deployments."""
+    """`run` works until cancelled. Without Knative among `served`, new services become Deployments."""
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class PaddleServiceController(Operator):
         clock: Clock | None = None,
         workers: int = 4,
         hooks: Hooks | None = None,
-        served: Collection[Resource] = OPTIONAL,
+        served: Collection[Resource] = KNATIVE,
         site: Site | None = None,
     ) -> None:
         super().__init__(
@@ -78,15 +82,13 @@ class PaddleServiceController(Operator):
             return self.informer(resource, label_selector=SERVICE if labelled else None, indexers={"owner": by_owner})
 
         self._primary = {resource: informer(resource) for resource in GROUPS}
-        self._owned = {SERVICES: informer(SERVICES, labelled=True)}
+        self._owned = {resource: informer(resource, labelled=True) for resource in (SERVICES, DEPLOYMENTS)}
+        if AUTOSCALERS in served:
+            self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
         self._revisions: Informer | None = None
         if self._knative:
             self._owned[KSERVICES] = informer(KSERVICES)
             self._revisions = informer(KREVISIONS, labelled=True)
-        else:
-            self._owned[DEPLOYMENTS] = informer(DEPLOYMENTS, labelled=True)
-            if AUTOSCALERS in served:
-                self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
         self._watch()
 
     def _watch(self) -> None:
@@ -151,7 +153,7 @@ class PaddleServiceController(Operator):
             for resource, informer in self._owned.items()
         }
         trouble = self._trouble.get(meta["uid"], "")
-        if not self._knative:
+        if self._revisions is None or (service.get("status") or {}).get("engine") == "Deployment":
             deployments = owned[DEPLOYMENTS]
             views = [deployment.view(obj) for obj in deployments.values()]
             return Observed(
@@ -163,7 +165,6 @@ class PaddleServiceController(Operator):
                 trouble=trouble,
                 site=self._site,
             )
-        assert self._revisions is not None
         views = [
             view(obj)
             for obj in self._revisions.cache.list(meta["namespace"])

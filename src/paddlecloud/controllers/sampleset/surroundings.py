@@ -8,8 +8,8 @@ from paddlecloud.controllers.sampleset import names, objects, transfer
 from paddlecloud.controllers.sampleset.draft import Draft
 from paddlecloud.kube.resource import Object
 
-AGAIN, MUCH_LATER = 5.0, 60.0
-"""Seconds until the next look at what nobody tells of: a Secret, somebody else's object."""
+AGAIN, LATER, MUCH_LATER = 5.0, 15.0, 60.0
+"""Seconds until the next look at what nobody tells of: a Secret, an engine, somebody else's object."""
 
 
 def check(draft: Draft) -> bool:
@@ -18,6 +18,7 @@ def check(draft: Draft) -> bool:
     if case.driver == "local" and not case.options.local_root:
         text = f"no engine: CSIDriver {names.JUICEFS_DRIVER} is not installed, and the engine local is for one machine"
         draft.complain("Valid", "DriverNotExist", text, event="ErrorDriverNotExist")
+        draft.look_again(LATER)
         return False
     if case.driver == "juicefs" and settings.secret is None:
         text = "spec.secretRef.name: the juicefs engine needs the Secret of its file system"
