@@ -23,10 +23,12 @@ def hierarchies(root: Path = ROOT) -> list[Path]:
 
 
 def make(node: Node, root: Path = ROOT) -> None:
-    for tree in hierarchies(root):
+    trees = hierarchies(root)
+    for tree in trees:
         above = tree
         for part in Path(node.cgroup).parts:
-            _open_controllers(above)
+            if trees == [root]:  # a tree of version 2 beside others is used without controllers, whatever it could have
+                _open_controllers(above)
             below = above / part
             below.mkdir(exist_ok=True)
             _fill_cpuset(above, below)
