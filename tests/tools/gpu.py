@@ -10,6 +10,7 @@ where the machine has no GPU.
     a pod for each  gets exactly one, each another one; CUDA itself, asked in the pod, sees that one alone
     one pod more    waits, and is told for what; it gets the device of the first that ends
     a pod without   sees none
+    a model         is computed on the GPU of its pod, if this Python's onnxruntime can; else that part is left out
 """
 
 from __future__ import annotations
@@ -60,6 +61,38 @@ if sys.argv[1] == "stay":
     time.sleep(600)
 """
 
+SERVE = """
+import json, sys, tempfile, time
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from paddlecloud.serving import artifact, runners
+
+size, rows = 4096, 512
+weights = np.random.default_rng(0).standard_normal((size, size)).astype("float32")
+graph = helper.make_graph(
+    [helper.make_node("MatMul", ["x", "w"], ["y"])],
+    "product",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", size])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", size])],
+    [numpy_helper.from_array(weights, "w")],
+)
+folder = Path(tempfile.mkdtemp())
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+onnx.save(model, str(folder / "model.onnx"))
+runner = runners.load(artifact.find(folder), threads=1)
+x = np.random.default_rng(1).standard_normal((rows, size)).astype("float32")
+runner.run({"x": x})
+began = time.perf_counter()
+y = runner.run({"x": x})["y"]
+took = time.perf_counter() - began
+off = float(np.abs(y - x @ weights).max() / np.abs(y).max())
+print(json.dumps({"device": runner.device, "idle": runners.idle_gpu(runner), "off": off, "ms": took * 1e3}), flush=True)
+"""
+
 
 class Platform:
     def __init__(self, data: Path) -> None:
@@ -77,11 +110,14 @@ class Platform:
         self.pdc("up", "--data", str(self.data), "--port", "0", "--kubeconfig", str(self.data / "own"))
         self.client = Client(StdlibTransport(config.load(kubeconfig=str(self.data / "kubeconfig"))))
 
-    def run(self, name: str, gpus: int, *, stay: bool = True) -> None:
+    def run(self, name: str, gpus: int, *, program: str = PROGRAM, stay: bool = True) -> None:
+        """The program in a pod, with the Python and the packages of this process."""
+        packages = [{"name": name, "value": os.environ.get(name, "")} for name in ("PYTHONPATH", "LD_LIBRARY_PATH")]
         container: dict[str, Any] = {
             "name": "main",
             "image": "alpine",
-            "command": [os.path.realpath(sys.executable), "-c", PROGRAM, "stay" if stay else "end"],
+            "env": packages,
+            "command": [sys.executable, "-c", program, "stay" if stay else "end"],
         }
         if gpus:
             container["resources"] = {"limits": {RESOURCE: gpus}}
@@ -153,6 +189,29 @@ def prove(platform: Platform, gpus: tuple[str, ...]) -> None:
     )
 
 
+def prove_serving(platform: Platform) -> None:
+    """The pods before have ended or are ended here, so that the devices are free."""
+    if "CUDAExecutionProvider" not in _providers():
+        print("    onnxruntime here computes on the CPU alone: no model is asked")
+        return
+    platform.run("without-model", 0, program=SERVE)
+    drive(platform.client.delete(PODS, "late", namespace="default"))
+    platform.run("model", 1, program=SERVE)
+    for name, device in (("without-model", "cpu"), ("model", "gpu")):
+        told = platform.seen(name)
+        print(f"    {json.dumps(told)}")
+        expect(f"the model of pod {name} is computed on the", seen=told["device"], expected=device)
+        expect("and its answers are right", seen=told["off"] < 1e-3, expected=True)
+
+
+def _providers() -> list[str]:
+    try:
+        import onnxruntime
+    except ImportError:
+        return []
+    return list(onnxruntime.get_available_providers())
+
+
 def main() -> int:
     gpus = find_gpus()
     if not gpus:
@@ -164,6 +223,7 @@ def main() -> int:
         platform.up()
         try:
             prove(platform, gpus)
+            prove_serving(platform)
         finally:
             platform.pdc("down", "--data", str(platform.data))
     print("all of it is so")

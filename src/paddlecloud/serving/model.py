@@ -42,7 +42,7 @@ class Model:
     ) -> None:
         self.artifact = artifact
         self.remark = remark
-        """Why the Paddle model answers and not its ONNX export; empty otherwise."""
+        """Why the Paddle model answers and not its ONNX export, or that the GPU lies idle; empty otherwise."""
         self.name = artifact.settings.name
         self.version = artifact.version
         self.platform = clones[0].platform
@@ -142,6 +142,7 @@ async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics) ->
         for clone in clones:
             await asyncio.to_thread(_warm_up, clone)
         stages["warmUp"] = time.monotonic() - began
+    remark = "; ".join(filter(None, (remark, runners.idle_gpu(first))))
     return Model(artifact, clones, processor, metrics=metrics, stages=stages, remark=remark)
 
 

@@ -19,6 +19,8 @@ from paddlecloud.serving.tensors import NAMES, Feeds, TensorSpec
 
 class Runner(Protocol):
     platform: str
+    device: str
+    """`gpu` or `cpu`: where it computes. An engine built without CUDA stays on the CPU whatever it is asked."""
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
 
@@ -49,6 +51,7 @@ def load(artifact: Artifact, *, threads: int) -> Runner:
 
 class PaddleRunner:
     platform = "paddle"
+    device = "cpu"
 
     def __init__(self, artifact: Artifact, *, threads: int) -> None:
         from paddle import inference
@@ -59,6 +62,7 @@ class PaddleRunner:
         config.set_cpu_math_library_num_threads(threads)
         if _gpu_given():
             config.enable_use_gpu(256, 0)  # megabytes to begin with; it grows
+            self.device = "gpu" if config.use_gpu() else "cpu"
         self._adopt(inference.create_predictor(config), artifact.program)
 
     def _adopt(self, predictor: Any, program: Path) -> None:
@@ -78,6 +82,7 @@ class PaddleRunner:
 
     def clone(self) -> PaddleRunner:
         twin = object.__new__(PaddleRunner)
+        twin.device = self.device
         twin._adopt(self._predictor.clone(), self._program)
         return twin
 
@@ -96,6 +101,7 @@ class OnnxRunner:
         wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"] if _gpu_given() else ["CPUExecutionProvider"]
         providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
         self._session = onnxruntime.InferenceSession(str(artifact.program), options, providers=providers)
+        self.device = "gpu" if "CUDAExecutionProvider" in self._session.get_providers() else "cpu"
         self.inputs = tuple(_onnx_spec(value) for value in self._session.get_inputs())
         self.outputs = tuple(_onnx_spec(value) for value in self._session.get_outputs())
         self._names = [spec.name for spec in self.outputs]
@@ -105,6 +111,14 @@ class OnnxRunner:
 
     def clone(self) -> OnnxRunner:
         return self
+
+
+def idle_gpu(runner: Runner) -> str:
+    """A sentence where the pod was given a GPU that its model does not use; empty otherwise."""
+    if runner.device == "gpu" or not _gpu_given():
+        return ""
+    package = {"paddle": "paddlepaddle-gpu", "onnx": "onnxruntime-gpu"}[runner.platform]
+    return f"the pod has a GPU, and the model computes on the CPU: its image has no {package} that can use this one"
 
 
 _ONNX_TYPES = {"float": "FP32", "double": "FP64", "float16": "FP16", "string": "BYTES", "bool": "BOOL"}
