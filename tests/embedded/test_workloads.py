@@ -128,7 +128,7 @@ def test_a_job_is_suspended_resumed_and_gone_after_its_time_to_live(kubectl: Kub
 # StatefulSets
 
 
-def stateful_set(script: str, *, replicas: int = 2) -> list[dict[str, Any]]:
+def stateful_set(script: str, *, replicas: int = 2, **spec: Any) -> list[dict[str, Any]]:
     labels = {"app": "db"}
     mounts = [{"name": "data", "mountPath": "/data"}]
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
@@ -137,7 +137,12 @@ def stateful_set(script: str, *, replicas: int = 2) -> list[dict[str, Any]]:
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": {"name": "peers"},
-            "spec": {"clusterIP": "None", "selector": labels, "ports": [{"port": 80}]},
+            "spec": {
+                "clusterIP": "None",
+                "selector": labels,
+                "ports": [{"port": 80}],
+                "publishNotReadyAddresses": "podManagementPolicy" in spec,
+            },
         },
         {
             "apiVersion": "apps/v1",
@@ -152,6 +157,7 @@ def stateful_set(script: str, *, replicas: int = 2) -> list[dict[str, Any]]:
                     "spec": {**QUICK, "containers": [shell(script, volumeMounts=mounts)]},
                 },
                 "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}],
+                **spec,
             },
         },
     ]
@@ -188,3 +194,14 @@ def test_a_stateful_set_is_updated_from_above_undone_and_scaled_down(kubectl: Ku
     kubectl("scale", "statefulset/db", "--replicas=1")
     kubectl("wait", "--for=delete", "pod/db-1", WAIT)
     assert len(read(kubectl, "persistentvolumeclaims")["items"]) == 2, "volumes stay for when it grows again"
+
+
+def test_peers_that_wait_for_each_other_come_up_together_in_a_parallel_set(kubectl: Kubectl) -> None:
+    """Each is ready once it finds the other: one after the other, neither ever would be."""
+    meet = "until getent hosts db-0.peers && getent hosts db-1.peers; do sleep 0.05; done; touch /data/met; sleep 1000"
+    service, peers = stateful_set(meet, podManagementPolicy="Parallel")
+    main = peers["spec"]["template"]["spec"]["containers"][0]
+    main["readinessProbe"] = {"exec": {"command": ["test", "-e", "/data/met"]}, "periodSeconds": 1}
+    apply(kubectl, service, peers)
+    kubectl("rollout", "status", "statefulset/db", WAIT)
+    kubectl("delete", "statefulset/db", "service/peers", "--now")

@@ -23,7 +23,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
 
 if TYPE_CHECKING:
-    from paddlecloud.local.scheduler.simulation import Report, Waits
+    from paddlecloud.local.scheduler.figures import Report, Waits
     from paddlecloud.local.scheduler.traces import Trace
 
 POLICIES = ("spread", "pack")

@@ -44,6 +44,7 @@ def test_a_table_of_jobs() -> None:
         ("runtime,cpu\nsoon,1\n", "line 2: 'soon' is not a time"),
         ("runtime,cpu\n5,much\n", "line 2: 'much' is not a quantity"),
         ("runtime,pods\n5,two\n", "line 2: invalid literal"),
+        ("name,runtime\na,5\nb,5\na,5\n", "line 4: there is a job called 'a' already"),
     ],
 )
 def test_a_table_that_cannot_be_read_says_where(text: str, said: str) -> None:

@@ -57,13 +57,16 @@ def from_csv(text: str) -> Trace:
     reader = csv.DictReader(io.StringIO(text))
     if not reader.fieldnames or "runtime" not in reader.fieldnames:
         raise TraceError("the first line must name the columns, runtime among them: name,arrival,runtime,pods,cpu,gpu")
-    jobs = []
+    jobs: dict[str, Job] = {}
     for number, row in enumerate(reader, start=2):
         try:
-            jobs.append(_row(row, number))
+            job = _row(row, number)
         except (ValueError, QuantityError) as error:
             raise TraceError(f"line {number}: {error}") from error
-    return Trace(tuple(jobs))
+        if job.name in jobs:
+            raise TraceError(f"line {number}: there is a job called {job.name!r} already")
+        jobs[job.name] = job
+    return Trace(tuple(jobs.values()))
 
 
 def _row(row: Mapping[str, str | None], number: int) -> Job:
