@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from typing import Any
@@ -117,7 +117,7 @@ async def _measured(
     stack: ExitStack, command: Sequence[str], port: int, path: str, body: dict[str, Any]
 ) -> dict[str, float]:
     process = Popen([sys.executable, *command], cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
-    stack.callback(_end_group, process)
+    stack.callback(_end, process)
     request = _request(path, body)
     await asyncio.to_thread(until, lambda: _answers(port, request), timeout=60, every=0.2)
     await _load(port, request, REQUESTS // 6)
@@ -133,9 +133,11 @@ async def _measured(
     }
 
 
-def _end_group(process: Popen[bytes]) -> None:
-    """With all it started: workers of LitServe outlive it otherwise, and keep a processor busy."""
-    os.killpg(process.pid, signal.SIGKILL)
+def _end(process: Popen[bytes]) -> None:
+    """With all it started: workers of LitServe leave its process group, outlive it, and keep a processor busy."""
+    for pid in (*_below(process.pid), process.pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     process.wait(timeout=10)
 
 
@@ -177,9 +179,13 @@ async def _load(port: int, request: bytes, count: int) -> list[float]:
 
 def _cpu(pid: int) -> float:
     """Seconds of CPU of a process and all below it."""
+    return sum(cpu_seconds(each) for each in (pid, *_below(pid)))
+
+
+def _below(pid: int) -> list[int]:
     children = [
         int(child)
         for task in os.listdir(f"/proc/{pid}/task")
         for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()
     ]
-    return cpu_seconds(pid) + sum(_cpu(child) for child in children)
+    return [each for child in children for each in (child, *_below(child))]
