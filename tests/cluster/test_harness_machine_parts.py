@@ -24,10 +24,14 @@ def test_a_hybrid_host_gets_the_nodes_cgroup_in_every_tree_and_loses_it_in_every
     for tree in trees:
         (tmp_path / tree).mkdir()
         (tmp_path / tree / "cgroup.procs").touch()
-    for file in ("cgroup.controllers", "cgroup.subtree_control"):
-        (tmp_path / "unified" / file).touch()
+    (tmp_path / "unified" / "cgroup.controllers").write_text("hugetlb\n")
+    switch = tmp_path / "unified" / "cgroup.subtree_control"
+    switch.touch()
     (tmp_path / "elsewhere").mkdir()
     cgroups.make(Node(2), tmp_path)
+    assert switch.read_text() == "", (
+        "controllers are those of version 1, and a group with processes may not pass any on"
+    )
     made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
     assert made == [f"{tree}/paddlecloud-cluster/node2" for tree in trees]
     cgroups.remove(tmp_path)
