@@ -112,7 +112,7 @@ def test_every_phase_condition_event_and_class_of_failure_is_on_the_page(page: P
     conditions = set(re.findall(r'with_condition\(\s*[\w.]+, "(\w+)"', source)) | {"Running", "PodsReady", "Restarting"}
     classes = {*failure._POD_REASONS.values(), *failure._DISRUPTION_REASONS.values(), *failure.DISRUPTIONS}
     classes |= {*failure._CONTAINER_REASONS.values(), *(name for name, _ in failure._TEXTS), "UserError", "Killed"}
-    classes |= {"Hung", "Image"}
+    classes |= {"Hung", "Image", failure.LATE}
     assert len(events) > 15
     rows = "\n".join(line for line in page.read_text().splitlines() if line.startswith("|"))
     missing = {name for name in (*events, *conditions, *classes, *PHASES) if f"`{name}`" not in rows}

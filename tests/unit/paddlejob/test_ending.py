@@ -67,6 +67,19 @@ def test_the_active_deadline_fails_the_job() -> None:
     world.now += 61
     world.settle()
     assert (world.phase, world.status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert "failures" not in world.status, "nothing failed but the clock"
+
+
+def test_a_job_that_had_not_started_by_its_deadline_says_what_it_waited_for() -> None:
+    world = World(paddlejob(worker=2, activeDeadlineSeconds=60))
+    world.settle()
+    world.assign(waiting="ImagePullBackOff")
+    world.now += 61
+    world.settle()
+    assert world.status["message"].startswith("the job was active for more than 60 seconds, and had not started: job-")
+    (failure,) = world.status["failures"]
+    assert (failure["failureClass"], failure["pod"], failure["action"]) == ("StartTimeout", "job-worker-0", "Fail")
+    assert "ImagePullBackOff" in failure["message"]
 
 
 def test_the_schedule_timeout_counts_only_until_pods_have_nodes() -> None:
@@ -81,6 +94,7 @@ def test_the_schedule_timeout_counts_only_until_pods_have_nodes() -> None:
     waiting.now += 100
     waiting.settle()
     assert (waiting.phase, waiting.status["reason"]) == ("Failed", "ScheduleTimeout")
+    assert [(f["pod"], f["failureClass"]) for f in waiting.status["failures"]] == [("job-worker-1", "StartTimeout")]
 
 
 def asked_to_retry(world: World, value: str) -> World:

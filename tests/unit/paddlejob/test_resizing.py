@@ -47,6 +47,17 @@ def test_other_numbers_of_pods_form_the_job_anew() -> None:
     assert world.status.get("restarts") is None, "scaling is not a failure"
 
 
+def test_an_elastic_job_says_how_its_last_change_went() -> None:
+    world = World(paddlejob(worker=2, elastic=1)).start()
+    assert world.status["elastic"] == "NONE"
+    world.job["spec"]["worker"] |= {"replicas": 3, "limits": 3}
+    world.step()
+    assert (world.phase, world.status["elastic"]) == ("Scaling", "DOING")
+    world.obey()
+    world.start()
+    assert (world.phase, world.status["elastic"]) == ("Running", "DONE")
+
+
 def test_scaling_before_anything_started_restarts_nothing() -> None:
     world = World(paddlejob(worker=2))
     world.settle()

@@ -107,7 +107,7 @@ class PaddleJobStatus(Wire):
     ps: Annotated[RoleStatus | None, doc("The parameter servers.")] = None
     worker: Annotated[RoleStatus | None, doc("The workers.")] = None
     heter: Annotated[RoleStatus | None, doc("The heterogeneous workers.")] = None
-    elastic: Annotated[str | None, doc("State of an elastic change: NONE, DOING, DONE or ERROR.")] = None
+    elastic: Annotated[str | None, doc("The last change of an elastic job: NONE, DOING, DONE or ERROR.")] = None
     start_time: Annotated[Time | None, doc("When all pods ran for the first time.")] = None
     completion_time: Annotated[Time | None, doc("When the job ended.")] = None
     last_reconcile_time: Annotated[Time | None, doc("When this status was last changed.")] = None
@@ -130,4 +130,3 @@ class PaddleJobStatus(Wire):
     heartbeat_time: Annotated[Time | None, doc("When the quietest of the ranks that report was last heard.")] = None
     cache: Annotated[CacheUse | None, doc("How the job read its SampleSet.")] = None
     failures: Annotated[list[Failure] | None, doc("The last failures, newest last.")] = None
-    version: Annotated[str | None, doc("Version of the controller that wrote this.")] = None

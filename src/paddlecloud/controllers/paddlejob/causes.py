@@ -18,8 +18,8 @@ from paddlecloud.kube.clock import parse_rfc3339
 
 MOMENTS = 3.0
 """Seconds in which another kubelet, or one that has much to tell, tells of a process that ended."""
-NODE_PATIENCE = 60.0
-"""Seconds in which a cluster tells of a node that was lost."""
+NODE_PATIENCE = 90.0
+"""Seconds in which a cluster tells of a node that was lost: Kubernetes misses it for 50, and pods tolerate 30 more."""
 
 
 def awaited(case: Case) -> float:

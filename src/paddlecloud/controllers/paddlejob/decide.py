@@ -178,15 +178,18 @@ def _deadline(case: Case) -> Plan | None:
     if created.status != "True" and created.reason != refusal.REASON:
         return None
     age = case.now - parse_rfc3339(created.last_transition_time)
+    waits = case.phase in status.FORMING
+    cause = case.observed.trouble or form.awaited(case) if waits else ""
     limit = case.settings.active_deadline_seconds
     if limit is not None and age >= limit and created.status == "True":
-        return _fail(case, "DeadlineExceeded", f"the job was active for more than {limit} seconds")
+        text = f"the job was active for more than {limit} seconds"
+        text += f", and had not started: {cause}" if cause else ""
+        return _fail(_with_start_timeout(case, cause) if waits else case, "DeadlineExceeded", text)
     limit = case.settings.scheduling.timeout_seconds
     unscheduled = [pod.name for pod in case.current.values() if not pod.node] or case.missing
-    if limit is not None and age >= limit and case.phase in status.FORMING and unscheduled:
-        cause = case.observed.trouble or form.awaited(case)
+    if limit is not None and age >= limit and waits and unscheduled:
         text = f"{number(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {cause}"
-        return _fail(case, "ScheduleTimeout", text)
+        return _fail(_with_start_timeout(case, cause), "ScheduleTimeout", text)
     return None
 
 
@@ -370,6 +373,18 @@ def _at_the_end(case: Case) -> PaddleJobStatus:
     return status.with_start(status.with_counts(case.old, case.settings, pods), pods)
 
 
+def _with_start_timeout(case: Case, cause: str) -> Case:
+    """The case with a pod on record that did not come to run in time, one without a place if there is such."""
+    places = {member: pod.node for member, pod in case.current.items() if pod.state not in ("running", "succeeded")}
+    places |= dict.fromkeys(case.missing, "")
+    if not places:
+        return case
+    (role, index), node = min(places.items(), key=lambda entry: (bool(entry[1]), entry[0]))
+    name = names.pod_name(case.settings.name, role, index)
+    late = failure.Failure(name, role, node, failure.LATE, failure.LATE, None, cause, "")
+    return replace(case, old=_with_record(case, late, "Fail"))
+
+
 def _with_record(case: Case, first: failure.Failure, action: str) -> PaddleJobStatus:
     record = FailureRecord(
         time=rfc3339(case.now),
@@ -386,6 +401,7 @@ def _with_record(case: Case, first: failure.Failure, action: str) -> PaddleJobSt
 
 def _conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
     new = report.fold(new, case.observed.told, ended=phase in status.FINISHED)
+    new = msgspec.structs.replace(new, elastic=status.elastic_state(case.settings, new.elastic, phase))
     new = status.in_phase(
         new, phase, now=case.now, reason=reason, message=message, generation=case.job["metadata"].get("generation")
     )

@@ -82,6 +82,9 @@ _HINTS = {
 _HOPELESS = frozenset({"Image", "NoParameterServer"})
 """Classes that no restart can cure."""
 
+LATE = "StartTimeout"
+"""The class of a pod that did not come to run in the time its job had."""
+
 CONSEQUENCES = frozenset({"PeerLost", "RendezvousTimeout"})
 """Classes that tell of somebody else who is not there: where another pod failed too, that is the cause."""
 

@@ -53,6 +53,17 @@ def with_counts(status: PaddleJobStatus, settings: JobSettings, pods: Sequence[P
     )
 
 
+def elastic_state(settings: JobSettings, old: str | None, phase: str) -> str | None:
+    """The original operator's word for a change of an elastic job: one is under way, or how the last one ended."""
+    if settings.elastic is None:
+        return None
+    if phase == "Scaling":
+        return "DOING"
+    if old == "DOING":
+        return {"Running": "DONE", "Completed": "DONE", "Failed": "ERROR"}.get(phase, old)
+    return old or "NONE"
+
+
 def with_start(status: PaddleJobStatus, pods: Sequence[PodView]) -> PaddleJobStatus:
     """The start of a job that ended before anybody saw it run: when its first program began, if any did."""
     began = min((moment for pod in pods if (moment := started_at(pod))), default=None)
