@@ -17,6 +17,21 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 HOLD = "echo $$$$ > /tmp/pid; until [ -e /tmp/go ]; do sleep 0.2; done"
 """A program that runs until `release`, and can be killed by `kill`. Kubernetes reads two dollars as one."""
 
+APART = {
+    "podAntiAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 100,
+                "podAffinityTerm": {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "labelSelector": {"matchExpressions": [{"key": "paddlepaddle.org/job-name", "operator": "Exists"}]},
+                },
+            }
+        ]
+    }
+}
+"""Affinity of pods that rather have a node each."""
+
 
 class Hands(Protocol):
     """The hands to hurt a platform with."""
@@ -40,19 +55,31 @@ class Hands(Protocol):
 
 
 class Story:
-    """The phases that jobs went through, from a watch that writes them down: `job=phase`, a line for each change."""
+    """What jobs went through, from a watch that writes it down: `job=phase=conditions that hold`, a line per change."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
 
-    def of(self, name: str) -> list[str]:
-        """Equal ones that follow each other count once. How a job formed at first is left out: it may be over soon."""
-        phases: list[str] = []
+    def told(self, name: str) -> list[tuple[str, str]]:
+        """Each phase that a job was in, and the conditions that held at its end.
+
+        How a job formed at first is one phase here: whether it is seen waiting before it is seen starting is chance.
+        """
+        phases: list[tuple[str, str]] = []
         for line in self._log.read_text().splitlines():
-            who, _, phase = line.partition("=")
-            told = "Forming" if phase in ("", "Pending", "Starting") else phase
-            if who == name and phases[-1:] != [told]:
-                phases.append(told)
+            who, _, rest = line.partition("=")
+            phase, _, held = rest.partition("=")
+            if who != name:
+                continue
+            named = "Forming" if phase in ("", "Pending", "Starting") else phase
+            if phases and phases[-1][0] == named:
+                phases.pop()
+            phases.append((named, " ".join(sorted(held.split()))))
+        return phases
+
+    def of(self, name: str) -> list[str]:
+        """The phases alone. How a job formed at first is left out: it may be over soon."""
+        phases = [phase for phase, _ in self.told(name)]
         return phases[1:] if phases[:1] == ["Forming"] else phases
 
     def was(self, name: str, *phases: str) -> None:
@@ -118,6 +145,17 @@ def identities(kubectl: Kubectl, name: str) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}
 
 
+def nodes_of(kubectl: Kubectl, name: str) -> dict[str, str]:
+    """The job's pods and where they are."""
+    pods = read(kubectl, "pods", "-l", f"paddlepaddle.org/job-name={name}")["items"]
+    return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in pods}
+
+
+def mortal_node(kubectl: Kubectl, name: str) -> str:
+    """A node that a job uses and that may be lost: the first is the embedded platform's own."""
+    return max(set(nodes_of(kubectl, name).values()) - {read(kubectl, "nodes")["items"][0]["metadata"]["name"]})
+
+
 # How these two end says nothing: the container, or its pod, may be gone before that is told. What follows shows it.
 
 
@@ -146,8 +184,9 @@ def conditions(found: Object) -> dict[str, str]:
 
 @contextmanager
 def watched(binary: str, server: Target, namespace: str, log: Path) -> Iterator[Story]:
-    """Writes down what phases the jobs of a namespace go through."""
-    shape = 'jsonpath={.metadata.name}={.status.phase}{"\\n"}'
+    """Writes down what phases the jobs of a namespace go through, and what holds in each."""
+    held = '{{range .conditions}}{{if eq .status "True"}}{{.type}} {{end}}{{end}}'
+    shape = "go-template={{.metadata.name}}={{with .status}}{{.phase}}=" + held + '{{end}}{{"\\n"}}'
     command = [binary, "--namespace", namespace, "get", "pdj", "--watch", "-o", shape]
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=server.env, stdout=output, stderr=output)

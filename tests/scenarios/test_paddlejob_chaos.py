@@ -1,4 +1,4 @@
-"""Real training in which processes are killed at random moments: ranks, a server, whoever looks after the jobs.
+"""Real training that is hurt at random moments: nodes are lost; ranks, servers, whoever looks after jobs are killed.
 
 On the embedded platform the last is the whole control plane. What must hold: the loss goes on from the checkpoint,
 never from the beginning; every restart is counted once; and a job that is killed more often than its budget allows
@@ -20,7 +20,7 @@ from harness import Kubectl, Target, until
 from paddlecloud.controllers.paddlejob.failure import CONSEQUENCES
 from paddlecloud.kube.resource import Object
 
-from .hands import EXAMPLES, Hands, apply, identities, kill, reached, status
+from .hands import APART, EXAMPLES, Hands, apply, identities, kill, mortal_node, nodes_of, reached, status
 
 pytestmark = [pytest.mark.paddle, pytest.mark.full, pytest.mark.timeout(600), pytest.mark.usefixtures("operators")]
 
@@ -73,15 +73,22 @@ class Training:
         return int(found.group(1)) if found else None
 
 
+def endless(kubectl: Kubectl, server: Target, folder: Path, **spec: object) -> Training:
+    """The elastic example, with checkpoints in a folder that all nodes see."""
+    command = "python elastic.py --checkpoint /checkpoint --steps 1000000 --pause 0.04"
+    job = prepared(server, "programs/elastic.yaml", "worker", command=command)
+    job["spec"].update(spec)
+    pod = job["spec"]["worker"]["template"]["spec"]
+    pod["affinity"] = APART
+    pod["volumes"][0]["hostPath"]["path"] = str(folder / "checkpoint")
+    apply(kubectl, json.dumps(job))
+    return Training(kubectl, job["metadata"]["name"])
+
+
 def test_training_goes_on_from_its_checkpoint_whatever_is_killed(
     kubectl: Kubectl, server: Target, hands: Hands, tmp_path: Path, dice: random.Random
 ) -> None:
-    command = "python elastic.py --checkpoint /checkpoint --steps 1000000 --pause 0.04"
-    job = prepared(server, "programs/elastic.yaml", "worker", command=command)
-    job["spec"]["backoffLimit"] = 2
-    job["spec"]["worker"]["template"]["spec"]["volumes"][0]["hostPath"]["path"] = str(tmp_path / "checkpoint")
-    apply(kubectl, json.dumps(job))
-    training = Training(kubectl, job["metadata"]["name"])
+    training = endless(kubectl, server, tmp_path, backoffLimit=2)
     training.goes_on(SAVED_EVERY)
     first = training.curve[min(training.curve)]
 
@@ -129,6 +136,27 @@ def test_training_goes_on_from_its_checkpoint_whatever_is_killed(
     training.goes_on(SAVED_EVERY)
     assert (training.begun_at() or 0) >= before - SAVED_EVERY
     assert training.curve[max(training.curve)] < 0.5 * first, "it went on learning; it did not begin anew"
+
+
+def test_training_goes_on_elsewhere_from_its_checkpoint_when_a_node_is_lost(
+    kubectl: Kubectl, server: Target, hands: Hands, tmp_path: Path
+) -> None:
+    hands.have_nodes(3)
+    training = endless(kubectl, server, tmp_path, backoffLimit=0)
+    training.goes_on(2 * SAVED_EVERY)
+    lost, before = mortal_node(kubectl, "elastic"), training.step()
+    hands.lose_node(lost)
+    try:
+        until(lambda: training.status.get("disruptions") == 1, timeout=150)
+        found = reached(kubectl, "elastic", "Running", timeout=200)
+        assert (found["failures"][-1]["failureClass"], found["failures"][-1]["node"]) == ("NodeLost", lost)
+        assert lost not in nodes_of(kubectl, "elastic").values()
+        until(lambda: training.begun_at() is not None, timeout=120)
+        assert (training.begun_at() or 0) >= before - SAVED_EVERY, "from the checkpoint"
+        training.goes_on(SAVED_EVERY)
+    finally:
+        hands.restore_node(lost)
+    assert training.status.get("restarts") is None, "a budget of its own: the program's was 0"
 
 
 def test_a_killed_server_restarts_the_gang_and_the_job_still_learns(

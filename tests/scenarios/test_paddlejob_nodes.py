@@ -8,33 +8,29 @@ import pytest
 
 from harness import Kubectl, until
 
-from .hands import HOLD, Hands, Story, apply, identities, job, kill, reached, read, release, status
+from .hands import (
+    APART,
+    HOLD,
+    Hands,
+    Story,
+    apply,
+    identities,
+    job,
+    kill,
+    mortal_node,
+    nodes_of,
+    reached,
+    read,
+    release,
+    status,
+)
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(400), pytest.mark.usefixtures("several_nodes")]
-
-APART = {
-    "podAntiAffinity": {
-        "preferredDuringSchedulingIgnoredDuringExecution": [
-            {
-                "weight": 100,
-                "podAffinityTerm": {
-                    "topologyKey": "kubernetes.io/hostname",
-                    "labelSelector": {"matchExpressions": [{"key": "paddlepaddle.org/job-name", "operator": "Exists"}]},
-                },
-            }
-        ]
-    }
-}
 
 
 @pytest.fixture
 def several_nodes(hands: Hands) -> None:
     hands.have_nodes(3)
-
-
-def nodes_of(kubectl: Kubectl, name: str) -> dict[str, str]:
-    pods = read(kubectl, "pods", "-l", f"paddlepaddle.org/job-name={name}")["items"]
-    return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in pods}
 
 
 def test_on_the_nodes_own_network_ranks_have_a_node_each_and_its_address(kubectl: Kubectl) -> None:
@@ -74,7 +70,7 @@ def test_a_lost_node_restarts_the_job_elsewhere_on_a_budget_of_its_own(
     body["spec"]["worker"]["template"]["spec"]["affinity"] = APART
     apply(kubectl, json.dumps(body))
     reached(kubectl, "moved", "Running")
-    lost = max(set(nodes_of(kubectl, "moved").values()) - {read(kubectl, "nodes")["items"][0]["metadata"]["name"]})
+    lost = mortal_node(kubectl, "moved")
     before = identities(kubectl, "moved")
     hands.lose_node(lost)
     try:

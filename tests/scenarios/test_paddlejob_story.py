@@ -1,0 +1,62 @@
+"""What jobs go through, phase by phase, with the conditions that hold in each: one list for both platforms."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness import Kubectl, until
+
+from .hands import HOLD, Story, apply, identities, job, kill, reached, release, status
+
+pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
+
+FORMING = ("Forming", "Created")
+RUNNING = ("Running", "Created PodsReady Running")
+ANEW = "Created Restarting"
+SUSPENDED = ("Suspended", "Suspended")
+COMPLETED = ("Completed", "Created PodsReady Succeeded")
+FAILED = ("Failed", "Created Failed PodsReady")
+
+COLLECTIVE = [
+    FORMING, RUNNING, ("Restarting", ANEW), RUNNING, ("Scaling", ANEW), RUNNING, SUSPENDED, FORMING, RUNNING, COMPLETED,
+]  # fmt: skip
+WITH_SERVERS = [FORMING, RUNNING, COMPLETED]
+WITHOUT_BUDGET = [FORMING, RUNNING, FAILED]
+
+
+def test_a_collective_job_that_is_hurt_scaled_and_suspended(kubectl: Kubectl, story: Story) -> None:
+    body = json.loads(job("many", HOLD, workers=2, elastic=1))
+    body["spec"]["worker"] |= {"requests": 1, "limits": 3}
+    apply(kubectl, json.dumps(body))
+    reached(kubectl, "many", "Running")
+    kill(kubectl, "many-worker-1")
+    until(lambda: status(kubectl, "many").get("generation") == 1)
+    reached(kubectl, "many", "Running")
+    kubectl("scale", "pdj/many", "--replicas=3")
+    until(lambda: status(kubectl, "many").get("generation") == 2)
+    assert reached(kubectl, "many", "Running")["worker"]["ready"] == "3/3"
+    kubectl("patch", "pdj", "many", "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    reached(kubectl, "many", "Suspended")
+    until(lambda: not identities(kubectl, "many"))
+    kubectl("patch", "pdj", "many", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    reached(kubectl, "many", "Running")
+    release(kubectl, *identities(kubectl, "many"))
+    reached(kubectl, "many", "Completed")
+    until(lambda: story.told("many")[-1] == COMPLETED)
+    assert story.told("many") == COLLECTIVE
+
+
+def test_jobs_with_servers_that_end_well_and_badly(kubectl: Kubectl, story: Story) -> None:
+    program = f'test "$TRAINING_ROLE" = TRAINER || exec sleep 600; {HOLD}; test ! -e /tmp/fail'
+    apply(kubectl, job("well", program, ps=1))
+    apply(kubectl, job("badly", program, ps=1, pod={"restartPolicy": "Never"}))
+    for name in ("well", "badly"):
+        reached(kubectl, name, "Running")
+    kubectl("exec", "badly-worker-0", "--", "touch", "/tmp/fail")
+    release(kubectl, "badly-worker-0", "well-worker-0", "well-worker-1")
+    reached(kubectl, "well", "Completed")
+    reached(kubectl, "badly", "Failed")
+    until(lambda: (story.told("well")[-1], story.told("badly")[-1]) == (COMPLETED, FAILED))
+    assert (story.told("well"), story.told("badly")) == (WITH_SERVERS, WITHOUT_BUDGET)
