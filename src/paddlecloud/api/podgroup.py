@@ -146,8 +146,3 @@ QUEUE = KindDeclaration(
 def decode(obj: Any) -> PodGroup:
     """Read a PodGroup; `DecodeError` names the field that has the wrong shape."""
     return decode_as(PodGroup, obj)
-
-
-def decode_queue(obj: Any) -> Queue:
-    """Read a Queue; `DecodeError` names the field that has the wrong shape."""
-    return decode_as(Queue, obj)

@@ -153,11 +153,6 @@ class LabelSelector:
             found.append(_requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values))
         return cls(found)
 
-    @classmethod
-    def from_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
-        """Every one of `labels` with its value: the selector of Services and ReplicationControllers."""
-        return cls(Requirement(key, "=", frozenset((value,))) for key, value in labels.items())
-
     @property
     def empty(self) -> bool:
         """True when every object is selected."""

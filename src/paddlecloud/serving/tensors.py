@@ -47,10 +47,6 @@ class TensorSpec:
     def dtype(self) -> str:
         return DATATYPES[self.datatype]
 
-    @property
-    def batched(self) -> bool:
-        return bool(self.shape) and self.shape is not None and self.shape[0] == -1
-
     def as_json(self) -> dict[str, Any]:
         return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape or ())}
 

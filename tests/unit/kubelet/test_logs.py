@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -78,6 +79,27 @@ def test_rotation_keeps_the_newest_and_the_order(tmp_path: Path) -> None:
     assert len(kept) > 50
     assert sum(piece.stat().st_size for piece in path.parent.iterdir()) <= 3000
     assert [int(line) for line in read(path, tail=40).split()] == list(range(160, 200))
+
+
+@pytest.mark.parametrize("room", [0, 10, 45, 46, 47, 48, 49, 50, 51, 60, 96, 97, 98])
+def test_a_full_disk_costs_lines_and_the_log_says_how_much(tmp_path: Path, room: int) -> None:
+    """Wherever in a line the disk took no more."""
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path))
+    lines = [format_chunk(b"stdout", b"line %d\n" % number, NOON) for number in range(4)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        for line in lines[:3]:
+            file.write(line)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    file.write(lines[3])
+    file.close()
+    lost = sum(map(len, lines[:3])) - room
+    whole, _, rest = read(path).rpartition(f"[{lost} bytes of output are missing: the disk was full]\n")
+    assert rest == "line 3\n"
+    assert "line 0\nline 1\nline 2\n".startswith(whole.rstrip("\n"))
 
 
 async def collect(stream: AsyncIterator[bytes], into: list[bytes]) -> None:

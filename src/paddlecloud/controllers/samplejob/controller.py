@@ -63,9 +63,7 @@ class SampleJobController(Operator):
         self.controller.watch(self._jobs, expectations=self._expectations)
         self.controller.watch_owned(self._jobs, owner_kind=SAMPLEJOBS, expectations=self._expectations)
         self.controller.watch(self._sets, map=lambda found: self._jobs_of(key_of(found)))
-        self.controller.watch(
-            self._pods, map=lambda pod: [job for key in set_by_label(pod) for job in self._jobs_of(key)]
-        )
+        self.controller.watch(self._pods, map=self._jobs_on)
 
     def _jobs_of(self, sample_set: Key) -> Iterable[Key]:
         """Jobs of a set that have not ended: nothing that happens to the set concerns the others."""

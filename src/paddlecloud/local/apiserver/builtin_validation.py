@@ -54,9 +54,7 @@ def _same_but_status(new: Object, old: Object) -> bool:
 
 
 def _validate_role(new: Object, old: Object | None) -> list[Cause]:
-    found = [
-        cause for index, rule in enumerate(new.get("rules") or ()) for cause in _policy_rule(f"rules[{index}]", rule)
-    ]
+    found = _policy_rules(new)
     for index, rule in enumerate(new.get("rules") or ()):
         if rule.get("nonResourceURLs"):
             detail = "namespaced rules cannot apply to non-resource URLs"
@@ -65,9 +63,7 @@ def _validate_role(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _validate_cluster_role(new: Object, old: Object | None) -> list[Cause]:
-    found = [
-        cause for index, rule in enumerate(new.get("rules") or ()) for cause in _policy_rule(f"rules[{index}]", rule)
-    ]
+    found = _policy_rules(new)
     aggregation = new.get("aggregationRule")
     if aggregation is not None:
         selectors = aggregation.get("clusterRoleSelectors") or []

@@ -25,24 +25,31 @@ class LogFile:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._fd = self._open()
         self._size = os.fstat(self._fd).st_size
-        self.dropped_bytes = 0
-        """Lost because the disk refused them; a container is never stopped for a full disk."""
+        self._lost = 0
 
     def _open(self) -> int:
         return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
 
     def write(self, data: bytes) -> None:
+        """A container is never stopped for a full disk: what the disk refuses is lost, and the log tells how much
+        as soon as it takes something again."""
+        if self._lost and not self._append(_gap(self._lost)):
+            self._lost = 0
         if self._size and self._size + len(data) > self._max_bytes:
             self._rotate()
+        self._lost += self._append(data)
+
+    def _append(self, data: bytes) -> int:
+        """Returns how many bytes the disk refused."""
         view = memoryview(data)
         while view:
             try:
                 written = os.write(self._fd, view)
             except OSError:
-                self.dropped_bytes += len(view)
-                return
+                break
             self._size += written
             view = view[written:]
+        return len(view)
 
     def _rotate(self) -> None:
         os.close(self._fd)
@@ -59,6 +66,11 @@ class LogFile:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def _gap(lost: int) -> bytes:
+    """A line of its own, whatever the disk left of the one before."""
+    return b"\n" + format_chunk(b"stderr", b"[%d bytes of output are missing: the disk was full]\n" % lost, time.time())
 
 
 def format_chunk(stream: bytes, chunk: bytes, now: float) -> bytes:
