@@ -40,6 +40,8 @@ COMBINATIONS: dict[str, list[str]] = {
         "paddlejob.nodeAffinityPreset.values={train}",
         "global.imageRegistry=registry.example.com",
         "global.imagePullSecrets={pull}",
+        "servingImage=registry.example.com/serving:1",
+        "modelEndpoint=http://minio.models:9000",
     ],
     "diagnosis": ["diagnosticMode.enabled=true", "crds.install=false"],
 }

@@ -13,6 +13,8 @@ import pytest
 import yaml
 from rendered import CHART, ROOT, SERVED, files, helm, template
 
+from paddlecloud.controllers.paddleservice.template import Site
+
 KUBERNETES = "1.31"
 
 
@@ -73,6 +75,27 @@ def test_the_deployments_are_called_as_ever_and_hardened() -> None:
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         assert container["image"] == "paddlecloud/paddlecloud:0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("values", "site"),
+    [
+        ((), Site()),
+        (
+            ("servingImage=registry.example.com/serving:1", "modelEndpoint=http://minio:9000"),
+            Site("registry.example.com/serving:1", "http://minio:9000"),
+        ),
+    ],
+)
+def test_the_serving_controller_is_told_its_image_and_the_model_store(values: Sequence[str], site: Site) -> None:
+    pod = of_kind(render(*values), "Deployment")["pdc-paddlecloud-serving"]["spec"]["template"]["spec"]
+    told = {entry["name"]: entry["value"] for entry in pod["containers"][0]["env"] if "value" in entry}
+    assert Site.told(told) == site
+
+
+def test_a_model_store_that_is_not_a_url_is_refused() -> None:
+    with pytest.raises(ValueError, match="modelEndpoint"):
+        render("modelEndpoint=minio:9000")
 
 
 def test_what_is_served_decides_what_is_made() -> None:
