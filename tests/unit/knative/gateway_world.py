@@ -11,6 +11,7 @@ from harness import PATIENCE
 from paddlecloud.local.knative.gateway.client import Client
 from paddlecloud.local.knative.gateway.table import Table
 
+R = ("ns/r", 100)
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -169,3 +170,12 @@ async def gateway() -> AsyncIterator[Gateway]:
         for revision in made.table.revisions.values():
             revision.abandon()
         await asyncio.sleep(0)
+
+
+def wrote(data: bytes, *, keep: bool = False) -> Callable[[Pod, asyncio.StreamWriter], Awaitable[bool]]:
+    async def answer(pod: Pod, writer: asyncio.StreamWriter) -> bool:
+        writer.write(data)
+        await writer.drain()
+        return keep
+
+    return answer

@@ -11,6 +11,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.knative import configuration, names, revision, route, service
+from paddlecloud.local.knative.conditions import Verdict
 from paddlecloud.local.knative.routing import is_split, named_in, revision_entry, revisions_of, route_entries
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.validation import judge
@@ -41,6 +42,34 @@ def ready(state: str = "True", **more: str) -> Object:
 
 def condition(status: Object, kind: str = "Ready") -> Object:
     return next(c for c in status["conditions"] if c["type"] == kind)
+
+
+# HTTP/2
+
+
+def test_a_port_that_speaks_http2_is_known_by_its_name() -> None:
+    speaks = revision.speaks_h2c
+    assert not speaks(obj("Revision", "r", template()["spec"]))
+    assert speaks(obj("Revision", "r", {"containers": [{"ports": [{"containerPort": 1, "name": "h2c"}]}]}))
+
+
+def test_a_route_without_envoy_says_what_to_install_and_is_ready_all_the_same() -> None:
+    found = {"r": obj("Revision", "r", {}, status=ready())}
+    missing = Verdict("False", "EnvoyMissing", route.NO_ENVOY)
+    made = obj("Route", "s", {"traffic": [{"revisionName": "r", "percent": 100}]})
+    plan = route.decide(made, route.Observed(found, {}, port=80, http2=missing), NOW)
+    assert plan.status is not None
+    assert condition(plan.status)["status"] == "True"
+    assert "pip install 'paddlecloud[h2c]'" in condition(plan.status, "HTTP2Ready")["message"]
+    assert [event.reason for event in plan.events] == ["EnvoyMissing"]
+    made["status"] = plan.status
+    assert route.decide(made, route.Observed(found, {}, port=80, http2=missing), NOW).events == [], "said once"
+    seen = service.decide(obj("Service", "s", {"template": template()}), service.Observed(route=made), NOW).status
+    assert seen is not None
+    assert condition(seen, "HTTP2Ready")["status"] == "False"
+    after = route.decide(made, route.Observed(found, {}, port=80), NOW).status
+    assert after is not None
+    assert "HTTP2Ready" not in {c["type"] for c in after["conditions"]}, "of a revision that speaks HTTP/1.1"
 
 
 # Services

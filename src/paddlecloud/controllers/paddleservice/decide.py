@@ -11,6 +11,7 @@ from paddlecloud.controllers.paddleservice.names import (
     CANARY,
     DEFAULT,
     ENDPOINT,
+    HTTP2_READY,
     KNATIVE_REVISION,
     SERVICE,
     WENT_BACK,
@@ -89,6 +90,7 @@ def _on_knative(
         needed = {*answer.shares, *(revision.name for revision in found.values()), answer.went_back}
         knative.forget(plan, service["metadata"]["namespace"], observed.kservice, observed.revisions, needed)
     place = (observed.kservice or {}).get("status") or {}
+    note = _not_routed(observed.kservice)
     plan.status = status.status_of(
         service,
         settings,
@@ -97,9 +99,11 @@ def _on_knative(
         answer,
         routes=_routes(observed.kservice),
         place={name: place[name] for name in ("url", "address") if place.get(name)},
-        note="",
+        note=note,
         now=now,
     )
+    if note and note == plan.status.get("message") != old.get("message"):
+        plan.events.append(PlannedEvent("Note", note))
     if answer.step is not None and answer.step.due is not None:
         plan.after = max(0.05, min(answer.step.due - now, LOOK_AGAIN))
     elif answer.step is not None and answer.step.percent and settings.rollout and settings.rollout.has_limits:
@@ -107,10 +111,15 @@ def _on_knative(
     return plan
 
 
+def _not_routed(kservice: Object | None) -> str:
+    """Why HTTP/2 does not reach a service that speaks it, where its platform says so."""
+    found = _condition((kservice or {}).get("status") or {}, HTTP2_READY)
+    return str(found.get("message", "")) if found.get("status") == "False" else ""
+
+
 def _routes(kservice: Object | None) -> Verdict:
-    state = (kservice or {}).get("status") or {}
-    found = next((c for c in state.get("conditions") or () if c.get("type") == "RoutesReady"), None)
-    if found is None:
+    found = _condition((kservice or {}).get("status") or {}, "RoutesReady")
+    if not found:
         return Verdict("Unknown", "Creating", "the route is being created")
     if found.get("status") == "True":
         return READY

@@ -27,6 +27,8 @@ WENT_BACK = f"{GROUP}/went-back"
 MEASURES = "gateway.paddlecloud.dev/measures"
 COLD_START = "gateway.paddlecloud.dev/cold-start"
 """Annotations that the embedded Knative leaves in a revision's status, as JSON; other Knatives do not."""
+HTTP2_READY = "HTTP2Ready"
+"""Condition that the embedded Knative gives to services that speak HTTP/2; other Knatives do not."""
 KNATIVE_REVISION = "serving.knative.dev/revision"
 
 DEFAULT, CANARY = "default", "canary"

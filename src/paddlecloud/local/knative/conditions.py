@@ -23,8 +23,11 @@ YES = Verdict("True")
 def judged(
     obj: Object, verdicts: Mapping[str, Verdict], now: float, *, informative: Mapping[str, Verdict]
 ) -> list[Object]:
-    """The conditions of `obj` with these verdicts, and Ready made of them; `informative` ones do not count."""
-    conditions = conditions_of(obj)
+    """The conditions of `obj` with these verdicts, and Ready made of them; `informative` ones do not count.
+
+    An informative one that is no longer given is gone.
+    """
+    conditions = [c for c in conditions_of(obj) if c.get("severity") != "Info" or c["type"] in informative]
     for kind, verdict in {**verdicts, **informative, "Ready": together(verdicts.values())}.items():
         conditions = with_condition(
             conditions, kind, verdict.status, reason=verdict.reason, message=verdict.message, now=now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
@@ -12,6 +13,8 @@ from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.local.knative import configuration, revision, route, service
 from paddlecloud.local.knative.autoscaler import Autoscaler, Scene
 from paddlecloud.local.knative.coldstart import ColdStarts, stages_of
+from paddlecloud.local.knative.conditions import YES, Verdict
+from paddlecloud.local.knative.h2c.envoy import find_envoy
 from paddlecloud.local.knative.measures import Measures
 from paddlecloud.local.knative.names import (
     COLD_START,
@@ -53,6 +56,7 @@ class Knative:
     ) -> None:
         """`warm` is told the images whose pods may be wanted at any moment: those of revisions that sleep."""
         self._warm = warm
+        self._envoy = find_envoy()
         self._clock = platform.clock
         self.manager = manager = Manager(platform.client(user_agent="knative"), clock=self._clock)
         self.gateways = Gateways(
@@ -164,7 +168,7 @@ class Knative:
                 configurations=found,
                 service=next(iter(services.cache.by_index(OWNER, uid)), None),
                 slice=next(iter(slices.cache.by_index(OWNER, uid)), None),
-                port=self.gateways.port if self.gateways.ready else None,
+                **self._way_in(made.values()),
             )
 
         def concerned(obj: Object) -> list[Key]:
@@ -178,6 +182,16 @@ class Knative:
         for informer in (self._revisions, self._configurations):
             loop.controller.watch(informer, map=concerned)
         return loop
+
+    def _way_in(self, revisions: Iterable[Object]) -> dict[str, Any]:
+        """Of a route to these revisions: the port its clients come to, and whether HTTP/2 is taken there."""
+        port = self.gateways.port if self.gateways.ready else None
+        if not any(map(revision.speaks_h2c, revisions)):
+            return {"port": port}
+        if self._envoy is None:
+            return {"port": port, "http2": Verdict("False", "EnvoyMissing", route.NO_ENVOY)}
+        port = self.gateways.h2c_port
+        return {"port": port, "http2": Verdict("Unknown", "GatewayStarting") if port is None else YES}
 
     # The gateway's table
 
@@ -215,6 +229,8 @@ class Knative:
             self._cold_starts.forget(_path(key))
         elif self.gateways.port is not None:
             self._replace(_place(key), self._entry_of(found))
+            if self._envoy is not None and revision.speaks_h2c(found):
+                self.gateways.ensure_h2c(self._envoy)
             if not self._pods.cache.by_index(OF_REVISION, _path(key)) and revision.is_reached(found):
                 for container in found["spec"].get("containers") or ():
                     self._warm(str(container.get("image", "")))

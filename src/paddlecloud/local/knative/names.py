@@ -24,6 +24,9 @@ MEASURES = "gateway.paddlecloud.dev/measures"
 COLD_START = "gateway.paddlecloud.dev/cold-start"
 """Annotation in a revision's status: where the time of its last start from zero went, as JSON."""
 
+HTTP2_READY = "HTTP2Ready"
+"""Condition of routes and services whose port is named `h2c`: whether HTTP/2 is routed. Ready does not depend on it."""
+
 AUTOSCALING = "autoscaling.knative.dev"
 CONTAINER = "user-container"
 """Name of a container that was given none."""

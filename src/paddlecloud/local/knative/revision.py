@@ -86,6 +86,12 @@ def port_of(revision: Object) -> int:
     return DEFAULT_PORT
 
 
+def speaks_h2c(revision: Object) -> bool:
+    """Whether its port takes HTTP/2 without TLS: Knative goes by the port's name."""
+    containers = (revision.get("spec") or {}).get("containers") or ()
+    return any(port.get("name") == "h2c" for container in containers for port in container.get("ports") or ())
+
+
 def is_reached(revision: Object) -> bool:
     """Whether the revision has once been ready."""
     return (condition_in(conditions_of(revision), "ContainerHealthy") or {}).get("status") == "True"

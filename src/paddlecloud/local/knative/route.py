@@ -8,25 +8,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from paddlecloud.kube.plan import Patch, Plan
+from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
-from paddlecloud.local.knative.names import OPENABLE, ROUTE, address_of
+from paddlecloud.local.knative.names import HTTP2_READY, OPENABLE, ROUTE, address_of
+from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
 GATEWAY_ADDRESS = "127.0.0.1"
 PORT_NAME = "http"
 
 
+NO_ENVOY = (
+    "HTTP/2 and gRPC are routed by Envoy, which is not installed: pip install 'paddlecloud[h2c]', then pdc down and "
+    "pdc up. Until then only HTTP/1.1 is routed here; the Services of the pods lead to the port as it is."
+)
+
+
 class Observed(NamedTuple):
-    """`port` is the gateway's, None while there is none that takes connections."""
+    """`port` is the gateway's for this route, None while there is none that takes connections."""
 
     revisions: Mapping[str, Object]
     configurations: Mapping[str, Object]
     service: Object | None = None
     slice: Object | None = None
     port: int | None = None
+    http2: Verdict | None = None
+    """Of a route to a revision that speaks HTTP/2: whether it is routed."""
 
 
 def decide(route: Object, observed: Observed, now: float) -> Plan:
@@ -44,9 +53,10 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
         else Verdict("Unknown", "GatewayStarting", "The gateway does not take connections yet.")
     )
     meta = route["metadata"]
+    verdicts = {"AllTrafficAssigned": assigned, "IngressReady": ready}
     status: Object = {
         "observedGeneration": meta.get("generation", 0),
-        "conditions": judged(route, {"AllTrafficAssigned": assigned, "IngressReady": ready}, now, informative={}),
+        "conditions": judged(route, verdicts, now, informative=_http2(observed)),
         "address": {"url": address_of(meta["name"], meta["namespace"])},
     }
     if observed.port is not None:
@@ -56,7 +66,19 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
     elif (before := (route.get("status") or {}).get("url")) is not None:
         status |= {"url": before, **({"traffic": targets} if targets else {})}
     plan.status = status
+    plan.events += _news(route, observed)
     return plan
+
+
+def _news(route: Object, observed: Observed) -> list[PlannedEvent]:
+    before = condition_in(conditions_of(route), HTTP2_READY) or {}
+    if observed.http2 is None or observed.http2.status != "False" or before.get("status") == "False":
+        return []
+    return [PlannedEvent(observed.http2.reason, observed.http2.message, type="Warning")]
+
+
+def _http2(observed: Observed) -> dict[str, Verdict]:
+    return {} if observed.http2 is None else {HTTP2_READY: observed.http2}
 
 
 def url_of(name: str, namespace: str, port: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.knative.gateway.table import HOST, PATH, REVISION
 from paddlecloud.local.knative.names import hosts_of, key
-from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, port_of
+from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, port_of, speaks_h2c
 from paddlecloud.local.workloads.pods import is_active, is_ready
 
 Entries = dict[str, Any]
@@ -50,6 +50,7 @@ def revision_entry(revision: Object, pods: Iterable[Object], slots: Callable[[st
         ],
         "limit": limit,
         "timeout": int(spec.get("timeoutSeconds") or DEFAULT_TIMEOUT),
+        **({"h2c": True} if speaks_h2c(revision) else {}),
     }
     return {f"{REVISION}{key(revision)}": body}
 

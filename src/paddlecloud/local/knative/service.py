@@ -9,7 +9,8 @@ from paddlecloud.kube.plan import Patch, Plan
 from paddlecloud.kube.resource import Object, Resource, owner_reference
 from paddlecloud.local.knative.conditions import Verdict, judged, ready_of
 from paddlecloud.local.knative.configuration import TAKEN
-from paddlecloud.local.knative.names import CONFIGURATIONS, ROUTE, ROUTES, SERVICE
+from paddlecloud.local.knative.names import CONFIGURATIONS, HTTP2_READY, ROUTE, ROUTES, SERVICE
+from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 
 
 class Observed(NamedTuple):
@@ -76,7 +77,7 @@ def _status(service: Object, observed: Observed, now: float) -> Object:
     route = (observed.route or {}).get("status") or {}
     status: Object = {
         "observedGeneration": service["metadata"].get("generation", 0),
-        "conditions": judged(service, verdicts, now, informative={}),
+        "conditions": judged(service, verdicts, now, informative=_http2(observed.route)),
     }
     for source, fields in (
         (configuration, ("latestCreatedRevisionName", "latestReadyRevisionName")),
@@ -84,3 +85,9 @@ def _status(service: Object, observed: Observed, now: float) -> Object:
     ):
         status |= {name: source[name] for name in fields if name in source}
     return status
+
+
+def _http2(route: Object | None) -> dict[str, Verdict]:
+    """What the route says of HTTP/2, where it is asked to."""
+    found = condition_in(conditions_of(route or {}), HTTP2_READY)
+    return {HTTP2_READY: Verdict(found["status"], found.get("reason", ""), found.get("message", ""))} if found else {}

@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -31,6 +32,8 @@ RETURN = 2.0
 RESTART, LONGEST_RESTART = 0.1, 5.0
 STOP = 12.0
 """Seconds a gateway has to end: a little more than it gives its last requests."""
+H2C = -1
+"""The number of the process for HTTP/2, which runs an Envoy; the others count from 0."""
 
 
 def default_count() -> int:
@@ -50,6 +53,7 @@ class Gateways:
         count: int | None = None,
     ) -> None:
         self.port: int | None = None
+        self._h2c_port = 0
         self._folder = folder
         self._changed = changed
         self._heard_report = report
@@ -60,16 +64,22 @@ class Gateways:
         self._ready: set[int] = set()
         self._pids: dict[int, int] = {}
         self._arrived = asyncio.Event()
-        self._keepers: list[asyncio.Task[None]] = []
+        self._keepers: dict[int, asyncio.Task[None]] = {}
+        self._envoy = ""
         self._server: asyncio.AbstractServer | None = None
-        self._reservation: Any = None
+        self._reservations: list[socket.socket] = []
         self._lock = asyncio.Lock()
         self._epoch = f"{os.getpid()}-0"
         self._pipes: dict[str, Path] = {}
 
     @property
     def ready(self) -> bool:
-        return bool(self._ready)
+        return any(number != H2C for number in self._ready)
+
+    @property
+    def h2c_port(self) -> int | None:
+        """Where HTTP/2 is taken, once it is."""
+        return self._h2c_port if H2C in self._ready else None
 
     @property
     def pids(self) -> list[int]:
@@ -86,15 +96,21 @@ class Gateways:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             shutil.rmtree(self._folder / "slots", ignore_errors=True)
             (self._folder / "slots").mkdir(mode=0o700)
-            self._reservation = _reserve(self._folder / "port")
+            self._reservations = [_reserve(self._folder / name) for name in ("port", "port-h2c")]
             fill()
             self._server = await serve_unix(self._folder / "control", self._serve)
-            self.port = int(self._reservation.getsockname()[1])
+            self.port, self._h2c_port = (int(sock.getsockname()[1]) for sock in self._reservations)
             expected = [pid for pid in _recorded(self._folder / "pids") if _is_gateway(pid, self._folder)]
             if expected:
                 await self._await_return(len(expected))
             for number in range(self._count):
-                self._keepers.append(asyncio.create_task(self._keep(number), name=f"gateway {number}"))
+                self._keepers[number] = asyncio.create_task(self._keep(number), name=f"gateway {number}")
+
+    def ensure_h2c(self, envoy: str) -> None:
+        """Have the process for HTTP/2 running as well, with this program. Only after `ensure`."""
+        if H2C not in self._keepers:
+            self._envoy = envoy
+            self._keepers[H2C] = asyncio.create_task(self._keep(H2C), name="gateway for HTTP/2")
 
     def publish(self, entries: Entries) -> None:
         """Take changes of the table; None removes an entry."""
@@ -126,9 +142,9 @@ class Gateways:
 
     async def stop(self, *, processes: bool) -> None:
         """Without `processes` only this end closes, and the gateways go on for a while by themselves."""
-        for task in self._keepers:
+        for task in self._keepers.values():
             task.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
+        await asyncio.gather(*self._keepers.values(), return_exceptions=True)
         if processes:
             await self._end_processes()
         if self._server is not None:
@@ -137,8 +153,8 @@ class Gateways:
             writer.close()
         for name in list(self._pipes):
             slots.remove(self._pipes.pop(name))
-        if self._reservation is not None:
-            self._reservation.close()
+        for reservation in self._reservations:
+            reservation.close()
 
     async def _end_processes(self) -> None:
         pids = list(self._pids.values())
@@ -160,7 +176,7 @@ class Gateways:
                 message = json.loads(line)
                 if hello := message.get("hello"):
                     number = int(hello["number"])
-                    if hello["port"] != self.port:
+                    if hello["port"] != self._port_of(number):
                         return  # of a platform that had this folder before us
                     self._writers[number] = writer
                     self._pids[number] = int(hello["pid"])
@@ -213,14 +229,20 @@ class Gateways:
             await asyncio.sleep(pause)
 
     def _start(self, number: int) -> int:
-        command = [sys.executable, "-m", "paddlecloud.local.knative.gateway", "--number", str(number)]
-        command += ["--port", str(self.port), "--control", str(self._folder / "control")]
+        module = "paddlecloud.local.knative." + ("h2c" if number == H2C else "gateway")
+        command = [sys.executable, "-m", module, "--number", str(number)]
+        command += ["--port", str(self._port_of(number)), "--control", str(self._folder / "control")]
+        if number == H2C:
+            command += ["--envoy", self._envoy]
         with open(self._folder / "log", "ab") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd="/"
             )
         process.returncode = 0  # it is waited for by `_ended`, not by this object
         return process.pid
+
+    def _port_of(self, number: int) -> int | None:
+        return self._h2c_port if number == H2C else self.port
 
     def _record(self) -> None:
         (self._folder / "pids").write_text(" ".join(map(str, self._pids.values())))
@@ -234,7 +256,7 @@ class Gateways:
         self._changed()
 
 
-def _reserve(file: Path) -> Any:
+def _reserve(file: Path) -> socket.socket:
     """The port of last time, so that URLs stay as they were; another if somebody has it."""
     try:
         sock = reserved(int(file.read_text()))

@@ -9,30 +9,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import json
-import os
 import resource
 import signal
-from typing import Any
 
 from paddlecloud.local.knative.gateway.client import Client
-from paddlecloud.local.knative.gateway.sockets import connect_unix, listening
+from paddlecloud.local.knative.gateway.control import ControlLine, Message
+from paddlecloud.local.knative.gateway.sockets import listening
 from paddlecloud.local.knative.gateway.table import Table
 
 REPORT_EVERY = 1.0
-ALONE = 60.0
-"""Seconds without a control plane after which a gateway ends."""
-RETRY = 0.1
 DRAIN = 10.0
 """Seconds that requests in progress have when the process is told to end."""
 
 
 class Worker:
     def __init__(self, number: int, port: int, control: str) -> None:
-        self._number = number
         self._port = port
-        self._control = control
-        self._writer: asyncio.StreamWriter | None = None
+        self._line = ControlLine(control, number=number, port=port, heard=self._heard)
         self._stop = asyncio.Event()
         self._known = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -42,7 +35,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
-        follow = asyncio.ensure_future(self._follow())
+        follow = asyncio.ensure_future(self._line.follow())
         beat = asyncio.ensure_future(self._beat())
         first = asyncio.ensure_future(self._listen())
         stop = asyncio.ensure_future(self._stop.wait())
@@ -63,33 +56,12 @@ class Worker:
         loop = asyncio.get_running_loop()
         return await loop.create_server(lambda: Client(self.table), sock=listening(self._port), backlog=4096)
 
-    async def _follow(self) -> None:
-        """Hold a connection to the control plane; ends when there has been none for long."""
-        loop = asyncio.get_running_loop()
-        last = loop.time()
-        while loop.time() - last < ALONE:
-            try:
-                reader, writer = await connect_unix(self._control)
-            except OSError:
-                await asyncio.sleep(RETRY)
-                continue
-            self._writer = writer
-            self._tell({"hello": {"pid": os.getpid(), "number": self._number, "port": self._port}})
-            try:
-                while line := await reader.readline():
-                    self._heard(json.loads(line))
-            except (OSError, ValueError):
-                pass  # a control plane that ends in mid-sentence: the next one says it all again
-            self._writer = None
-            writer.close()
-            last = loop.time()
-
-    def _heard(self, message: dict[str, Any]) -> None:
+    def _heard(self, message: Message) -> None:
         if "all" in message:  # everything that is; what is not named there is gone
             self.table.apply({name: None for name in self.table.names() if name not in message["all"]})
             self.table.apply(message["all"])
             self._known.set()
-            self._tell({"ready": True})
+            self._line.tell({"ready": True})
         elif "set" in message:
             self.table.apply(message["set"])
 
@@ -100,15 +72,11 @@ class Worker:
             self._report()
 
     def _report(self) -> None:
-        if self._writer is not None and (report := self.table.report()):
-            self._tell({"report": report})
+        if self._line.is_open and (report := self.table.report()):
+            self._line.tell({"report": report})
 
     def _wake(self, revision: str) -> None:
-        self._tell({"wake": revision})
-
-    def _tell(self, message: dict[str, Any]) -> None:
-        if self._writer is not None:
-            self._writer.write(json.dumps(message).encode() + b"\n")
+        self._line.tell({"wake": revision})
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def read_request(head: bytes) -> RequestHead:
     line = _REQUEST.match(head)
     if line is None:
         if head.startswith(b"PRI * HTTP/2"):
-            raise BadMessage(505, "HTTP/2 is not spoken here; use HTTP/1.1")
+            raise BadMessage(505, "HTTP/2 is not spoken on this port; a service with protocol h2c has its own URL")
         raise BadMessage(400, "the request line is not METHOD TARGET HTTP/1.1")
     method, target, minor = line.groups()
     modern = minor == b"1"

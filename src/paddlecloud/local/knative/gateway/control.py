@@ -1,0 +1,61 @@
+"""A process's line to the control plane: one connection, made again whenever it is lost.
+
+Both ends send one JSON object a line. A process says who it is (`hello`), that it takes connections (`ready`), what it
+carried (`report`) and which revision has requests and no pods (`wake`). It is told the whole table (`all`), then what
+changes of it (`set`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from paddlecloud.local.knative.gateway.sockets import connect_unix
+
+ALONE = 60.0
+"""Seconds without a control plane after which a process ends."""
+RETRY = 0.1
+
+Message = dict[str, Any]
+
+
+class ControlLine:
+    """`heard` is called with every message; `follow` returns when there has been no control plane for long."""
+
+    def __init__(self, path: str, *, number: int, port: int, heard: Callable[[Message], None]) -> None:
+        self._path = path
+        self._hello = {"hello": {"pid": os.getpid(), "number": number, "port": port}}
+        self._heard = heard
+        self._writer: asyncio.StreamWriter | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._writer is not None
+
+    async def follow(self) -> None:
+        loop = asyncio.get_running_loop()
+        last = loop.time()
+        while loop.time() - last < ALONE:
+            try:
+                reader, writer = await connect_unix(self._path)
+            except OSError:
+                await asyncio.sleep(RETRY)
+                continue
+            self._writer = writer
+            self.tell(self._hello)
+            try:
+                while line := await reader.readline():
+                    self._heard(json.loads(line))
+            except (OSError, ValueError):
+                pass  # a control plane that ends in mid-sentence: the next one says it all again
+            self._writer = None
+            writer.close()
+            last = loop.time()
+
+    def tell(self, message: Message) -> None:
+        """Said to nobody while the line is down: what matters is said again."""
+        if self._writer is not None:
+            self._writer.write(json.dumps(message).encode() + b"\n")

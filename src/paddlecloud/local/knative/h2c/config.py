@@ -1,0 +1,186 @@
+"""Envoy's configuration out of the gateway's table. Pure.
+
+A revision is a cluster; its pods are its endpoints. One without pods has a single endpoint, the activator's socket,
+which holds what comes until there is a pod. A host is a virtual host with a weighted choice of clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from paddlecloud.local.knative.gateway.revisions import DEFAULT_TIMEOUT, MOST_WAITING
+from paddlecloud.local.knative.gateway.sockets import HOST as ADDRESS
+from paddlecloud.local.knative.gateway.stats import BOUNDS
+from paddlecloud.local.knative.gateway.table import HOST, REVISION
+
+Entries = Mapping[str, Any]
+Config = dict[str, Any]
+
+ADMIN = "admin"
+CLUSTERS, ROUTES = "clusters.json", "routes.json"
+LISTENER = "h2c"
+"""Also the prefix of the listener's statistics."""
+BUFFER = 64 * 1024
+"""Bytes kept per connection for a side that reads slowly."""
+HEAD_TIMEOUT = 30
+CONNECT_TIMEOUT = 5
+PLENTY = 1_000_000
+"""More than Envoy will ever see: limits of its own that are not wanted here."""
+
+_TYPE = "type.googleapis.com/envoy"
+
+
+class Pictured(NamedTuple):
+    """What Envoy is told of a table."""
+
+    clusters: list[Config]
+    routes: Config
+    pods: dict[str, Config]
+    """The endpoints of each cluster."""
+
+
+def bootstrap(folder: str, port: int) -> Config:
+    """What Envoy starts with: one listener, and the files that everything else comes from.
+
+    Sockets are named from Envoy's working directory, because their paths may not be longer than 107 bytes.
+    """
+    counter = _extension(
+        "envoy.filters.http.grpc_stats", "filters.http.grpc_stats.v3.FilterConfig", individual_method_stats_allowlist={}
+    )
+    router = _extension("envoy.filters.http.router", "filters.http.router.v3.Router")
+    manager = _extension(
+        "envoy.filters.network.http_connection_manager",
+        "filters.network.http_connection_manager.v3.HttpConnectionManager",
+        stat_prefix=LISTENER,
+        strip_any_host_port=True,
+        use_remote_address=True,
+        generate_request_id=False,
+        server_header_transformation="PASS_THROUGH",
+        request_headers_timeout=_seconds(HEAD_TIMEOUT),
+        stream_idle_timeout=_seconds(0),  # a route has its own
+        http_filters=[counter, router],
+        rds={"route_config_name": "routes", "config_source": _file(folder, ROUTES)},
+    )
+    listener = {
+        "name": LISTENER,
+        "address": _socket(ADDRESS, port),
+        "per_connection_buffer_limit_bytes": BUFFER,
+        "filter_chains": [{"filters": [manager]}],
+    }
+    times = {"match": {"suffix": "upstream_rq_time"}, "buckets": [bound * 1000 for bound in BOUNDS]}
+    return {
+        "node": {"id": "gateway", "cluster": "paddlecloud"},
+        "admin": {"address": {"pipe": {"path": ADMIN, "mode": 0o600}}},
+        "stats_flush_on_admin": True,
+        "stats_config": {"histogram_bucket_settings": [times]},
+        "dynamic_resources": {"cds_config": _file(folder, CLUSTERS)},
+        "static_resources": {"listeners": [listener]},
+    }
+
+
+def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> Pictured:
+    """The hosts that lead to at least one revision that speaks HTTP/2, and all revisions that they lead to.
+
+    `number` gives a revision a number of its own, for the names of its files.
+    """
+    revisions = {name.removeprefix(REVISION): value for name, value in entries.items() if name.startswith(REVISION)}
+    hosts = {}
+    for name, targets in entries.items():
+        if not name.startswith(HOST):
+            continue
+        shares = {revision: share for revision, share in targets if revision in revisions}
+        if any(revisions[revision].get("h2c") for revision in shares):
+            hosts[name.removeprefix(HOST)] = shares
+    led_to = sorted({revision for shares in hosts.values() for revision in shares})
+    return Pictured(
+        clusters=[_cluster(key, revisions[key], folder=folder, number=number(key)) for key in led_to],
+        routes={
+            "@type": f"{_TYPE}.config.route.v3.RouteConfiguration",
+            "name": "routes",
+            "virtual_hosts": [_virtual_host(host, shares, revisions) for host, shares in sorted(hosts.items())],
+        },
+        pods={key: _assignment(key, revisions[key], number=number(key)) for key in led_to},
+    )
+
+
+def pods_file(number: int) -> str:
+    return f"pods-{number}.json"
+
+
+def activator_socket(number: int) -> str:
+    return f"wake-{number}"
+
+
+def _virtual_host(host: str, shares: Mapping[str, int], revisions: Mapping[str, Config]) -> Config:
+    patience = max(float(revisions[revision].get("timeout") or DEFAULT_TIMEOUT) for revision in shares)
+    return {
+        "name": host,
+        "domains": [host],
+        "routes": [
+            {
+                "match": {"prefix": "/"},
+                "route": {
+                    "weighted_clusters": {
+                        "clusters": [{"name": revision, "weight": share} for revision, share in shares.items()]
+                    },
+                    "timeout": _seconds(0),  # a stream may take its time, as long as something moves
+                    "idle_timeout": _seconds(patience),
+                    "retry_policy": {"retry_on": "connect-failure,refused-stream", "num_retries": 2},
+                },
+            }
+        ],
+    }
+
+
+def _cluster(key: str, revision: Config, *, folder: str, number: int) -> Config:
+    limit = int(revision.get("limit") or 0)
+    streams = {"max_concurrent_streams": limit} if limit else {}
+    spoken: Config = {"http2_protocol_options": streams} if revision.get("h2c") else {"http_protocol_options": {}}
+    thresholds = {"max_connections": PLENTY, "max_requests": PLENTY, "max_pending_requests": MOST_WAITING}
+    return {
+        "@type": f"{_TYPE}.config.cluster.v3.Cluster",
+        "name": key,
+        "type": "EDS",
+        "eds_cluster_config": {"eds_config": _file(folder, pods_file(number))},
+        "connect_timeout": _seconds(CONNECT_TIMEOUT),
+        "lb_policy": "LEAST_REQUEST",
+        "per_connection_buffer_limit_bytes": BUFFER,
+        "circuit_breakers": {
+            "thresholds": [thresholds],
+            # One connection to a pod that may have so many requests at once: the others wait for their turn.
+            **({"per_host_thresholds": [{"max_connections": 1}]} if limit else {}),
+        },
+        "typed_extension_protocol_options": {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                "@type": f"{_TYPE}.extensions.upstreams.http.v3.HttpProtocolOptions",
+                "explicit_http_config": spoken,
+            }
+        },
+    }
+
+
+def _assignment(key: str, revision: Config, *, number: int) -> Config:
+    addresses = [_socket(ip, port) for ip, port, *_ in revision.get("pods") or ()]
+    addresses = addresses or [{"pipe": {"path": activator_socket(number)}}]
+    return {
+        "@type": f"{_TYPE}.config.endpoint.v3.ClusterLoadAssignment",
+        "cluster_name": key,
+        "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}} for address in addresses]}],
+    }
+
+
+def _extension(name: str, kind: str, **fields: Any) -> Config:
+    return {"name": name, "typed_config": {"@type": f"{_TYPE}.extensions.{kind}", **fields}}
+
+
+def _socket(ip: str, port: int) -> Config:
+    return {"socket_address": {"address": ip, "port_value": port}}
+
+
+def _file(folder: str, name: str) -> Config:
+    return {"resource_api_version": "V3", "path_config_source": {"path": f"{folder}/{name}"}}
+
+
+def _seconds(number: float) -> str:
+    return f"{number:g}s"
