@@ -26,12 +26,12 @@ async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
 
 
 async def test_a_pod_runs_reports_its_exit_and_keeps_its_log(machine: TestMachine) -> None:
-    await machine.run("echo hello; hostname; exit 4")
+    await machine.run("echo hello; hostname; pwd; exit 4", container={"workingDir": "/var"})
     pod = await machine.phase("pod", "Failed")
     ended = state_of(pod)["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (4, "Error")
     assert pod["status"]["podIP"].startswith("127.")
-    assert await machine.log("pod") == "hello\npod\n"
+    assert await machine.log("pod") == "hello\npod\n/var\n"
 
 
 async def test_a_running_pod_is_ready_and_its_conditions_are_those_of_kubernetes(machine: TestMachine) -> None:
