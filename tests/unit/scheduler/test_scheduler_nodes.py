@@ -8,11 +8,11 @@ import pytest
 from scheduler_things import node, placed, play, pod
 
 from paddlecloud.local.nodes import lives
-from paddlecloud.local.nodes.lifecycle import LEASE_SECONDS, alive, stays
 from paddlecloud.local.nodes.lives import Life, LifeError, life_of
 from paddlecloud.local.nodes.marks import FAILED, NODE_KIND, SIMULATE, SIMULATED, VIRTUAL
 from paddlecloud.local.nodes.objects import declared_capacity, new_node, share_of
 from paddlecloud.local.nodes.simulated import Addresses
+from paddlecloud.local.nodes.verdict import LEASE_SECONDS, UNREACHABLE, alive, judge, stays
 
 
 def living(text: str, **spec: Any) -> dict[str, Any]:
@@ -119,6 +119,36 @@ TAINT = {"key": "k", "effect": "NoExecute"}
 )
 def test_how_long_a_pod_may_stay(tolerations: list[Any], taints: list[Any], expected: float | None) -> None:
     assert stays(pod("p", tolerations=tolerations), taints, since=100.0, now=110.0) == expected
+
+
+GONE = {"key": UNREACHABLE, "effect": "NoExecute"}
+PATIENT = [{"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 300}]
+
+
+def test_a_silent_node_is_lost_its_pods_may_wait_and_it_may_come_back() -> None:
+    pods = {"n": [pod("quick", on="n"), pod("patient", on="n", tolerations=PATIENT), pod("over", phase="Succeeded")]}
+    silent, heard = node("n"), {"n": 100.0 - LEASE_SECONDS}
+    first = judge([silent], pods, heard=heard, tainted={}, now=100.0)
+    assert (first.lost, first.remove) == (["n"], [])
+    silent = node("n", taints=[GONE])
+    second = judge([silent], pods, heard=heard, tainted=first.tainted, now=101.0)
+    assert (second.lost, [(r.key.name, r.force) for r in second.remove]) == ([], [("quick", False)])
+    assert (second.tainted, second.again) == ({"n": 101.0}, 300.0)
+    third = judge([silent], pods, heard=heard, tainted=second.tainted, now=401.0)
+    assert [r.key.name for r in third.remove] == ["quick", "patient"]
+    back = judge([silent], {}, heard={"n": 401.0}, tainted=second.tainted, now=402.0)
+    assert (back.back, back.remove) == (["n"], [])
+
+
+def test_pods_of_a_dead_node_and_of_one_that_is_no_more_are_removed_by_force() -> None:
+    pods = {"n": [pod("a", tolerations=PATIENT), pod("b", phase="Failed")], "never": [pod("c")]}
+    dead = node("n", annotations={FAILED: "now"}, taints=[GONE])
+    verdict = judge([dead], pods, heard={}, tainted={}, now=0.0)
+    assert [(r.key.name, r.force, r.why) for r in verdict.remove] == [
+        ("a", True, f"node n has taint {UNREACHABLE}"),
+        ("b", True, f"node n has taint {UNREACHABLE}"),
+        ("c", True, "node never no longer exists"),
+    ]
 
 
 def test_addresses_differ_and_come_back() -> None:

@@ -20,9 +20,9 @@ from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.supervised import SupervisedPod
 from paddlecloud.local.scheduler.watches import ON_NODE, Watches
 
-from .lifecycle import failed
 from .marks import NODE_KIND, SIMULATED, VIRTUAL
 from .objects import declared_capacity, new_node, simulated_name
+from .verdict import failed
 
 log = logging.getLogger(__name__)
 
