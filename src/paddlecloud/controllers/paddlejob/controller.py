@@ -6,36 +6,31 @@ costs nothing but a repeated sentence.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.paddlejob import data, gang, gangnews, names, ports, refusal
+from paddlecloud.controllers.paddlejob import gang, gangnews, names, ports, refusal
+from paddlecloud.controllers.paddlejob.caches import GANGS, Caches, block
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
 from paddlecloud.controllers.paddlejob.decide import decide
 from paddlecloud.controllers.paddlejob.listening import Ear
 from paddlecloud.controllers.paddlejob.logsilence import newest_line
-from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
+from paddlecloud.controllers.paddlejob.observe import Observed, view
 from paddlecloud.controllers.paddlejob.status import LATER, drifted, essence, hold_back
-from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.plan import Outcome, Plan, PlanFailed, carry_out
 from paddlecloud.kube.resource import (
-    CONFIGMAPS,
     NODES,
     PADDLEJOBS,
-    PERSISTENTVOLUMECLAIMS,
     PODS,
     SAMPLESETS,
-    SERVICES,
     Key,
     Object,
     Resource,
@@ -44,13 +39,9 @@ from paddlecloud.kube.resource import (
     resource_of,
 )
 
-GANGS = {engine.resource: engine for engine in gang.ENGINES}
 OPTIONAL = (gang.VOLCANO.resource, SAMPLESETS, NODES)
 """Kinds that not every API server has, or not everybody may read: what is expected of one that says nothing."""
 
-log = logging.getLogger(__name__)
-
-OWNED = (PODS, CONFIGMAPS, SERVICES)
 COMPONENT = "paddlejob-controller"
 
 
@@ -101,38 +92,24 @@ class PaddleJobController(Operator):
         self.options = replace(options or Options(), gangs=tuple(GANGS[resource] for resource in gangs))
         self._memory: dict[Key, _Memory] = {}
         self._ports = ports.Held()
-        self._jobs = self.informer(PADDLEJOBS, indexers={"data": _data_of, "ports": ports.holders})
-        self._owned = {
-            resource: self.informer(
-                resource,
-                label_selector=None if resource in GANGS else names.JOB,
-                indexers={"owner": by_owner, "job": by_label(names.JOB)},
-            )
-            for resource in (*OWNED, *gangs)
-        }
-        self._claims = self.informer(PERSISTENTVOLUMECLAIMS)
-        self._sets = self.informer(SAMPLESETS) if SAMPLESETS in served else None
-        self._nodes = (
-            self.informer(NODES, everywhere=True, transform=_only_labels, indexers={"labels": data.labels_of})
-            if NODES in served
-            else None
-        )
+        self._caches = Caches(self.informer, served)
         self._reports = reports
-        self._ear = Ear(client, clock=self._clock, job_of=self._jobs.cache.get, wake=self._has_news)
+        self._ear = Ear(client, clock=self._clock, job_of=self._caches.jobs.cache.get, wake=self._has_news)
         self._watch()
 
     def _watch(self) -> None:
-        self.controller.watch(self._jobs, expectations=self._expectations)
-        for resource, informer in self._owned.items():
+        caches = self._caches
+        self.controller.watch(caches.jobs, expectations=self._expectations)
+        for resource, informer in caches.owned.items():
             self.controller.watch_owned(informer, owner_kind=PADDLEJOBS, expectations=self._expectations)
             if resource in GANGS:  # also those that users made, which nobody owns
                 self.controller.watch(informer)
-        self._owned[PODS].on_change(self._note_the_gone)
-        self.controller.watch(self._claims, map=self._readers_of)
-        if self._sets is not None:
-            self.controller.watch(self._sets, map=self._readers_of)
-        if self._nodes is not None:
-            self.controller.watch(self._nodes, map=lambda node: ())  # wakes nobody, but work waits until it is known
+        caches.owned[PODS].on_change(self._note_the_gone)
+        self.controller.watch(caches.claims, map=caches.readers_of)
+        if caches.sets is not None:
+            self.controller.watch(caches.sets, map=caches.readers_of)
+        if caches.nodes is not None:
+            self.controller.watch(caches.nodes, map=lambda node: ())  # wakes nobody, but work waits until it is known
 
     def _note_the_gone(self, old: Object | None, new: Object | None) -> None:
         """What was last known of a pod that vanished: its node, and whether it was about to be evicted."""
@@ -141,9 +118,6 @@ class PaddleJobController(Operator):
         memory = self._memory.get(Key(old["metadata"]["namespace"], owner["name"]))
         if memory is not None and memory.uid == owner["uid"]:
             memory.gone[old["metadata"]["name"]] = old
-
-    def _readers_of(self, source: Object) -> Iterable[Key]:
-        return [key_of(job) for job in self._jobs.cache.by_index("data", str(key_of(source)))]
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
@@ -161,7 +135,7 @@ class PaddleJobController(Operator):
     # One pass
 
     async def reconcile(self, key: Key) -> float | None:
-        job = self._jobs.cache.get(key)
+        job = self._caches.jobs.cache.get(key)
         if job is None:
             self._expectations.forget(key)
             if (gone := self._memory.pop(key, None)) is not None:
@@ -220,7 +194,7 @@ class PaddleJobController(Operator):
 
     async def _listen(self, job: Object, observed: Observed, memory: _Memory, now: float) -> Observed:
         """Ask for the last line of a running job that may be silent for so long only, and has been."""
-        limit = _block(job, "hangDetection").get("logSilenceSeconds")
+        limit = block(job, "hangDetection").get("logSilenceSeconds")
         if not isinstance(limit, int) or (job.get("status") or {}).get("phase") != "Running":
             memory.heard = None
             return observed
@@ -276,105 +250,24 @@ class PaddleJobController(Operator):
             memory.trouble = text
             await self._recorder.record(job, "FailedCreate", text, type="Warning")
 
-    # What the caches hold
-
     def observe(self, job: Object) -> Observed:
+        """What the caches hold, and what only we remember of the job."""
         uid, key = job["metadata"]["uid"], key_of(job)
-        pods = [view(pod) for pod in self._owned[PODS].cache.by_index("owner", uid)]
-        gone = [view(pod) for pod in self._remember(key, uid).gone.values()]
-        named = {resource: informer.cache.get(key) for resource, informer in self._owned.items() if resource != PODS}
-        ours = {resource: obj for resource, obj in named.items() if obj is not None and _owner_uid(obj) == uid}
-        leftovers, blockers = self._in_the_way(key, uid, named)
-        ref = _sample_set_of(job)
         memory = self._remember(key, uid)
+        gone = [view(pod) for pod in memory.gone.values()]
         refused = memory.refusal
         if refused is not None and refused.generation != job["metadata"].get("generation"):
             refused = None  # another spec may be welcome
-        return Observed(
-            pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
+        return replace(
+            self._caches.observe(job),
             gone=tuple(pod for pod in gone if pod is not None),
-            config=ours.get(CONFIGMAPS),
-            service=ours.get(SERVICES),
-            pod_groups={resource: obj for resource, obj in named.items() if resource in GANGS and obj is not None},
-            claim=self._claims.cache.get(ref.claim) if ref else None,
-            sample_set=self._sets.cache.get(ref.key) if ref and self._sets else None,
-            cache_nodes=self._cache_nodes(job, ref) if ref else {},
-            leftovers=leftovers,
-            blockers=blockers,
-            ports_in_use=self._ports.by_others(uid, self._jobs.cache.by_index("ports", ports.HELD)),
+            ports_in_use=self._ports.by_others(uid, self._caches.jobs.cache.by_index("ports", ports.HELD)),
             told=self._ear.told(job) if self.options.report_url else None,
             trouble=memory.trouble,
             retry_at=refused.retry_at if refused is not None else None,
         )
 
-    def _in_the_way(self, key: Key, uid: str, named: dict[Resource, Object | None]) -> tuple[int, tuple[str, ...]]:
-        """What holds the names we need: leftovers of an earlier job will go by themselves, others will not."""
-        pods = self._owned[PODS].cache.by_index("job", key.name)
-        others = [pod for pod in pods if pod["metadata"]["namespace"] == key.namespace]
-        others += [obj for resource, obj in named.items() if obj is not None and resource not in GANGS]
-        foreign = [obj for obj in others if _owner_uid(obj) != uid]
-        mortal = [obj for obj in foreign if (controller_of(obj) or {}).get("kind") == PADDLEJOBS.kind]
-        blockers = tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in foreign if obj not in mortal)
-        return len(mortal), blockers
-
-    def _cache_nodes(self, job: Object, ref: _SampleSet) -> dict[int, tuple[str, str]]:
-        if self._nodes is None:
-            return {}
-        sample_set = self._sets.cache.get(ref.key) if self._sets else None
-        known = self._nodes.cache
-        replicas = _block(job, "worker").get("replicas")
-        count = replicas if isinstance(replicas, int) else 1
-        labels = data.partition_labels(ref.key.name, sample_set, self._claims.cache.get(ref.claim), count)
-        return {index: label for index, label in labels.items() if known.by_index("labels", "=".join(label))}
-
 
 def _rest(pods: int) -> float:
     """Seconds before a job is looked at again: passes over thousands of pods cost something."""
     return min(1.0, pods * 1e-4) if pods > 200 else 0.0
-
-
-def _by_place(pod: PodView) -> tuple[str, int]:
-    return pod.role, pod.index
-
-
-def _owner_uid(obj: Object) -> str:
-    return str((controller_of(obj) or {}).get("uid", ""))
-
-
-class _SampleSet(NamedTuple):
-    """What a job's `sampleSetRef` points at: the set, and the claim of its name in the job's own namespace."""
-
-    key: Key
-    claim: Key
-
-
-def _block(job: Object, name: str) -> Object:
-    """A mapping in the spec; empty when it is not there or is nonsense, which `decide` will name."""
-    spec = job.get("spec")
-    block = spec.get(name) if isinstance(spec, dict) else None
-    return block if isinstance(block, dict) else {}
-
-
-def _sample_set_of(job: Object) -> _SampleSet | None:
-    ref = _block(job, "sampleSetRef")
-    name = ref.get("name")
-    if not name:
-        return None
-    own = job["metadata"].get("namespace", "")
-    return _SampleSet(Key(str(ref.get("namespace") or own), str(name)), Key(own, str(name)))
-
-
-def _data_of(job: Object) -> Iterable[str]:
-    """Index of jobs by the data they read."""
-    ref = _sample_set_of(job)
-    return {str(ref.key), str(ref.claim)} if ref else ()
-
-
-def _only_labels(node: Object) -> Object:
-    """Of nodes nothing but labels is needed, and there may be thousands."""
-    meta = node["metadata"]
-    kept = {name: meta[name] for name in ("name", "uid", "resourceVersion", "labels") if name in meta}
-    node["metadata"] = kept
-    node.pop("spec", None)
-    node.pop("status", None)
-    return node

@@ -1,0 +1,152 @@
+"""What the controller knows of the cluster without asking: its caches, and one job's part of what they hold.
+
+Jobs and what they own, PodGroups whoever made them, and the data jobs read: claims, sample sets and the labels of the
+nodes that hold a part of one. Nothing here judges or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple, Protocol
+
+from paddlecloud.controllers.paddlejob import data, gang, names, ports
+from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
+from paddlecloud.kube.cache import by_label, by_owner
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.resource import (
+    CONFIGMAPS,
+    NODES,
+    PADDLEJOBS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    SAMPLESETS,
+    SERVICES,
+    Key,
+    Object,
+    Resource,
+    controller_of,
+    key_of,
+)
+
+GANGS = {engine.resource: engine for engine in gang.ENGINES}
+OWNED = (PODS, CONFIGMAPS, SERVICES)
+
+
+class MakeInformer(Protocol):
+    """`Operator.informer`."""
+
+    def __call__(self, resource: Resource, *, everywhere: bool = False, **options: object) -> Informer: ...
+
+
+class Caches:
+    """One informer per kind; kinds that the API server does not have are left out."""
+
+    def __init__(self, informer: MakeInformer, served: Collection[Resource]) -> None:
+        self.jobs = informer(PADDLEJOBS, indexers={"data": _data_of, "ports": ports.holders})
+        self.owned = {
+            resource: informer(
+                resource,
+                label_selector=None if resource in GANGS else names.JOB,
+                indexers={"owner": by_owner, "job": by_label(names.JOB)},
+            )
+            for resource in (*OWNED, *(resource for resource in GANGS if resource in served))
+        }
+        self.claims = informer(PERSISTENTVOLUMECLAIMS)
+        self.sets = informer(SAMPLESETS) if SAMPLESETS in served else None
+        self.nodes = (
+            informer(NODES, everywhere=True, transform=_only_labels, indexers={"labels": data.labels_of})
+            if NODES in served
+            else None
+        )
+
+    def readers_of(self, source: Object) -> Iterable[Key]:
+        """The jobs that read a sample set, or a claim."""
+        return [key_of(job) for job in self.jobs.cache.by_index("data", str(key_of(source)))]
+
+    def observe(self, job: Object) -> Observed:
+        """What is there of one job and around it. What only a controller remembers is not part of it."""
+        uid, key = job["metadata"]["uid"], key_of(job)
+        pods = [view(pod) for pod in self.owned[PODS].cache.by_index("owner", uid)]
+        named = {resource: informer.cache.get(key) for resource, informer in self.owned.items() if resource != PODS}
+        ours = {resource: obj for resource, obj in named.items() if obj is not None and _owner_uid(obj) == uid}
+        leftovers, blockers = self._in_the_way(key, uid, named)
+        ref = _sample_set_of(job)
+        return Observed(
+            pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
+            config=ours.get(CONFIGMAPS),
+            service=ours.get(SERVICES),
+            pod_groups={resource: obj for resource, obj in named.items() if resource in GANGS and obj is not None},
+            claim=self.claims.cache.get(ref.claim) if ref else None,
+            sample_set=self.sets.cache.get(ref.key) if ref and self.sets else None,
+            cache_nodes=self._cache_nodes(job, ref) if ref else {},
+            leftovers=leftovers,
+            blockers=blockers,
+        )
+
+    def _in_the_way(self, key: Key, uid: str, named: dict[Resource, Object | None]) -> tuple[int, tuple[str, ...]]:
+        """What holds the names we need: leftovers of an earlier job will go by themselves, others will not."""
+        pods = self.owned[PODS].cache.by_index("job", key.name)
+        others = [pod for pod in pods if pod["metadata"]["namespace"] == key.namespace]
+        others += [obj for resource, obj in named.items() if obj is not None and resource not in GANGS]
+        foreign = [obj for obj in others if _owner_uid(obj) != uid]
+        mortal = [obj for obj in foreign if (controller_of(obj) or {}).get("kind") == PADDLEJOBS.kind]
+        blockers = tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in foreign if obj not in mortal)
+        return len(mortal), blockers
+
+    def _cache_nodes(self, job: Object, ref: _SampleSet) -> dict[int, tuple[str, str]]:
+        """The label of each partition that some node holds."""
+        if self.nodes is None:
+            return {}
+        known = self.nodes.cache
+        sample_set = self.sets.cache.get(ref.key) if self.sets else None
+        replicas = block(job, "worker").get("replicas")
+        count = replicas if isinstance(replicas, int) else 1
+        labels = data.partition_labels(ref.key.name, sample_set, self.claims.cache.get(ref.claim), count)
+        return {index: label for index, label in labels.items() if known.by_index("labels", "=".join(label))}
+
+
+def block(job: Object, name: str) -> Object:
+    """A mapping in the spec; empty when it is not there or is nonsense, which `decide` will name."""
+    spec = job.get("spec")
+    found = spec.get(name) if isinstance(spec, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+class _SampleSet(NamedTuple):
+    """What a job's `sampleSetRef` points at: the set, and the claim of its name in the job's own namespace."""
+
+    key: Key
+    claim: Key
+
+
+def _sample_set_of(job: Object) -> _SampleSet | None:
+    ref = block(job, "sampleSetRef")
+    name = ref.get("name")
+    if not name:
+        return None
+    own = job["metadata"].get("namespace", "")
+    return _SampleSet(Key(str(ref.get("namespace") or own), str(name)), Key(own, str(name)))
+
+
+def _data_of(job: Object) -> Iterable[str]:
+    """Index of jobs by the data they read."""
+    ref = _sample_set_of(job)
+    return {str(ref.key), str(ref.claim)} if ref else ()
+
+
+def _by_place(pod: PodView) -> tuple[str, int]:
+    return pod.role, pod.index
+
+
+def _owner_uid(obj: Object) -> str:
+    return str((controller_of(obj) or {}).get("uid", ""))
+
+
+def _only_labels(node: Object) -> Object:
+    """Of nodes nothing but labels is needed, and there may be thousands."""
+    meta = node["metadata"]
+    kept = {name: meta[name] for name in ("name", "uid", "resourceVersion", "labels") if name in meta}
+    node["metadata"] = kept
+    node.pop("spec", None)
+    node.pop("status", None)
+    return node

@@ -1,0 +1,83 @@
+"""How a decision ends: a plan, and the status that tells of it.
+
+The rules (`decide`, `answers`) say what is to happen and why. Here that becomes a phase with its conditions, counts and
+times, and what every end of a generation has in common is done once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from paddlecloud.api.paddlejob import PaddleJobStatus
+from paddlecloud.api.paddlejob.status import Failure as FailureRecord
+from paddlecloud.controllers.paddlejob import failure, finish, form, report, status
+from paddlecloud.controllers.paddlejob.case import Case
+from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.plan import Plan, PlannedEvent
+
+
+def conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
+    """The plan, with `new` in its phase as the status to be written, unless nothing would change."""
+    new = report.fold(new, case.observed.told, ended=phase in status.FINISHED)
+    new = msgspec.structs.replace(new, elastic=status.elastic_state(case.settings, new.elastic, phase))
+    new = status.in_phase(
+        new, phase, now=case.now, reason=reason, message=message, generation=case.job["metadata"].get("generation")
+    )
+    plan.status = status.finish(new, case.job.get("status") or {}, now=case.now)
+    return plan
+
+
+def take_down(
+    case: Case,
+    plan: Plan,
+    new: PaddleJobStatus,
+    phase: str,
+    *,
+    reason: str,
+    message: str,
+    advance: bool = True,
+) -> Plan:
+    """End this generation, whatever comes next: under the next number all pods are stale, and none meets its successor.
+
+    The number is written before anything is deleted, so that a crash in between loses no restart. A generation that is
+    down already stays down without another number (`advance`).
+    """
+    if advance:
+        plan.status_first = True
+        new = msgspec.structs.replace(new, generation=case.generation + 1)
+    form.clear_stale(replace(case, old=new), plan)
+    return conclude(case, plan, status.with_counts(new, case.settings, ()), phase, reason=reason, message=message)
+
+
+def complete(case: Case, text: str) -> Plan:
+    plan = Plan(status_first=True, events=[PlannedEvent("Completed", text)])
+    return _end(case, plan, "Completed", reason="Completed", message=text)
+
+
+def fail(case: Case, reason: str, text: str) -> Plan:
+    plan = Plan(status_first=True, events=[PlannedEvent("Failed", f"{reason}: {text}", type="Warning")])
+    return _end(case, plan, "Failed", reason=reason, message=text)
+
+
+def _end(case: Case, plan: Plan, phase: str, *, reason: str, message: str) -> Plan:
+    finish.clean_up(case, plan, phase)
+    pods = tuple(case.current.values())
+    new = status.with_start(status.with_counts(case.old, case.settings, pods), pods)
+    return conclude(case, plan, new, phase, reason=reason, message=message)
+
+
+def on_record(case: Case, first: failure.Failure, action: str) -> Case:
+    """The case with a failure among the last few that its status tells of, and what was done about it."""
+    record = FailureRecord(
+        time=rfc3339(case.now),
+        pod=first.pod,
+        node=first.node or None,
+        failure_class=first.kind,
+        exit_code=first.exit_code,
+        message=first.message or None,
+        action=action,
+    )
+    kept = [*(case.old.failures or ()), record][-status.FAILURES_KEPT :]
+    return replace(case, old=msgspec.structs.replace(case.old, failures=kept))
