@@ -121,6 +121,22 @@ def left_behind(name: str) -> Any:
     return made
 
 
+def of_the_original_operator(name: str) -> list[Any]:
+    """A claim and a Service of a set, marked as its own but owned by nobody."""
+    meta = {"labels": {f"paddlepaddle.org/juicefs-{name}": "true"}}
+    claim = {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "paddle-operator",
+        "volumeName": name,
+        "resources": {"requests": {"storage": "10Pi"}},
+    }
+    ports = {"clusterIP": "None", "ports": [{"name": "service", "port": 7716}]}
+    return [
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, **meta}, "spec": claim},
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"{name}-runtime-service", **meta}, "spec": ports},
+    ]
+
+
 class Exercise:
     def __init__(
         self,
@@ -195,9 +211,10 @@ class Exercise:
         if self.files:
             self.apply(
                 {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "files"}, "stringData": self.files},
+                *of_the_original_operator("adopted"),
                 *(
                     sample_set(name, source={"uri": self.source}, secretRef={"name": "files"}, csi=self.csi)
-                    for name in ("samples", "taken")
+                    for name in ("samples", "taken", "adopted")
                 ),
             )
 
@@ -244,6 +261,8 @@ class Exercise:
         if self.files:
             self.until(self.is_("sampleset", "samples", ".status.runtimeStatus.runtimeReady", "2/2"))
             self.until(lambda: "samples-warmup-" in self.run("get", "samplejobs", "-o", "name"))
+            for kind, name in (("pvc", "adopted"), ("services.v1.", "adopted-runtime-service")):
+                self.until(self.is_(kind, name, ".metadata.ownerReferences[0].name", "adopted"))
             self.run("delete", "samplesets", "--all", "--timeout=120s")
 
     def without_knative(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness import eventually
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
     PERSISTENTVOLUMECLAIMS,
@@ -32,6 +33,7 @@ class FolderDriver:
         self._base = base
         self.published: list[MountRequest] = []
         self.unpublished: list[str] = []
+        self.kept: set[str] | None = None
 
     async def publish(self, request: MountRequest) -> Path:
         self.published.append(request)
@@ -41,6 +43,9 @@ class FolderDriver:
 
     async def unpublish(self, request: MountRequest) -> None:
         self.unpublished.append(request.handle)
+
+    async def keep_only(self, pods: Collection[str]) -> None:
+        self.kept = set(pods)
 
 
 @pytest.fixture
@@ -265,6 +270,24 @@ async def test_a_driver_is_asked_by_its_name_with_secrets_and_told_when_the_pod_
     request = driver.published[0]
     assert (dict(request.attributes), dict(request.secrets)) == ({"bucket": "b"}, {"k": "v"})
     assert driver.unpublished == [request.handle]
+
+
+async def test_a_driver_hears_of_pods_that_went_while_nobody_looked(machine: TestMachine, driver: FolderDriver) -> None:
+    volume = {"name": "x", "csi": {"driver": "folders.example.com"}}
+    mounts = [{"name": "x", "mountPath": "/v/x"}]
+    pods = [
+        await machine.run("sleep 600", name=name, container={"volumeMounts": mounts}, volumes=[volume])
+        for name in ("stays", "goes")
+    ]
+    for name in ("stays", "goes"):
+        await machine.phase(name, "Running")
+    await machine.kubelet.stop()
+    await machine.client.delete(PODS, "goes", namespace="default", grace_period=0)
+    driver.kept = None
+    await machine.start_kubelet()
+    stays, goes = (pod["metadata"]["uid"] for pod in pods)
+    assert goes not in await eventually(lambda: driver.kept)
+    assert stays in (driver.kept or ())
 
 
 async def test_an_unknown_driver_is_named(machine: TestMachine) -> None:

@@ -1,6 +1,6 @@
-"""SampleSets on the embedded platform with real cache servers: keys, crashes, the command line, a JuiceFS mount.
+"""SampleSets on the embedded platform with real cache servers: keys, crashes, the command line.
 
-What is the same on a cluster is in `scenarios/test_sampleset.py`.
+What is the same on a cluster is in `scenarios/test_sampleset.py`; JuiceFS is in `test_juicefs_life.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Completed, need, pdc, until
+from harness import Completed, pdc, until
 from paddlecloud.kube.resource import Object
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
@@ -148,26 +148,6 @@ def test_the_command_line_reports_progress_success_and_failure(kubectl: Kubectl,
         "sampleset", "advise", "words", "--link", "50Mbit", "--samples-per-second", "380", "--kubeconfig", config
     ).stdout
     assert advice.startswith("2 samples of 1 B on 1 node")
-
-
-def test_juicefs_keeps_the_data_where_the_machine_can_mount_it(kubectl: Kubectl, config: str, tmp_path: Path) -> None:
-    """The engine `juicefs` with the Secret `data-center` that every platform has."""
-    can = os.geteuid() == 0 and os.path.exists("/dev/fuse")
-    need("fuse", have=can, hint="mounting JuiceFS takes root and /dev/fuse")
-    source = Path.home() / f".pdc-test-{os.getpid()}"  # not in /tmp: pods have their own
-    source.mkdir()
-    try:
-        (source / "a.txt").write_text("a" * 5000)
-        spec = {"csi": {"driver": "juicefs"}, "secretRef": {"name": "data-center"}}
-        kubectl("apply", "-f", "-", input=sample_set("deep", f"file://{source}", **spec))
-        found = ready(kubectl, "deep", timeout=150)
-    finally:
-        (source / "a.txt").unlink()
-        source.rmdir()
-    assert found["driver"] == "juicefs"
-    assert found["cacheStatus"]["totalFiles"] == "1"
-    pdc("samplejob", "warmup", "deep", "--kubeconfig", config)
-    kubectl("delete", "sampleset", "deep", "--timeout=90s")
 
 
 PASSING_ON = """

@@ -206,12 +206,31 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
             f"the platform (pid {found.pid}) did not stop within {STOP_TIMEOUT:.0f} s",
             next=f"see {data / 'platform.log'}, then kill -9 {found.pid}",
         )
+    if found is not None and not running:
+        _end_leftovers(session, data)
     machine.withdraw(data)
     if args.output == "json":
         session.print(json.dumps(session.report("Platform", {"data": str(data), "stopped": running})))
     else:
         session.print(f"stopped (data kept in {data})" if running else f"no platform runs on {data}")
     return 0
+
+
+def _end_leftovers(session: Session, data: Path) -> None:
+    """The platform is gone without a goodbye: its pods and mounts may still be there."""
+    import asyncio
+
+    from paddlecloud.drivers import drivers_of
+    from paddlecloud.local.kubelet import leftovers
+    from paddlecloud.local.volumes.errors import VolumeError
+
+    try:
+        pods = asyncio.run(leftovers.end(data, drivers_of(data).values()))
+    except VolumeError as error:
+        raise CliError(str(error), next=f"see who uses it, then pdc down --data {data}") from error
+    session.note(
+        f"it had crashed; {pods} pod{'' if pods == 1 else 's'} of it ran on and {'was' if pods == 1 else 'were'} ended"
+    )
 
 
 def run_status(session: Session, args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ folder below the root. Deleting the volume keeps the folder: data is removed by 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from pathlib import Path
 
 from paddlecloud.local.volumes.drivers import MountRequest
@@ -26,6 +27,9 @@ class FolderDriver:
         return folder
 
     async def unpublish(self, request: MountRequest) -> None:
+        """Nothing was mounted."""
+
+    async def keep_only(self, pods: Collection[str]) -> None:
         """Nothing was mounted."""
 
     def _inner(self, request: MountRequest) -> str:

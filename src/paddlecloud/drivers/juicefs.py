@@ -2,10 +2,14 @@
 
 The Secret of the volume describes the file system (name, metaurl, storage, bucket, access-key, secret-key), as it does
 for the CSI driver on a cluster. It is formatted when it is new and mounted with the options of the PersistentVolume.
-Keys travel by environment. Who uses a mount is noted in files, so that a platform that starts again keeps what is
-mounted and the last pod unmounts it. Every pod that began meanwhile, of whatever kind, has a copy of the mount in its
-own view of the machine. The folder of a mount is therefore shared: when it goes here it goes in all of them, and the
-process behind it ends.
+Keys travel by environment.
+
+Who uses a mount is noted in files: a platform that starts again after a crash keeps what is mounted, and the last pod
+unmounts it. Nothing stays mounted when the machine is switched off: whoever deletes its data directory then must not
+delete what lies behind a mount.
+
+Every pod that began meanwhile, of whatever kind, has a copy of the mount in its own view of the machine. The folder of
+a mount is therefore shared: when it goes here it goes in all of them, and the process behind it ends.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from paddlecloud.local.kubelet import linux
@@ -53,15 +57,22 @@ class JuiceFsDriver:
     async def unpublish(self, request: MountRequest) -> None:
         place = self._place(request)
         async with self._lock(place):
-            users = place / "users"
-            (users / request.pod["metadata"]["uid"]).unlink(missing_ok=True)
-            if users.is_dir() and any(users.iterdir()):
-                return
-            mountpoint = place / "mount"
-            if await asyncio.to_thread(_is_mounted, mountpoint):
-                await _unmount(mountpoint)
-            await asyncio.to_thread(_unshare, place)
-            await asyncio.to_thread(shutil.rmtree, users, ignore_errors=True)
+            (place / "users" / request.pod["metadata"]["uid"]).unlink(missing_ok=True)
+            await _leave_unused(place)
+
+    async def keep_only(self, pods: Collection[str]) -> None:
+        places = [place for place in self._root.glob("*/*") if (place / "users").is_dir()]
+        done = await asyncio.gather(*(self._keep_only(place, pods) for place in places), return_exceptions=True)
+        for error in done:
+            if error is not None:
+                raise error
+
+    async def _keep_only(self, place: Path, pods: Collection[str]) -> None:
+        async with self._lock(place):
+            for note in list((place / "users").iterdir()):
+                if note.name not in pods:
+                    note.unlink(missing_ok=True)
+            await _leave_unused(place)
 
     def _lock(self, place: Path) -> asyncio.Lock:
         return self._locks.setdefault(place, asyncio.Lock())
@@ -92,6 +103,17 @@ class JuiceFsDriver:
         await _run([program, "mount", "--background", "--no-usage-report", *options, meta, str(mountpoint)], env, keys)
         if not await asyncio.to_thread(_is_mounted, mountpoint):
             raise VolumeError(f"volume {request.handle}: juicefs mount ended but nothing is mounted at {mountpoint}")
+
+
+async def _leave_unused(place: Path) -> None:
+    """Take a mount away that no pod is noted for."""
+    users, mountpoint = place / "users", place / "mount"
+    if users.is_dir() and any(users.iterdir()):
+        return
+    if await asyncio.to_thread(_is_mounted, mountpoint):
+        await _unmount(mountpoint)
+    await asyncio.to_thread(_unshare, place)
+    await asyncio.to_thread(shutil.rmtree, users, ignore_errors=True)
 
 
 def flags_of(text: str) -> list[str]:

@@ -124,6 +124,21 @@ async def test_a_mount_ends_with_its_last_pod_though_others_have_seen_it(driver:
         other.communicate("")
 
 
+async def test_a_mount_stays_for_pods_that_are_left_and_goes_with_the_last(
+    driver: JuiceFsDriver, tmp_path: Path
+) -> None:
+    """Also one of a pod that nobody said goodbye to, and by a driver that knows of it from its notes alone."""
+    secrets, options = _files(tmp_path), f"cache-dir={tmp_path}/cache"
+    for pod in ("pod-1", "pod-2"):
+        place = await driver.publish(request(tmp_path, pod=pod, secrets=secrets, mountOptions=options))
+    after_a_crash = JuiceFsDriver(tmp_path / "juicefs")
+    await after_a_crash.keep_only({"pod-2", "another"})
+    assert os.path.ismount(place)
+    await after_a_crash.keep_only(())
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+    until(lambda: _processes(tmp_path) == [], timeout=30)
+
+
 def _files(folder: Path) -> dict[str, str]:
     """A file system whose parts are all in one folder."""
     return {

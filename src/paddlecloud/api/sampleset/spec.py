@@ -177,7 +177,7 @@ class SampleSetStatus(Wire):
     cache_dirs: Annotated[
         list[str] | None,
         doc(
-            "local: the cache directories on every node, fastest first; each node uses the folder of its name in them."
+            "The cache directories on every node, fastest first; local: each node uses the folder of its name in them."
         ),
     ] = None
     sync_attempts: Annotated[Int32 | None, doc("How often the import was tried again after it had failed.")] = None

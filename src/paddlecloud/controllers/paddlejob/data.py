@@ -107,7 +107,8 @@ def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object
     assert settings.sample_set is not None
     container = spec["containers"][0]
     found = sample_set or {}
-    folders = [str(path) for path in (found.get("status") or {}).get("cacheDirs") or ()]
+    status = found.get("status") or {}
+    folders = [str(path) for path in status.get("cacheDirs") or () if status.get("driver") != "juicefs"]
     levels = ((found.get("spec") or {}).get("cache") or {}).get("levels") or ()
     first = levels[0] if levels else {}  # programs add to the first folder only, and share its level with the others
     size = (int(first.get("cacheSize") or 0) << 20) // len(str(first.get("path") or "").split(":"))

@@ -63,7 +63,7 @@ def decide(job: Object, observed: Observed, now: float, options: sets.Options | 
         draft.say("Translated", "; ".join(warnings), warning=True)
     if settings.schedule:
         cron.keep(draft)
-    elif draft.status.job_name:
+    elif draft.status.job_name and _is_own(draft):
         _follow(draft)
     else:
         _start(draft)
@@ -106,6 +106,9 @@ def _asks_for_something_else(draft: Draft) -> bool:
     changed = bool(draft.old.observed_generation != draft.job["metadata"].get("generation"))
     if draft.old.job_name is None:
         return changed  # it never began: its spec was the mistake
+    if not _is_own(draft):
+        seen = draft.old.observed_generation is not None
+        return (seen and changed) or bool(draft.again)
     case = _case_of_set(draft)
     if case is None:
         return changed
@@ -115,6 +118,11 @@ def _asks_for_something_else(draft: Draft) -> bool:
     except BadOptions:
         return False
     return wanted.id != draft.old.job_name
+
+
+def _is_own(draft: Draft) -> bool:
+    """Whether the work was named by this controller. What the original operator began has another kind of id."""
+    return (draft.old.job_name or "").startswith(f"{draft.uid}-")
 
 
 def _case_of_set(draft: Draft) -> sets.Case | None:

@@ -126,10 +126,17 @@ class Case:
 
     @property
     def driver(self) -> str:
-        """Once bound the engine stays: it has the data."""
+        return self.known_driver or ("juicefs" if self.observed.juicefs else "local")
+
+    @property
+    def known_driver(self) -> str:
+        """The engine, unless the cluster is to choose it. Once there is a volume it stays: it has the data."""
         if self.phase and self.old.driver:
             return self.old.driver
-        return self.settings.driver or ("juicefs" if self.observed.juicefs else "local")
+        if self.observed.volume is not None:
+            served_by = (self.observed.volume["spec"].get("csi") or {}).get("driver")
+            return "juicefs" if served_by == names.JUICEFS_DRIVER else "local"
+        return self.settings.driver
 
     @cached_property
     def alias(self) -> str:
@@ -149,10 +156,15 @@ class Case:
 
     @cached_property
     def cache_dirs(self) -> tuple[str, ...]:
-        """Cache directories on each node. Without levels the local engine uses a folder of its own."""
+        """Cache directories on each node. Without levels the local engine uses a folder of its own.
+
+        Under JuiceFS they are those of the mount, which stay as they were when the volume was made.
+        """
         if self.driver == "local" and not self.settings.levels:
             return (f"{self.options.local_root}/{self.settings.namespace}/{self.settings.name}/cache",)
-        return transfer.cache_dirs(self.settings)
+        mounted = transfer.mounted_cache_dirs(self.observed.volume) if self.driver == "juicefs" else ()
+        known = tuple(self.old.cache_dirs or ()) if self.driver == "juicefs" else ()
+        return mounted or known or transfer.cache_dirs(self.settings)
 
     @property
     def token(self) -> str:

@@ -195,14 +195,15 @@ class SampleSetController(Operator):
     async def observe(self, sample_set: Object) -> Observed:
         key = key_of(sample_set)
         runtime = Key(key.namespace, names.runtime(key.name))
+        begun = bool((sample_set.get("status") or {}).get("phase"))
         ours, taken = volume_of(self._volumes.cache, key)
         observed = Observed(
             volume=ours,
             taken=taken,
-            claim=self._named(PERSISTENTVOLUMECLAIMS, key),
-            service=self._named(SERVICES, Key(key.namespace, names.service(key.name))),
-            stateful_set=self._named(STATEFULSETS, runtime),
-            secret=self._named(SECRETS, runtime),
+            claim=await self._named(PERSISTENTVOLUMECLAIMS, key),
+            service=await self._named(SERVICES, Key(key.namespace, names.service(key.name))) if begun else None,
+            stateful_set=await self._named(STATEFULSETS, runtime) if begun else None,
+            secret=self._owned[SECRETS].cache.get(runtime),
             runtimes=runtimes(self._pods.cache, key),
             jobs=tuple(finished(job) for job in self._sample_jobs.cache.by_index("set", str(key))),
             readers=self._training(key),
@@ -218,7 +219,7 @@ class SampleSetController(Operator):
         except DecodeError:
             return observed  # `decide` will say so
         case = Case(sample_set, settings, decode(sample_set).status or SampleSetStatus(), observed, 0.0, self.options)
-        if not case.phase and not settings.driver:
+        if not case.known_driver:
             observed = replace(observed, juicefs=await self._has_juicefs())
             case = replace(case, observed=observed)
         labelled = {
@@ -236,8 +237,10 @@ class SampleSetController(Operator):
             observed = replace(observed, cleared=await self._interview.is_cleared(case, key))
         return await self._interview.ask(replace(case, observed=observed), key)
 
-    def _named(self, resource: Resource, key: Key) -> Object | None:
-        return self._owned[resource].cache.get(key)
+    async def _named(self, resource: Resource, key: Key) -> Object | None:
+        """From the cache; what does not carry our label, as other controllers leave it, is looked up by name."""
+        found = self._owned[resource].cache.get(key)
+        return found if found is not None else await self._client.find(resource, key.name, key.namespace)
 
     def _training(self, key: Key) -> tuple[str, ...]:
         """PaddleJobs that read the set. One that waits does not: it may wait for this very set."""

@@ -303,7 +303,7 @@ def _next_look(case: Case) -> float:
     ages = [case.now - job.completed for job in case.observed.jobs if job.completed]
     if any(age < JUST_DONE for age in ages):
         return SOON
-    working = [job for job in case.observed.jobs if not job.completed]
+    working = [job for job in case.observed.jobs if job.phase not in ("Succeeded", "Failed")]
     moving = case.observed.readers or working or case.observed.silent or any(age < FRESHLY_DONE for age in ages)
     return REFRESH if moving else IDLE
 

@@ -5,7 +5,7 @@ The data itself stays where it is (the volume's policy is Retain): a set is a wa
 
 from __future__ import annotations
 
-from paddlecloud.controllers.sampleset import fleet, names
+from paddlecloud.controllers.sampleset import adoption, fleet, names
 from paddlecloud.controllers.sampleset.draft import Draft, set_finalizers, unlabel
 from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import Object, resource_of
@@ -26,15 +26,19 @@ def leave(draft: Draft) -> None:
         return
     draft.condition("InUse", False, "Unused")
     draft.plan.patch.extend(unlabel(case, node) for node in observed.nodes)
-    if observed.stateful_set is not None and case.is_ours(observed.stateful_set):
+    made = [observed.stateful_set, observed.service, observed.secret, observed.claim]
+    ours = [obj for obj in made if obj is not None and case.is_ours(obj)]
+    if unmarked := [patch for obj in ours for patch in adoption.take_over(case, obj)]:
+        draft.plan.patch.extend(unmarked)  # what is not seen to be ours is not seen to go, either
+        draft.look_again(AGAIN)
+        return
+    if observed.stateful_set in ours:
         _stop_servers(draft)
         return
     if observed.runtimes:
         draft.set(message="waiting for the cache servers to stop")
         draft.look_again(AGAIN)
         return
-    rest = [observed.service, observed.secret, observed.claim]
-    ours = [obj for obj in rest if obj is not None and case.is_ours(obj)]
     if ours or observed.volume is not None:
         # A claim that goes before its volume is what Kubernetes expects; both have finalizers that see to the rest.
         doomed = [obj for obj in (*ours, observed.volume) if obj is not None and not _is_going(obj)]

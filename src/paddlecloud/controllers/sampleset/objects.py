@@ -217,11 +217,12 @@ def _levels(case: Case) -> list[str]:
         size = case.settings.mount_options.get("cache-size")
         folders = ":".join(names.cache_dir(path) for path in case.cache_dirs)
         return [f",{size},{folders}"] if size else []
-    return [
-        f"{level.medium},{level.size_mib},{':'.join(names.cache_dir(path.rstrip('/') or '/') for path in level.paths)}"
-        for level in case.settings.levels
-        if level.paths
-    ]
+    found = []
+    for level in case.settings.levels:
+        paths = [path.rstrip("/") or "/" for path in level.paths]
+        if paths and set(paths) <= set(case.cache_dirs):  # a mount keeps those that it was made with
+            found.append(f"{level.medium},{level.size_mib},{':'.join(map(names.cache_dir, paths))}")
+    return found
 
 
 def _affinity(case: Case) -> Object:

@@ -15,7 +15,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.controller import Mapper
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import SECRETS, Key, Object, key_of
+from paddlecloud.kube.resource import SECRETS, Key, Object, controller_of, key_of
 
 
 def runtime_of(pod: Object, name: str) -> Runtime | None:
@@ -108,9 +108,11 @@ def finished(job: Object) -> Finished:
 
 
 def uses_claim(pod: Object, claim: str) -> bool:
-    mine = (pod["metadata"].get("labels") or {}).get(names.SAMPLE_SET) == claim
+    """Whether a pod reads the set of this name. Its own cache servers do not count, whoever made them."""
+    owner = controller_of(pod) or {}
+    is_server = (owner.get("kind"), owner.get("name")) == ("StatefulSet", names.runtime(claim))
     volumes = pod["spec"].get("volumes") or ()
-    return not mine and any((v.get("persistentVolumeClaim") or {}).get("claimName") == claim for v in volumes)
+    return not is_server and any((v.get("persistentVolumeClaim") or {}).get("claimName") == claim for v in volumes)
 
 
 def is_over(pod: Object) -> bool:

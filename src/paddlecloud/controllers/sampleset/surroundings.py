@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from paddlecloud.controllers.sampleset import names, objects, transfer
+from paddlecloud.controllers.sampleset import adoption, names, objects, transfer
+from paddlecloud.controllers.sampleset.case import Case
 from paddlecloud.controllers.sampleset.draft import Draft
 from paddlecloud.kube.resource import Object
 
@@ -41,39 +43,51 @@ def check(draft: Draft) -> bool:
     return True
 
 
+class _Part(NamedTuple):
+    """An object that a set is made of: how events call its kind, and which condition lacks without it."""
+
+    kind: str
+    condition: str
+    name: str
+    found: Object | None
+    build: Callable[[], Object]
+
+
 def provide(draft: Draft) -> bool:
     """Make what the phase needs and is not there; False when somebody else holds a name that is ours."""
-    case, observed = draft.case, draft.case.observed
-    draft.set(driver=case.driver, cache_dirs=list(case.cache_dirs) if case.driver == "local" else None)
-    if case.alias in observed.taken:
-        text = f"PersistentVolume {case.alias} exists and is not ours: rename the set or delete it"
-        draft.complain("Bound", "NameTaken", text, event="ErrorPVAlreadyExist")
-        draft.look_again(MUCH_LATER)
-        return False
-    runtime = names.runtime(case.settings.name)
-    wanted: list[tuple[str, str, Object | None, Callable[[], Object]]] = [
-        ("PV", case.alias, observed.volume, lambda: objects.build_volume(case)),
-        ("PVC", case.settings.name, observed.claim, lambda: objects.build_claim(case)),
-    ]
-    if case.phase:
-        wanted += [
-            (
-                "Secret",
-                names.runtime(case.settings.name),
-                observed.secret,
-                lambda: objects.build_secret(case, observed.fresh_token),
-            ),
-            ("Service", names.service(case.settings.name), observed.service, lambda: objects.build_service(case)),
-            ("StatefulSet", runtime, observed.stateful_set, lambda: objects.build_stateful_set(case)),
-        ]
-    for kind, name, found, build in wanted:
-        if found is None:
-            draft.plan.create.append(build())
-        elif kind != "PV" and not case.is_ours(found):
-            text = f"{kind} {name} exists and is not ours: rename the set or delete it"
-            draft.complain(
-                "Bound" if kind == "PVC" else "RuntimeReady", "NameTaken", text, event=f"Error{kind}AlreadyExist"
-            )
-            draft.look_again(MUCH_LATER)
-            return False
+    case = draft.case
+    adoption.tell(draft)
+    draft.set(driver=case.driver, cache_dirs=list(case.cache_dirs))
+    if case.alias in case.observed.taken:
+        return _refuse(draft, "PersistentVolume", case.alias, condition="Bound", event="ErrorPVAlreadyExist")
+    if case.observed.volume is None:
+        draft.plan.create.append(objects.build_volume(case))
+    for part in _parts(case):
+        if part.found is None:
+            draft.plan.create.append(part.build())
+        elif case.is_ours(part.found):
+            draft.plan.patch.extend(adoption.take_over(case, part.found))
+        else:
+            event = f"Error{part.kind}AlreadyExist"
+            return _refuse(draft, part.kind, part.name, condition=part.condition, event=event)
     return True
+
+
+def _parts(case: Case) -> Iterator[_Part]:
+    """All but the volume, in the order in which they are needed."""
+    name, observed = case.settings.name, case.observed
+    yield _Part("PVC", "Bound", name, observed.claim, lambda: objects.build_claim(case))
+    if not case.phase:
+        return
+    runtime, service = names.runtime(name), names.service(name)
+    token = observed.fresh_token
+    yield _Part("Secret", "RuntimeReady", runtime, observed.secret, lambda: objects.build_secret(case, token))
+    yield _Part("Service", "RuntimeReady", service, observed.service, lambda: objects.build_service(case))
+    yield _Part("StatefulSet", "RuntimeReady", runtime, observed.stateful_set, lambda: objects.build_stateful_set(case))
+
+
+def _refuse(draft: Draft, kind: str, name: str, *, condition: str, event: str) -> bool:
+    text = f"{kind} {name} exists and is not ours: rename the set or delete it"
+    draft.complain(condition, "NameTaken", text, event=event)
+    draft.look_again(MUCH_LATER)
+    return False

@@ -49,6 +49,13 @@ def cache_dirs(settings: SampleSetSettings) -> tuple[str, ...]:
     return tuple(f"{path.rstrip('/')}/{settings.name.lower()}" for path in chosen.split(":") if path)
 
 
+def mounted_cache_dirs(volume: Object | None) -> tuple[str, ...]:
+    """Those that the options of a volume name, whoever made it; none for one without."""
+    attributes = ((volume or {}).get("spec", {}).get("csi") or {}).get("volumeAttributes") or {}
+    options = dict(item.strip().partition("=")[::2] for item in attributes.get("mountOptions", "").split(","))
+    return tuple(path.rstrip("/") or "/" for path in options.get("cache-dir", "").split(":") if path)
+
+
 def mount_options(settings: SampleSetSettings) -> dict[str, str | bool]:
     """Options of the JuiceFS mount: the user's, with cache directories and size from the levels where these say."""
     size = sum(level.size_mib for level in settings.levels)

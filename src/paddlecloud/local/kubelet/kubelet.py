@@ -98,7 +98,7 @@ class Kubelet:
             recorder=EventRecorder(client, component="kubelet", clock=clock),
             devices=Devices(
                 gpus,
-                taken={uid: spec.get("gpus") or {} for uid, spec in _pod_specs(data)},
+                taken={uid: spec.get("gpus") or {} for uid, spec in pod_specs(data)},
                 on_release=self._poke_all,
             ),
             warm=WarmParents(),
@@ -143,7 +143,7 @@ class Kubelet:
             worker.poke()
 
     def _reserve_addresses(self) -> None:
-        for _, spec in _pod_specs(self.machine.data):
+        for _, spec in pod_specs(self.machine.data):
             if spec.get("ip"):
                 self.machine.addresses.reserve(spec["ip"])
 
@@ -193,6 +193,8 @@ class Kubelet:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(worker.leave(end=pods) for worker in workers))
+        if pods:
+            await self.volumes.keep_only(())
         await self.machine.warm.stop()
         await self.machine.launcher.stop()
         self.machine.cgroups.stop()
@@ -253,13 +255,14 @@ class Kubelet:
 
     async def _end_forgotten(self) -> None:
         """Pods whose objects went while nobody looked: their processes and directories go."""
-        for uid, spec in list(_pod_specs(self.machine.data)):
+        for uid, spec in list(pod_specs(self.machine.data)):
             if uid in self._workers or await self._has_object(uid, spec):
                 continue
             pod = SupervisedPod(PodPaths(self.machine.pod_dir(uid)), self.machine.clock, on_change=lambda: None)
             await pod.recover()
             await pod.shutdown()
             await remove_pod_dir(self.machine.pod_dir(uid))
+        await self.volumes.keep_only({*self._workers, *(uid for uid, _ in pod_specs(self.machine.data))})
 
     async def _has_object(self, uid: str, spec: Mapping[str, Any]) -> bool:
         try:
@@ -283,7 +286,7 @@ class Kubelet:
         return None
 
 
-def _pod_specs(data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def pod_specs(data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """What earlier kubelets left on record, by pod uid."""
     if not (data / "pods").is_dir():
         return

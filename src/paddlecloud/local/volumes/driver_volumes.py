@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from paddlecloud.kube.resource import Object
@@ -12,6 +13,8 @@ from paddlecloud.local.volumes.drivers import Driver, MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.local.volumes.object_volumes import Objects
 from paddlecloud.local.volumes.payload import contents_of
+
+log = logging.getLogger(__name__)
 
 
 class DriverVolumes:
@@ -45,6 +48,14 @@ class DriverVolumes:
     async def unpublish(self, source: Object, pod: Object, place: Path, *, handle: str) -> None:
         if driver := self._drivers.get(source["driver"]):
             await driver.unpublish(MountRequest(handle, place, pod))
+
+    async def keep_only(self, pods: Collection[str]) -> None:
+        """Nobody is kept waiting by what would not go: it is tried again when the kubelet tidies up."""
+        for name, driver in self._drivers.items():
+            try:
+                await driver.keep_only(pods)
+            except VolumeError as error:
+                log.warning("%s: %s", name, error)
 
     async def _secrets(self, source: Object, pod: Object) -> dict[str, str]:
         name = (source.get("nodePublishSecretRef") or {}).get("name")

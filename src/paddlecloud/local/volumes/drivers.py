@@ -5,7 +5,7 @@ The platform knows no driver itself: `csi.juicefs.com` and the like are register
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -35,3 +35,9 @@ class Driver(Protocol):
 
     async def unpublish(self, request: MountRequest) -> None:
         """No process of the pod is left. May be called again, and also after publishing failed half-way."""
+
+    async def keep_only(self, pods: Collection[str]) -> None:
+        """Of all pods only these (by uid) are left on the machine: what was published for others goes.
+
+        Raises `VolumeError` when something would not go.
+        """

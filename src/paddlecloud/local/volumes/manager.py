@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -120,6 +120,10 @@ class VolumeManager:
                 bound = await self._bound(wanted, claim["claimName"])
                 if bound and (csi := (bound.get("spec") or {}).get("csi")):
                     await self._of_drivers.unpublish(csi, pod, wanted.place, handle=csi["volumeHandle"])
+
+    async def keep_only(self, pods: Collection[str]) -> None:
+        """Only these pods (by uid) are left: drivers take away what they hold for others."""
+        await self._of_drivers.keep_only(pods)
 
     # Sources
 
