@@ -194,7 +194,7 @@ class Kubelet:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(worker.leave(end=pods) for worker in workers))
         if pods:
-            await self.volumes.keep_only(())
+            await self.machine.volumes.keep_only(())
         await self.machine.warm.stop()
         await self.machine.launcher.stop()
         self.machine.cgroups.stop()
@@ -262,7 +262,7 @@ class Kubelet:
             await pod.recover()
             await pod.shutdown()
             await remove_pod_dir(self.machine.pod_dir(uid))
-        await self.volumes.keep_only({*self._workers, *(uid for uid, _ in pod_specs(self.machine.data))})
+        await self.machine.volumes.keep_only({*self._workers, *(uid for uid, _ in pod_specs(self.machine.data))})
 
     async def _has_object(self, uid: str, spec: Mapping[str, Any]) -> bool:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -49,6 +49,9 @@ class Volumes(Protocol):
         """Bring volumes made of objects up to date while the pod runs."""
 
     async def release(self, pod: Object, folder: Path) -> None: ...
+
+    async def keep_only(self, pods: Collection[str]) -> None:
+        """Only these pods (by uid) are left; what others used goes."""
 
 
 class Hosts(Protocol):
