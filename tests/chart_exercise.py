@@ -78,8 +78,8 @@ def sample_set(name: str, **spec: Any) -> Any:
     return {"apiVersion": SETS, "kind": "SampleSet", "metadata": {"name": name}, "spec": spec}
 
 
-def warmup(name: str, of: str, **spec: Any) -> Any:
-    spec = {"type": "warmup", "sampleSetRef": {"name": of}, **spec}
+def sample_job(name: str, type: str, of: str, **spec: Any) -> Any:
+    spec = {"type": type, "sampleSetRef": {"name": of}, **spec}
     return {"apiVersion": SETS, "kind": "SampleJob", "metadata": {"name": name}, "spec": spec}
 
 
@@ -237,9 +237,15 @@ class Exercise:
         self.apply(watched)
         if self.files:
             self.until(self.is_("sampleset", "samples", ".status.phase", "Ready"))
-            self.apply(warmup("warm", "samples"), warmup("brief", "samples", ttlSecondsAfterFinished=0))
+            self.apply(
+                sample_job("warm", "warmup", "samples"),
+                sample_job("brief", "warmup", "samples", ttlSecondsAfterFinished=0),
+                sample_job("mistake", "rmr", "samples", rmrOptions={"paths": ["nothing"]}),
+            )
             self.until(self.is_("samplejob", "warm", ".status.phase", "Succeeded"))
             self.until(self.is_("samplejob", "brief", ".metadata.name", ""))
+            self.until(self.is_("samplejob", "mistake", ".status.phase", "Failed"))
+            self.run("annotate", "samplejob", "mistake", "paddlepaddle.org/retry-at=now")  # and it is told once more
             self.run("patch", "sampleset", "samples", "--type=merge", "-p", '{"spec":{"partitions":2}}')
         self.until(self.is_(NEW, "new", ".status.traffic", "50/50"))
         self.apply(service("new", SERVING, self.image, "four"))
@@ -261,6 +267,8 @@ class Exercise:
         if self.files:
             self.until(self.is_("sampleset", "samples", ".status.runtimeStatus.runtimeReady", "2/2"))
             self.until(lambda: "samples-warmup-" in self.run("get", "samplejobs", "-o", "name"))
+            told = ("get", "events", "--field-selector", "reason=ErrorDoRmrJob", "-o", "jsonpath={.items[*].count}")
+            self.until(lambda: self.run(*told) == "2")
             for kind, name in (("pvc", "adopted"), ("services.v1.", "adopted-runtime-service")):
                 self.until(self.is_(kind, name, ".metadata.ownerReferences[0].name", "adopted"))
             self.run("delete", "samplesets", "--all", "--timeout=120s")

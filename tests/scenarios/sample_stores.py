@@ -40,9 +40,15 @@ FOLDERS = {
 class Stores:
     """What tests ask for on either platform; the embedded one needs no more than this."""
 
+    bucket = "public"
+    """What the S3 server calls the bucket."""
+
     def __init__(self, s3: S3Server) -> None:
         self.s3 = s3
-        public = s3.store("public")
+        self.fill()
+
+    def fill(self) -> None:
+        public = self.s3.store(self.bucket)
         for folder, size in FOLDERS.items():
             for number in range(6):
                 public.put(f"{folder}/{number}.JPEG", bytes([number]) * size)
@@ -50,7 +56,7 @@ class Stores:
 
     @property
     def mirrors(self) -> str:
-        return f"{BUCKET}={self.s3.endpoint}/public"
+        return f"{BUCKET}={self.s3.endpoint}/{self.bucket}"
 
     def file_system(self, namespace: str) -> Object:
         """A place for a set's data, as part of the set's spec."""
