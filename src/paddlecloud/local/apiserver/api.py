@@ -30,12 +30,13 @@ from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer, forbidden, impersonate
 from .duplicates import refuse_duplicates
 from .list_options import check_list_options, exact_revision, revision_of
-from .listing import Filter, Pages
+from .listing import Pages
 from .metrics import ApiMetrics
 from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
 from .request import Answer, Request, RequestInfo, parse
+from .selection import Filter
 from .verbs import Verbs, address_of
 
 log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
-from .listing import Filter
 from .negotiation import encode
 from .registry import KindInfo
+from .selection import Filter
 
 BOOKMARK_EVERY = 30.0
 DEFAULT_TIMEOUT = 1800.0
