@@ -63,6 +63,9 @@ def test_the_manuals_wide_and_deep_trains_on_parameter_servers(kubectl: Kubectl,
     name = run("manual/wide-and-deep.yaml", WIDE_AND_DEEP)
     status = reached(kubectl, name, "Completed", timeout=400)
     assert (status["mode"], status["ps"]["ready"], status["worker"]["ready"]) == ("PS", "2/2", "0/2")
+    shown = [line.split()[:3] for line in kubectl("get", "pods", "--no-headers").stdout.splitlines()]
+    assert [pod for pod, *_ in shown] == [f"{name}-{role}-{index}" for role in ("ps", "worker") for index in range(2)]
+    assert [row[1:] for row in shown[2:]] == [["0/1", "Completed"]] * 2
     for index in range(2):
         learned(kubectl, f"{name}-worker-{index}")
 
