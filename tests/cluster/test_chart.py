@@ -5,9 +5,6 @@ The release is the one that the other tests on a cluster use; it is uninstalled 
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,13 +18,10 @@ from unit.chart.test_chart_rendering import render
 
 from .harness import own_image
 from .harness.juicefs import METADATA, OBJECTS
-from .harness.layout import Layout
-from .operators import HELM, NAMESPACE, RELEASE, flags
+from .operators import NAMESPACE, RELEASE, flags
+from .release import WIDE_AND_DEEP, as_it_is_here, audit_log, helm, identities, leaders
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-WIDE_AND_DEEP = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
 
 
 @pytest.fixture(autouse=True)
@@ -36,38 +30,6 @@ def _engines(kubectl: Kubectl, server: Target) -> None:
         have = kubectl("get", kind, check=False).returncode == 0
         need(name, have=have, hint=f"`make cluster NODES=3 WITH={name}`")
     server.offer("paddlecloud/runtime")
-
-
-@pytest.fixture
-def helm(server: Target) -> Callable[..., str]:
-    def run(*arguments: str) -> str:
-        command = [HELM, *arguments]
-        done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    return run
-
-
-def leaders(kubectl: Kubectl) -> dict[str, str]:
-    """Pods by what they lead; those that are going do not count."""
-    shown = kubectl("get", "pods", "-n", NAMESPACE, "-l", "paddlecloud.org/leads", "-o", "json").stdout
-    alive = [pod["metadata"] for pod in json.loads(shown)["items"] if not pod["metadata"].get("deletionTimestamp")]
-    return {meta["labels"]["paddlecloud.org/leads"]: meta["name"] for meta in alive}
-
-
-def identities(kubectl: Kubectl, name: str) -> dict[str, str]:
-    shown = kubectl("get", "pods", "-l", f"paddlepaddle.org/job-name={name}", "-o", "json").stdout
-    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in json.loads(shown)["items"]}
-
-
-def as_it_is_here(file: str, name: str) -> str:
-    """The manual's YAML for the namespace of a test, under another name."""
-    text = (EXAMPLES / "manual" / file).read_text().replace("wide-ande-deep", name)
-    objects = [each for each in yaml.safe_load_all(text) if each]
-    for each in objects:
-        each["metadata"].pop("namespace", None)
-    return yaml.safe_dump_all(objects)
 
 
 @pytest.mark.parametrize("name", COMBINATIONS)
@@ -82,7 +44,7 @@ def test_the_server_would_take_every_object(name: str, kubectl: Kubectl, namespa
 
 
 def test_a_release_is_judged_loses_its_leaders_and_is_upgraded_and_taken_back_under_running_jobs(
-    kubectl: Kubectl, namespace: str, server: Target, helm: Callable[..., str], tmp_path: Path
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
 ) -> None:
     server.offer(WIDE_AND_DEEP)
 
@@ -108,9 +70,9 @@ def test_a_release_is_judged_loses_its_leaders_and_is_upgraded_and_taken_back_un
         commonAnnotations__upgraded="yes",  # or the pods of the others would stay
         **{f"dataCenter__{name}": value for name, value in store.items()},
     )
-    helm("upgrade", RELEASE, str(CHART), *told)
+    helm(server, "upgrade", RELEASE, str(CHART), *told)
     until(lambda: len(leaders(kubectl)) == 3, timeout=60)
-    judged = helm("test", RELEASE, "--namespace", NAMESPACE, "--logs", "--timeout", "280s")
+    judged = helm(server, "test", RELEASE, "--namespace", NAMESPACE, "--logs", "--timeout", "280s")
     for kind, verdict in (("paddlejob", "Completed"), ("sampleset", "Ready"), ("paddleservice", "Ready")):
         assert f"ok   {kind}: {verdict}" in judged
     exercise.begin()
@@ -125,11 +87,11 @@ def test_a_release_is_judged_loses_its_leaders_and_is_upgraded_and_taken_back_un
     # Upgraded to controllers that see no Knative, and taken back to where it began.
     changed = tmp_path / "changed.yaml"
     changed.write_text(yaml.safe_dump({"serving": {"command": ["python", "-c"], "args": [NO_KNATIVE]}}))
-    helm("upgrade", RELEASE, str(CHART), *told, "--values", str(changed))
+    helm(server, "upgrade", RELEASE, str(CHART), *told, "--values", str(changed))
     exercise.without_knative()
     run("delete", "paddleservices.serving.paddlepaddle.org", "--all")
     _no_right_missing()  # later there are such: who is taken away may find its rights gone first
-    helm("rollback", RELEASE, "1", "--namespace", NAMESPACE, "--wait", "--timeout", "150s")
+    helm(server, "rollback", RELEASE, "1", "--namespace", NAMESPACE, "--wait", "--timeout", "150s")
 
     for worker in range(2):
         run("exec", f"survivor-worker-{worker}", "--", "touch", "/tmp/go")
@@ -140,19 +102,13 @@ def test_a_release_is_judged_loses_its_leaders_and_is_upgraded_and_taken_back_un
     _no_right_too_many()
 
 
-def _audit_log() -> Path:
-    log = Layout.default().audit_log
-    need("audit", have=log.exists(), hint="the fixture's own API server, started with an audit log")
-    return log
-
-
 def _no_right_missing() -> None:
-    assert [line for line in refused(_audit_log(), NAMESPACE) if "/namespaces/t-" not in line] == []
+    assert [line for line in refused(audit_log(), NAMESPACE) if "/namespaces/t-" not in line] == []
 
 
 def _no_right_too_many() -> None:
     """The audit log of the cluster and that of the embedded platform together account for every rule."""
-    given, taken = granted(render(namespace=NAMESPACE)), used(_audit_log(), NAMESPACE)
+    given, taken = granted(render(namespace=NAMESPACE)), used(audit_log(), NAMESPACE)
     excess = {(account, right) for account, rights in taken.items() for right in rights - given.get(account, set())}
     assert not excess, excess
     unused = {(account, right) for account, right in ON_A_CLUSTER if right not in taken.get(account, set())}

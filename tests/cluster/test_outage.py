@@ -20,7 +20,7 @@ from .harness.layout import CONTROL
 from .harness.machine import Machine, running_machines
 from .harness.target import fixture
 from .operators import NAMESPACE, RELEASE
-from .test_chart import WIDE_AND_DEEP, as_it_is_here, identities, leaders
+from .release import WIDE_AND_DEEP, as_it_is_here, identities, leaders
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -19,13 +18,12 @@ from manual.test_tables import cells
 from paddlecloud.api import KINDS
 
 from .harness import own_image
-from .operators import NAMESPACE as OF_THE_RELEASE
-from .test_chart import WIDE_AND_DEEP
+from .release import EXAMPLES, WIDE_AND_DEEP, aside
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600), pytest.mark.usefixtures("operators")]
 
 CRD = DEPLOY / "v1" / "crd.yaml"
-EXAMPLE = Path(__file__).parents[2] / "examples" / "manual" / "wide-and-deep.yaml"
+EXAMPLE = EXAMPLES / "wide-and-deep.yaml"
 OURS = ",".join(kind.name for kind in KINDS)
 
 
@@ -35,14 +33,10 @@ def bare(kubectl: Kubectl, server: Target) -> Iterator[None]:
     for image in (own_image.NAME, WIDE_AND_DEEP):
         server.offer(image)
     until(lambda: kubectl("get", OURS, "-A", "-o", "name").stdout == "", timeout=120)
-    kubectl("scale", "deployment", "--all", "--replicas=0", "-n", OF_THE_RELEASE)
-    until(lambda: kubectl("get", "pods", "-n", OF_THE_RELEASE, "-o", "name").stdout == "", timeout=60)
-    kubectl("delete", "-f", str(CRD), "--timeout=60s", timeout=70)
-    yield
-    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    kubectl("scale", "deployment", "--all", "--replicas=2", "-n", OF_THE_RELEASE)
-    available = ("--for=condition=Available", "--timeout=120s")
-    kubectl("wait", "deployment", "--all", *available, "-n", OF_THE_RELEASE, timeout=130)
+    with aside(kubectl):
+        kubectl("delete", "-f", str(CRD), "--timeout=60s", timeout=70)
+        yield
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
 
 
 def test_the_manuals_installation_from_its_first_command_to_its_last(bare: None, kubectl: Kubectl) -> None:

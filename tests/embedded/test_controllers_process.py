@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from rendered import CHART
 
 from harness import eventually
 from paddlecloud.api import crd
@@ -103,6 +105,9 @@ async def test_the_leader_works_and_hands_over_when_it_is_told_to_end(bare: Plat
         assert "\npaddlecloud_leader 1\n" in await asyncio.to_thread(ask, port, "/metrics")
         told = await asyncio.to_thread(ask, port, "/metrics")
         assert 'paddlecloud_api_requests_total{method="GET",code="200"}' in told
+        drawn = set(re.findall(r"paddlecloud_\w+", (CHART / "dashboard.json").read_text()))
+        assert len(drawn) >= 4
+        assert [name for name in drawn if f"\n{name}" not in told] == [], "the dashboard draws what is told"
         with controller("paddlejob", bare, pod="second") as (_, other):
             await eventually(lambda: asyncio.to_thread(ask, other, "/readyz"))
             assert "\npaddlecloud_leader 0\n" in await asyncio.to_thread(ask, other, "/metrics")
