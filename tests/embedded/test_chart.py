@@ -17,7 +17,7 @@ import pytest
 import yaml
 from rendered import CHART, DEPLOY, helm
 
-from chart_exercise import COSCHEDULING, NO_KNATIVE, Exercise, job
+from chart_exercise import COSCHEDULING, NO_KNATIVE, Exercise, job, sample_set
 from chart_rights import ON_A_CLUSTER, granted, refused, used
 from harness import Target, pdc, until
 from unit.chart.test_chart_rendering import keys_of_the_original, render
@@ -137,6 +137,30 @@ def test_the_server_would_take_every_plain_manifest(server: Target, kubectl_bina
     done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "deployment.apps/paddle-paddlecloud-paddlejob serverside-applied (server dry run)" in done.stdout
+
+
+def test_uninstalling_with_data_waits_for_what_controllers_clean_up(tmp_path: Path, kubectl_binary: str) -> None:
+    """Helm is played: it notes which kinds were still there when it was told to take the controllers away."""
+    data, noted = tmp_path / "platform", tmp_path / "noted"
+    played = tmp_path / "bin" / "helm"
+    played.parent.mkdir()
+    played.write_text(f"#!/bin/sh\n{kubectl_binary} get crd -o name > {noted}\n")
+    played.chmod(0o755)
+    pdc("up", "--data", str(data), "--port", "0")
+    try:
+        target = Target(data / "kubeconfig", embedded=True)
+        env = {**target.env, "PATH": f"{played.parent}:{os.environ['PATH']}"}
+
+        def kubectl(*arguments: str, input: str | None = None) -> str:
+            command = [kubectl_binary, *arguments]
+            return subprocess.run(command, env=env, capture_output=True, text=True, input=input, timeout=60).stdout
+
+        kubectl("apply", "-f", "-", input=json.dumps(sample_set("kept", noSync=True, partitions=1)))
+        until(lambda: kubectl("get", "sampleset", "kept", "-o", "jsonpath={.metadata.finalizers}") != "")
+        pdc("-y", "uninstall", "--with-data", env=env)
+        assert [line for line in noted.read_text().splitlines() if "paddlepaddle.org" in line] == []
+    finally:
+        pdc("down", "--data", str(data))
 
 
 def test_values_that_no_longer_do_anything_are_named_after_the_installation(server: Target) -> None:

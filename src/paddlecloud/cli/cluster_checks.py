@@ -35,7 +35,7 @@ ENGINES = (
     Engine(
         "Volcano",
         "scheduling.volcano.sh/v1beta1",
-        "jobs with a schedulingPolicy wait",
+        "jobs with a schedulingPolicy run without a gang, and say so",
         "1.14",
         "https://volcano.sh/en/docs/installation",
     ),

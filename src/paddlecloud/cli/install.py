@@ -2,7 +2,7 @@
 
 install looks first (may I, is the version known, what engines are there), then installs or upgrades, waits, and shows
 what is ready. Everything that Helm can set is set with --set. uninstall takes the controllers away and keeps what users
-made, and its kinds; --with-data takes those away, too.
+made, and its kinds; --with-data takes those away first, while there is somebody to clean up behind them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import paddlecloud
 from paddlecloud.cli import cluster_checks, output
-from paddlecloud.cli.failures import CONFLICT, ERROR, FORBIDDEN, OK, CliError, attempting
+from paddlecloud.cli.failures import CONFLICT, ERROR, FORBIDDEN, OK, TIMEOUT, CliError, attempting
 from paddlecloud.cli.here import is_embedded
-from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.parsing import Parsers, duration
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
 
@@ -29,7 +30,9 @@ def add_commands(parsers: Parsers) -> None:
     for name, run in (("install", install), ("uninstall", uninstall)):
         parser = parsers.add_parser(name, description=__doc__)
         parser.add_argument("--release", default=RELEASE, metavar="NAME", help=f"name for Helm (default {RELEASE})")
-        parser.add_argument("--timeout", default="5m", metavar="TIME", help="how long to wait (default 5m)")
+        parser.add_argument(
+            "--timeout", type=duration, default=300.0, metavar="TIME", help="how long to wait (default 5m)"
+        )
         if name == "install":
             parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value of the chart")
             parser.add_argument("--values", action="append", default=[], metavar="FILE", help="a file of values")
@@ -49,7 +52,7 @@ def install(session: Session, args: argparse.Namespace) -> int:
         values = [word for value in (*prepared, *args.set) for word in ("--set", value)]
         values += [word for file in args.values for word in ("--values", file)]
         command = [*helm, "upgrade", "--install", args.release, str(chart()), "--create-namespace"]
-        code = _run([*command, "--namespace", _namespace(session), "--wait", "--timeout", args.timeout, *values])
+        code = _run([*command, "--namespace", _namespace(session), "--wait", *_limit(args), *values])
         if code != OK:
             raise CliError(
                 "Helm did not get it to work, see above",
@@ -64,13 +67,12 @@ def uninstall(session: Session, args: argparse.Namespace) -> int:
     with attempting("uninstall"):
         if args.with_data:
             session.confirm("Delete every PaddleJob, SampleSet, SampleJob and PaddleService of the cluster")
+            _delete_kinds(session, timeout=args.timeout)
         command = [*_helm(session), "uninstall", args.release, "--namespace", _namespace(session), "--wait"]
-        code = _run([*command, "--timeout", args.timeout])
+        code = _run([*command, *_limit(args)])
         if code != OK:
             raise CliError(f"Helm did not uninstall {args.release}, see above", next="helm list -A")
-        if args.with_data:
-            _delete_kinds(session)
-        else:
+        if not args.with_data:
             session.print("what users made is still there, and so are its kinds; --with-data would take them away")
     return OK
 
@@ -128,6 +130,10 @@ def _helm(session: Session) -> list[str]:
     return [found, *(word for flag, value in flags.items() if value for word in (flag, str(value)))]
 
 
+def _limit(args: argparse.Namespace) -> list[str]:
+    return ["--timeout", f"{args.timeout:g}s"]
+
+
 def _namespace(session: Session) -> str:
     return str(session.args.namespace or NAMESPACE)
 
@@ -149,16 +155,32 @@ def _ready(deployment: Object) -> str:
     return f"{deployment.get('status', {}).get('readyReplicas', 0)}/{deployment['spec'].get('replicas', 1)}"
 
 
-def _delete_kinds(session: Session) -> None:
+def _delete_kinds(session: Session, *, timeout: float) -> None:
+    """And with them all objects. Some go only when their controller has put things in order: it must still be there."""
     from paddlecloud.api import KINDS
     from paddlecloud.api.crd import generate
     from paddlecloud.cli.crds import DEFINITIONS
+    from paddlecloud.cli.placing import of_object
+    from paddlecloud.cli.waiting import DeadlineError, until
     from paddlecloud.kube.errors import NotFound
 
-    for definition in generate(KINDS):
-        name = definition["metadata"]["name"]
+    definitions = generate(KINDS)
+    for definition in definitions:
         try:
-            session.api.do(session.api.client.delete(DEFINITIONS, name))
+            session.api.do(session.api.client.delete(DEFINITIONS, definition["metadata"]["name"]))
         except NotFound:
             continue
         session.print(f"{output.name_of(definition)} deleted")
+    deadline = time.monotonic() + timeout
+    for definition in definitions:
+        place = of_object(DEFINITIONS, definition)
+        left = max(0.001, deadline - time.monotonic())
+        try:
+            until(session.api, place, lambda found: True if found is None else None, timeout=left)
+        except DeadlineError:
+            raise CliError(
+                f"objects of {place.display} are still there after {timeout:g} s",
+                why="their controllers have not let go of them; nothing is uninstalled yet",
+                next=f"pdc get {definition['spec']['names']['plural']} -A, then the same command again",
+                exit_code=TIMEOUT,
+            ) from None
