@@ -92,6 +92,5 @@ def test_juicefs_keeps_the_data_where_the_machine_can_mount_it(data: Path, sourc
     until(lambda: programs(data) == [])
 
     up(data)
-    until(lambda: (seen / "a.txt").exists())
     pdc("delete", "sampleset", "deep", "-y", env=env, timeout=100)
     until(lambda: mounts(data) == [])

@@ -17,15 +17,13 @@ from paddlecloud.kube.resource import (
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
-    PODS,
     SAMPLESETS,
     SECRETS,
     SERVICES,
     STATEFULSETS,
-    Object,
 )
 
-from .world import NAMESPACE, World, done, failed, world
+from .world import NAMESPACE, World, condition, done, failed, world
 
 LABEL = "paddlepaddle.org/local-imagenet"
 
@@ -34,11 +32,6 @@ LABEL = "paddlepaddle.org/local-imagenet"
 async def here(tmp_path: Path) -> AsyncIterator[World]:
     async with world(tmp_path / "data") as found:
         yield found
-
-
-def condition(status: Object, name: str) -> tuple[str, str]:
-    found = next((c for c in status.get("conditions") or () if c["type"] == name), {})
-    return found.get("status", ""), found.get("message", "")
 
 
 async def test_a_set_is_bound_mounted_synced_and_ready(here: World) -> None:
@@ -352,97 +345,10 @@ async def test_an_invalid_set_is_told_and_resumes_when_it_is_mended(here: World)
     await here.phase("Ready")
 
 
-async def test_a_set_that_is_deleted_takes_everything_along_but_the_data(here: World) -> None:
-    await here.create_set(partitions=2)
-    await here.phase("Ready")
-    await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
-    await here.gone(SAMPLESETS, "imagenet")
-    assert await here.labels(LABEL) == {}
-    for resource, name in (
-        (STATEFULSETS, "imagenet-runtime"),
-        (SERVICES, "imagenet-runtime-service"),
-        (SECRETS, "imagenet-runtime"),
-        (PERSISTENTVOLUMECLAIMS, "imagenet"),
-        (PERSISTENTVOLUMES, "imagenet"),
-    ):
-        await here.gone(resource, name, NAMESPACE if resource.namespaced else None)
-    assert sorted(here.servers.asked("clear")) == ["imagenet-runtime-0", "imagenet-runtime-1"]
-    assert here.servers.asked("rmr") == {}
-
-
-async def test_a_set_is_deleted_although_its_servers_are_silent(here: World) -> None:
-    await here.create_set()
-    await here.phase("Ready")
-    here.servers.silent.add("imagenet-runtime-0")
-    await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
-    await here.gone(SAMPLESETS, "imagenet")
-
-
-async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World) -> None:
-    await here.create_set()
-    await here.phase("Ready")
-    job = {
-        "apiVersion": PADDLEJOBS.api_version,
-        "kind": "PaddleJob",
-        "metadata": {"name": "train", "namespace": NAMESPACE},
-        "spec": {"sampleSetRef": {"name": "imagenet", "mountPath": "/data"}, "worker": {"replicas": 1, "template": {}}},
-    }
-    await here.client.create(PADDLEJOBS, job)
-    await here.client.patch(
-        PADDLEJOBS, "train", {"status": {"phase": "Running"}}, namespace=NAMESPACE, subresource="status"
-    )
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "notebook", "namespace": NAMESPACE},
-        "spec": {
-            "containers": [{"name": "c", "image": "x"}],
-            "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "imagenet"}}],
-        },
-    }
-    await here.client.create(PODS, pod)
-    await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
-
-    async def told() -> bool:
-        status = await here.status(SAMPLESETS, "imagenet")
-        text = "deletion waits for PaddleJob train, Pod notebook to end"
-        return condition(status, "InUse") == ("True", text)
-
-    await here.until(told, seconds=10)
-    await here.pass_time(30)
-    assert await here.get(STATEFULSETS, "imagenet-runtime") is not None
-    assert list((await here.labels(LABEL)).values()) == ["imagenet-runtime-0"]
-    await here.client.patch(
-        PADDLEJOBS, "train", {"status": {"phase": "Completed"}}, namespace=NAMESPACE, subresource="status"
-    )
-    await here.client.delete(PODS, "notebook", namespace=NAMESPACE, grace_period=0)
-    await here.gone(SAMPLESETS, "imagenet")
-
-
-async def test_a_job_that_waits_for_the_set_does_not_keep_it(here: World) -> None:
-    await here.create_set()
-    await here.phase("Ready")
-    job = {
-        "apiVersion": PADDLEJOBS.api_version,
-        "kind": "PaddleJob",
-        "metadata": {"name": "waits", "namespace": NAMESPACE},
-        "spec": {"sampleSetRef": {"name": "imagenet", "mountPath": "/data"}, "worker": {"replicas": 1, "template": {}}},
-    }
-    await here.client.create(PADDLEJOBS, job)
-    await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
-    await here.gone(SAMPLESETS, "imagenet")
-
-
 async def test_how_jobs_read_the_set_is_told_by_epoch_and_outlives_them(here: World) -> None:
     await here.create_set()
     await here.phase("Ready")
-    job = {
-        "apiVersion": PADDLEJOBS.api_version,
-        "kind": "PaddleJob",
-        "metadata": {"name": "train", "namespace": NAMESPACE},
-        "spec": {"sampleSetRef": {"name": "imagenet", "mountPath": "/data"}, "worker": {"replicas": 1, "template": {}}},
-    }
-    await here.client.create(PADDLEJOBS, job)
+    await here.create_reader("train")
     epochs = [{"epoch": 0, "hits": 1, "misses": 99, "stallSeconds": 2.5}, {"epoch": 1, "hits": 100}]
     status = {"phase": "Running", "cache": {"hits": 101, "misses": 99, "epochs": epochs}}
     await here.client.patch(PADDLEJOBS, "train", {"status": status}, namespace=NAMESPACE, subresource="status")

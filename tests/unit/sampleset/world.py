@@ -21,7 +21,7 @@ from paddlecloud.controllers.sampleset.servers import Server, Servers, ServerSil
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.resource import EVENTS, NODES, SAMPLEJOBS, SAMPLESETS, SECRETS, Object, Resource
+from paddlecloud.kube.resource import EVENTS, NODES, PADDLEJOBS, SAMPLEJOBS, SAMPLESETS, SECRETS, Object, Resource
 from paddlecloud.local.nodes.lifecycle import NodeLifecycle
 from paddlecloud.local.nodes.marks import FAILED, SIMULATED, SIMULATED_TAINT
 from paddlecloud.local.nodes.objects import new_node
@@ -86,6 +86,11 @@ class Played(Servers):
         return {pod: work for (pod, _), work in self.orders.items() if work.type == type}
 
 
+def condition(status: Object, name: str) -> tuple[str, str]:
+    found = next((c for c in status.get("conditions") or () if c["type"] == name), {})
+    return found.get("status", ""), found.get("message", "")
+
+
 def done() -> JobReport:
     return JobReport(state="Succeeded")
 
@@ -107,11 +112,16 @@ class World:
         self.history: dict[str, list[str]] = {}
         """The phases that sets and jobs went through, by name."""
 
-    def watch_phases(self) -> None:
+    async def watch(self, resource: Resource, note: Callable[[Object | None, Object | None], None]) -> None:
+        """Have `note` told of every change from now on."""
+        informer = Informer(self.platform.client(user_agent="history"), resource, clock=self.clock)
+        self.platform.spawn(informer.run())
+        await informer.wait_synced()
+        informer.on_change(note)
+
+    async def watch_phases(self) -> None:
         for resource in (SAMPLESETS, SAMPLEJOBS):
-            informer = Informer(self.platform.client(user_agent="history"), resource, clock=self.clock)
-            informer.on_change(self._note)
-            self.platform.spawn(informer.run())
+            await self.watch(resource, self._note)
 
     def _note(self, old: Object | None, new: Object | None) -> None:
         before, after = (((obj or {}).get("status") or {}).get("phase") for obj in (old, new))
@@ -159,6 +169,13 @@ class World:
         meta = {"name": name, "namespace": namespace}
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
         return await self.client.create(resource, body)
+
+    async def create_reader(self, name: str) -> Object:
+        """A PaddleJob that names the set."""
+        ref = {"name": "imagenet", "mountPath": "/data"}
+        return await self._create(
+            PADDLEJOBS, name, NAMESPACE, {"sampleSetRef": ref, "worker": {"replicas": 1, "template": {}}}
+        )
 
     async def create_secret(self, called: str, /, *, namespace: str = NAMESPACE, **values: str) -> None:
         data = {key.replace("_", "-"): base64.b64encode(value.encode()).decode() for key, value in values.items()}
@@ -242,7 +259,7 @@ async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[World]:
         await client.create(NODES, node)
         await client.patch(NODES, f"node-{number}", {"status": node["status"]}, subresource="status")
     found = World(platform, clock)
-    found.watch_phases()
+    await found.watch_phases()
     found.start_controllers()
     yield found
     await found.stop_controllers()

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from paddlecloud.controllers.samplejob.draft import Draft
 from paddlecloud.controllers.sampleset import figures, names
 from paddlecloud.controllers.sampleset.answers import JobReport
-from paddlecloud.kube.clock import parse_rfc3339
 
 PROGRESS_EVERY = 2.0
 NAMED = 3
@@ -40,11 +39,10 @@ def judge(draft: Draft) -> Verdict:
 
 
 def show_progress(draft: Draft, *, ended: bool) -> None:
-    """Often enough to watch, seldom enough not to matter."""
+    """All servers together, now and then and at the end."""
     reports = [report for report in draft.observed.reports.values() if report is not None]
     old = draft.old.progress
-    fresh = old is not None and old.update_time and draft.now - parse_rfc3339(old.update_time) < PROGRESS_EVERY
-    if reports and (ended or not fresh):
+    if reports and (ended or figures.is_due(old, now=draft.now, every=PROGRESS_EVERY)):
         draft.set(progress=figures.progress_of(reports, now=draft.now) or old)
 
 

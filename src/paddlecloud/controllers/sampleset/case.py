@@ -106,6 +106,11 @@ class Observed:
     trouble: str = ""
     """What the last pass could not do."""
 
+    @property
+    def token(self) -> str:
+        """What opens the cache servers; empty until their Secret exists."""
+        return transfer.secret_values(self.secret).get("token", "") if self.secret else ""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -168,8 +173,7 @@ class Case:
 
     @property
     def token(self) -> str:
-        """What opens the cache servers; empty until their Secret exists."""
-        return transfer.secret_values(self.observed.secret).get("token", "") if self.observed.secret else ""
+        return self.observed.token
 
     @property
     def source_secret(self) -> SecretView:

@@ -14,7 +14,7 @@ from paddlecloud.api.paddlejob import phase_of
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret, decode, normalise
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset import names
 from paddlecloud.controllers.sampleset.asking import Interview
 from paddlecloud.controllers.sampleset.case import Case, Observed, Options, SecretView
 from paddlecloud.controllers.sampleset.decide import decide
@@ -178,10 +178,9 @@ class SampleSetController(Operator):
     async def _hand_over(self, key: Key, decision: Decision, observed: Observed) -> bool:
         """Give work to servers, before the status that says so is written; False when one did not take it."""
         pods = {server.name: server for server in observed.runtimes}
-        token = _token(observed)
         for pod, work in decision.submit.items():
             try:
-                await self._servers.submit(Server(pod, pods[pod].ip, token), work)
+                await self._servers.submit(Server(pod, pods[pod].ip, observed.token), work)
             except ServerSilent as error:
                 self._trouble[key] = str(error)  # nothing is written: the next pass offers it again
                 return False
@@ -284,10 +283,6 @@ class SampleSetController(Operator):
 
 def _called(pod: Object) -> str:
     return f"Pod {pod['metadata']['name']}"
-
-
-def _token(observed: Observed) -> str:
-    return transfer.secret_values(observed.secret).get("token", "") if observed.secret else ""
 
 
 def _spoken(obj: Object) -> str:

@@ -29,7 +29,6 @@ from paddlecloud.controllers.sampleset.case import Case, Observed, Options
 from paddlecloud.controllers.sampleset.draft import Decision, Draft, set_finalizers
 from paddlecloud.controllers.sampleset.servers import Work
 from paddlecloud.controllers.sampleset.transfer import BadOptions
-from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import SAMPLESETS, Object
 
@@ -135,10 +134,8 @@ def _mount(draft: Draft) -> None:
         _take_figures(draft)
         draft.set(phase="PartialReady", progress=None)
         return
-    try:
-        work = sync_work(case)
-    except BadOptions as error:
-        draft.complain("Synced", "BadOptions", str(error), event="ErrorCreateSyncJob")
+    work = _work_or_complaint(draft)
+    if work is None:
         return
     if case.first is None or not case.first.running:
         draft.set(message="waiting for the first cache server")
@@ -206,10 +203,8 @@ def _sync_failed(draft: Draft) -> None:
     if case.settings.no_sync:
         draft.set(phase="Mount", message=None)
         return
-    try:
-        work = sync_work(case)
-    except BadOptions as error:
-        draft.complain("Synced", "BadOptions", str(error), event="ErrorCreateSyncJob")
+    work = _work_or_complaint(draft)
+    if work is None:
         return
     fleet.update_template(draft)
     attempts = case.old.sync_attempts or 0
@@ -268,6 +263,15 @@ _RULES: dict[str, Callable[[Draft], None]] = {
 # Parts of them
 
 
+def _work_or_complaint(draft: Draft) -> Work | None:
+    """The import as the spec has it now; None, and told, when it cannot be turned into work."""
+    try:
+        return sync_work(draft.case)
+    except BadOptions as error:
+        draft.complain("Synced", "BadOptions", str(error), event="ErrorCreateSyncJob")
+        return None
+
+
 def _with_sync(case: Case, id: str | None) -> JobsName:
     return msgspec.structs.replace(case.old.jobs_name or JobsName(), sync_job_name=id)
 
@@ -291,10 +295,10 @@ def _take_reads(draft: Draft) -> None:
 
 
 def _show_progress(draft: Draft) -> None:
-    report, old = draft.case.observed.sync, draft.case.old.progress
-    fresh = old is not None and old.update_time and draft.case.now - parse_rfc3339(old.update_time) < PROGRESS_EVERY
-    if report is not None and (report.ended or not fresh):
-        draft.set(progress=figures.progress_of([report], now=draft.case.now))
+    report, now = draft.case.observed.sync, draft.case.now
+    due = figures.is_due(draft.case.old.progress, now=now, every=PROGRESS_EVERY)
+    if report is not None and (report.ended or due):
+        draft.set(progress=figures.progress_of([report], now=now))
         _take_figures(draft)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from paddlecloud.api.sampleset.spec import CacheStatus, TransferProgress
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport
-from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -47,6 +47,11 @@ def cache_status(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> C
         disk_usage_rate=f"{100 * used / size if size else 0:.1f}%",
         error_massage="; ".join(errors) or None,
     )
+
+
+def is_due(old: TransferProgress | None, *, now: float, every: float) -> bool:
+    """Whether progress is to be written again: often enough to watch, seldom enough not to matter."""
+    return old is None or not old.update_time or now - parse_rfc3339(old.update_time) >= every
 
 
 def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | None:
