@@ -107,6 +107,29 @@ def test_values_below_a_switch_reach_the_chart_of_that_name(render: Render) -> N
     assert '"password":"secret"' in given["redis"], "global values are for everybody"
 
 
+@pytest.mark.parametrize(
+    ("values", "brought", "missed"),
+    [
+        ((), set(), set()),
+        (("juicefs.enabled=true",), {"juicefs"}, set()),
+        (("tags.all-dep=true",), ALL, {"knative", "pipelines"}),
+        (("knative.enabled=true", "redis.enabled=true"), {"redis"}, {"knative"}),
+        (("tags.all-dep=true", "pipelines.enabled=false", "volcano.enabled=false"), ALL - {"volcano"}, {"knative"}),
+    ],
+)
+def test_the_notes_know_what_came_along_and_what_did_not(
+    built: Path, tmp_path: Path, values: tuple[str, ...], brought: set[str], missed: set[str]
+) -> None:
+    chart = tmp_path / "paddlecloud"
+    shutil.copytree(built, chart)
+    lists = "".join(f'{name}: {{{{ include "paddlecloud.{name}" . | quote }}}}\n' for name in ("brought", "missed"))
+    (chart / "templates" / "told.yaml").write_text(lists)
+    flags = [word for value in values for word in ("--set", value)]
+    shown = run("template", "pdc", str(chart), "--show-only", "templates/told.yaml", *flags, home=built.parent)
+    told = {name: set(yaml.safe_load(text) or {}) for name, text in yaml.safe_load(shown).items()}
+    assert told == {"brought": brought, "missed": missed}
+
+
 def test_the_rest_of_the_chart_is_the_other_one(built: Path) -> None:
     with_them = yaml.safe_load((CHARTS / "Chart.yaml").read_text())
     del with_them["dependencies"]
