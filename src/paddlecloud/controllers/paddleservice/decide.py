@@ -143,16 +143,19 @@ def _on_deployments(
     if CANARY in found:
         shares[found[CANARY].name] = percent
     url = f"http://{name}.{settings.namespace}.svc.cluster.local"
-    serves = observed.services.get(name) is not None
+    note = deployment.NOTE + (deployment.NO_STEPS if settings.rollout else "")
+    routes = Verdict("True", "WithoutKnative", note)
+    if observed.services.get(name) is None:
+        routes = Verdict("Unknown", "Creating", "the Service is being created")
     plan.status = status.status_of(
         service,
         settings,
         found,
         observed,
         traffic.Answer(shares, found[DEFAULT].name),
-        routes=READY if serves else Verdict("Unknown", "Creating", "the Service is being created"),
+        routes=routes,
         place={"url": url, "address": {"url": url}},
-        note=deployment.NOTE + (deployment.NO_STEPS if settings.rollout else ""),
+        note=note,
         now=now,
     )
     return plan
