@@ -66,6 +66,19 @@ class Manual:
             found: dict[str, Any] = json.load(answer)
         return found
 
+    def is_told_by_kubectl(self, *endpoints: str) -> bool:
+        """Whether the manual's `kubectl get svc|ksvc|pods` and `logs` show the service while it is awake."""
+        services = self._list("svc")
+        pods = self._list("pods", "-l", f"PaddleService={NAME}")
+        listed = self._kubectl("get", "ksvc", NAME, "-n", SPACE).stdout.splitlines()
+        assert listed[0].split()[:3] == ["NAME", "URL", "LATESTCREATED"]
+        assert listed[1].split()[:2] == [NAME, self.status()["url"]]
+        assert {f"service/{name}" for name in (NAME, *endpoints)} <= set(services)
+        return bool(pods) and self._kubectl("logs", pods[0], "-n", SPACE, "-c", "paddleserving").returncode == 0
+
+    def _list(self, *what: str) -> list[str]:
+        return self._kubectl("get", *what, "-n", SPACE, "-o", "name").stdout.splitlines()
+
     def canaries(self, count: int) -> int:
         """Of so many requests for a flower's name, how many the canary answered; all must know it.
 
@@ -101,6 +114,7 @@ def test_resnet_is_split_sleeps_wakes_is_promoted_and_taken_back_then_lac_follow
     manual.host = manual.status()["url"].removeprefix("http://")
     assert manual.host.startswith(f"{NAME}.{SPACE}."), "below the domain that this Knative was given"
     assert 10 <= manual.canaries(40) <= 30
+    assert manual.is_told_by_kubectl(f"{NAME}-default", f"{NAME}-default-private", f"{NAME}-canary-private")
 
     until(lambda: manual.status().get("replicas") == 0, timeout=150, every=1)
     manual.canaries(1)  # the first request wakes it, and is answered like any other
@@ -119,6 +133,7 @@ def test_resnet_is_split_sleeps_wakes_is_promoted_and_taken_back_then_lac_follow
             return False  # still the flowers' server, which has no such path
 
     until(segments, timeout=400, every=0.5)
+    assert manual.is_told_by_kubectl(f"{NAME}-default", f"{NAME}-default-private")
 
 
 @pytest.mark.parametrize("manual", [TODAY], indirect=True)

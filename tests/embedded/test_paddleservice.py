@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,6 +130,38 @@ def test_bad_input_is_told_at_once_and_the_old_revision_keeps_serving(kubectl: K
     refused = kubectl("patch", KIND, "m", "--type=merge", "-p", '{"spec":{"canaryTrafficPercent":101}}', check=False)
     assert "spec.canaryTrafficPercent" in refused.stderr, "what a schema can say is refused at the door"
     url_of(kubectl, KIND, "m")
+
+
+def test_what_starts_badly_is_told_with_its_cause_and_the_old_revision_keeps_serving(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
+) -> None:
+    server.offer("paddlecloud/serving:latest")
+    with (tmp_path / "model.onnx").open("wb") as file:
+        file.truncate(1 << 42)  # sparse: only its size is that large
+    closed = {**endpoint("one"), "arg": "exec sleep 600"}
+    causes = {
+        "port 9292 of its program does not answer yet": closed,
+        "set PADDLECLOUD_MODEL_ENDPOINT": {"model": "nobody:v1"},
+        "the model is 4194304 MiB": {"model": f"file://{tmp_path}"},
+    }
+    apply(kubectl, paddleservice("m", "one"))
+    url = url_of(kubectl, KIND, "m")
+    for cause, change in causes.items():
+        kubectl("patch", KIND, "m", "--type=json", "-p", json.dumps([_default(change)]))
+        until(lambda cause=cause: cause in condition(kubectl).get("message", ""))
+        until(lambda cause=cause: any(cause in text for text in _events(kubectl)))
+        assert ask(url)[1].startswith("one")
+    kubectl("patch", KIND, "m", "--type=json", "-p", json.dumps([_default(endpoint("one"))]))
+    url_of(kubectl, KIND, "m")
+
+
+def _default(value: dict[str, Any]) -> dict[str, Any]:
+    return {"op": "replace", "path": "/spec/default", "value": value}
+
+
+def _events(kubectl: Kubectl) -> list[str]:
+    found = read(kubectl, "events", "--field-selector", "involvedObject.kind=PaddleService")["items"]
+    return [event["message"] for event in found]
 
 
 def test_kubectl_scale_pins_the_number_of_pods(kubectl: Kubectl, namespace: str) -> None:

@@ -171,6 +171,8 @@ def _news(service: Object, after: Object) -> list[PlannedEvent]:
             events.append(PlannedEvent("Ready", f"answers at {after.get('url', '')}"))
         elif new.get("status") == "False":
             events.append(PlannedEvent(str(new["reason"]), new.get("message", ""), type="Warning"))
+    if new.get("reason") == status.AWAITED and new.get("message") != old.get("message"):
+        events.append(PlannedEvent(status.AWAITED, new["message"]))
     canary_old, canary_new = (_condition(s, "CanaryEndpointReady") for s in (before, after))
     if canary_new.get("status") == "False" and canary_old.get("status") != "False":
         events.append(PlannedEvent("CanaryFailed", canary_new.get("message", ""), type="Warning"))

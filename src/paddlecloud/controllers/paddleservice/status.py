@@ -24,6 +24,8 @@ class Verdict(NamedTuple):
 
 READY = Verdict("True", "Ready")
 CONFLICT = "Conflict"
+AWAITED = "Waiting"
+"""A revision is starting, and what it waits for is known."""
 
 
 def with_conditions(old: Object, verdicts: Mapping[str, Verdict], *, generation: int, now: float) -> list[Object]:
@@ -50,9 +52,10 @@ def with_conditions(old: Object, verdicts: Mapping[str, Verdict], *, generation:
 def endpoint_verdict(view: RevisionView | None, name: str) -> Verdict:
     if view is None:
         return Verdict("Unknown", "Creating", f"revision {name} is being created")
+    if view.ready is None and view.message:
+        return Verdict("Unknown", AWAITED, f"revision {name} is starting: {view.message}")
     if view.ready is None:
-        words = ": ".join(filter(None, (f"revision {name} is starting", view.message)))
-        return Verdict("Unknown", "Starting", words)
+        return Verdict("Unknown", "Starting", f"revision {name} is starting")
     if view.ready:
         return READY
     return Verdict("False", view.reason or "RevisionFailed", f"revision {name}: {view.message or 'failed'}")
