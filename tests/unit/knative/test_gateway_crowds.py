@@ -21,7 +21,7 @@ PARTS = 5
 """Processes that the crowd comes from."""
 FEW = 64
 """Open files that are allowed to begin with, far fewer than are needed."""
-KILOBYTES = 24
+KILOBYTES = 8
 """What a connection may cost a gateway."""
 
 
