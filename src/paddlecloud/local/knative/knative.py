@@ -26,13 +26,17 @@ from paddlecloud.local.knative.names import (
     SERVICES,
     deployment_of,
 )
+from paddlecloud.local.knative.publisher import TablePublisher
 from paddlecloud.local.knative.routing import (
-    Entries,
+    LEADS_TO,
+    NAMED,
+    OF_REVISION,
     is_split,
     named_in,
-    revision_entry,
+    path_of,
+    revision_keys,
+    revision_of,
     revisions_of,
-    route_entries,
     takes_requests,
 )
 from paddlecloud.local.knative.settings import Defaults
@@ -44,8 +48,6 @@ from paddlecloud.local.workloads.loop import OWNER, Loop
 from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 CONFIG = Key("knative-serving", "config-autoscaler")
-OF_REVISION = "revision"
-LEADS_TO, NAMED = "leads to", "named"
 
 
 class Knative:
@@ -68,9 +70,8 @@ class Knative:
         )
         self._routes = manager.informer(ROUTES, indexers={LEADS_TO: revisions_of, NAMED: named_in})
         self._configurations = manager.informer(CONFIGURATIONS)
-        self._pods = manager.informer(PODS, label_selector=REVISION, indexers={OF_REVISION: _revision_of})
+        self._pods = manager.informer(PODS, label_selector=REVISION, indexers={OF_REVISION: revision_of})
         self._config = manager.informer(CONFIGMAPS, namespace=CONFIG.namespace)
-        self._published: dict[Key, Entries] = {}
         self._measures = Measures(platform.metrics.registry)
         self._cold_starts = ColdStarts(platform.metrics.registry)
         self._asking: set[asyncio.Task[None]] = set()
@@ -79,7 +80,17 @@ class Knative:
         self._revision_loop = self._declare_revision()
         self._revisions = self._revision_loop.primary
         self._route_loop = self._declare_route()
-        self._declare_table()
+        self._table = TablePublisher(
+            manager,
+            self.gateways,
+            routes=self._routes,
+            revisions=self._revisions,
+            pods=self._pods,
+            envoy=self._envoy,
+            asleep=self._fell_asleep,
+            gone=self._forget,
+        )
+        self._pods.on_change(self._pod_changed)
         self.autoscaler = Autoscaler(
             manager.client, clock=self._clock, scenes=self._scenes, defaults=lambda: self._defaults
         )
@@ -133,7 +144,7 @@ class Knative:
             uid = obj["metadata"]["uid"]
             return revision.Observed(
                 next(iter(deployments.cache.by_index(OWNER, uid)), None),
-                tuple(self._pods.cache.by_index(OF_REVISION, _path(key_of(obj)))),
+                tuple(self._pods.cache.by_index(OF_REVISION, path_of(key_of(obj)))),
                 tuple(services.cache.by_index(OWNER, uid)),
                 self._defaults,
                 self._remarks(obj),
@@ -149,7 +160,7 @@ class Knative:
         )
         deployments = self._deployments = loop.owns(DEPLOYMENTS, adopting=False)
         services = loop.owns(CORE_SERVICES, adopting=False)
-        loop.controller.watch(self._pods, map=_revision_key)
+        loop.controller.watch(self._pods, map=revision_keys)
         return loop
 
     def _declare_route(self) -> Loop[route.Observed]:
@@ -172,7 +183,7 @@ class Knative:
             )
 
         def concerned(obj: Object) -> list[Key]:
-            return [key_of(found) for found in self._routes.cache.by_index(NAMED, _path(key_of(obj)))]
+            return [key_of(found) for found in self._routes.cache.by_index(NAMED, path_of(key_of(obj)))]
 
         loop = Loop(
             self.manager, ROUTES, name="route-controller", observe=observe, decide=route.decide, clock=self._clock
@@ -193,62 +204,14 @@ class Knative:
         port = self.gateways.h2c_port
         return {"port": port, "http2": Verdict("Unknown", "GatewayStarting") if port is None else YES}
 
-    # The gateway's table
-
-    def _declare_table(self) -> None:
-        routes = self.manager.controller("gateway-routes", self._publish_route, workers=1)
-        routes.watch(self._routes)
-        pods = self._pods_controller = self.manager.controller("gateway-pods", self._publish_revision, workers=1)
-        pods.watch(self._revisions)
-        pods.watch(self._pods, map=_revision_key)
-        self._pods.on_change(self._pod_changed)
-
-    async def _publish_route(self, key: Key) -> float | None:
-        found = self._routes.cache.get(key)
-        if found is not None:
-            await asyncio.gather(self._revisions.wait_synced(), self._pods.wait_synced())
-            await self.gateways.ensure(self._publish_everything)
-        self._replace(key, route_entries(found) if found else {})
-        return None
-
-    def _publish_everything(self) -> None:
-        for led in self._routes.cache.list():
-            self._replace(key_of(led), route_entries(led))
-        for found in self._revisions.cache.list():
-            self._replace(_place(key_of(found)), self._entry_of(found))
-
-    def _entry_of(self, found: Object) -> Entries:
-        pods = self._pods.cache.by_index(OF_REVISION, _path(key_of(found)))
-        return revision_entry(found, pods, self.gateways.slots)
-
-    async def _publish_revision(self, key: Key) -> float | None:
-        found = self._revisions.cache.get(key)
-        if found is None:
-            self._replace(_place(key), {})
-            self._measures.forget(_path(key))
-            self._cold_starts.forget(_path(key))
-        elif self.gateways.port is not None:
-            self._replace(_place(key), self._entry_of(found))
-            if self._envoy is not None and revision.speaks_h2c(found):
-                self.gateways.ensure_h2c(self._envoy)
-            if not self._pods.cache.by_index(OF_REVISION, _path(key)) and revision.is_reached(found):
-                for container in found["spec"].get("containers") or ():
-                    self._warm(str(container.get("image", "")))
-        else:
-            return 0.1  # until the first route has the gateway started
-        return None
-
-    def _replace(self, place: Key, entries: Entries) -> None:
-        before = self._published.get(place, {})
-        self.gateways.publish({**dict.fromkeys(before), **entries})
-        self._published[place] = entries
+    # News from the pods
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is None and old is not None:
             self.gateways.forget_slots(str(old["metadata"]["uid"]))
         elif new is not None:
-            for key in _revision_key(new):
-                if self._cold_starts.pod_changed(_path(key), new, self._clock.monotonic()) is not None:
+            for key in revision_keys(new):
+                if self._cold_starts.pod_changed(path_of(key), new, self._clock.monotonic()) is not None:
                     task = asyncio.ensure_future(self._learn(key, new))
                     self._asking.add(task)
                     task.add_done_callback(self._asking.discard)
@@ -257,17 +220,16 @@ class Knative:
         """A revision has just got up: let the program tell how it spent its time."""
         found = self._revisions.cache.get(key)
         stages = await stages_of(pod["status"]["podIP"], revision.port_of(found)) if found is not None else {}
-        self._cold_starts.learned(_path(key), stages)
+        self._cold_starts.learned(path_of(key), stages)
         self._revision_loop.controller.queue.add(key)
 
-    def _gateways_changed(self) -> None:
-        """Gateways came or went: what routes say of them, and what they are told, may be another."""
-        concerned = ((self._route_loop.controller, self._routes), (self._pods_controller, self._revisions))
-        for controller, informer in concerned:
-            for key in informer.cache:
-                controller.queue.add(key)
-
     # News from the gateways
+
+    def _gateways_changed(self) -> None:
+        """They came or went: what routes say of them, and what they are told, may be another."""
+        for key in self._routes.cache:
+            self._route_loop.controller.queue.add(key)
+        self._table.look_again()
 
     def _heard(self, report: Report) -> None:
         self.autoscaler.heard(report)
@@ -281,14 +243,25 @@ class Knative:
         self._cold_starts.woken(name, self._clock.monotonic())
         self.autoscaler.wake(name)
 
+    def _fell_asleep(self, obj: Object) -> None:
+        if revision.is_reached(obj):
+            for container in obj["spec"].get("containers") or ():
+                self._warm(str(container.get("image", "")))
+
+    def _forget(self, name: str) -> None:
+        self._measures.forget(name)
+        self._cold_starts.forget(name)
+
+    # What the caches say
+
     def _is_routed(self, key: Key) -> bool:
-        return bool(self._routes.cache.by_index(LEADS_TO, _path(key)))
+        return bool(self._routes.cache.by_index(LEADS_TO, path_of(key)))
 
     def _shares_a_route(self, name: str) -> bool:
         return any(is_split(found) for found in self._routes.cache.by_index(LEADS_TO, name))
 
     def _remarks(self, obj: Object) -> dict[str, str]:
-        name = _path(key_of(obj))
+        name = path_of(key_of(obj))
         remarks = {}
         if (cold := self._cold_starts.of(name)) is not None:
             remarks[COLD_START] = json.dumps(cold, sort_keys=True)
@@ -315,22 +288,3 @@ class Knative:
                 ready=sum(takes_requests(pod) for pod in pods),
                 reachable=self._is_routed(Key(namespace, own)) or not revision.is_reached(obj),
             )
-
-
-def _revision_of(pod: Object) -> Iterable[str]:
-    return [_path(key) for key in _revision_key(pod)]
-
-
-def _revision_key(pod: Object) -> Iterable[Key]:
-    name = (pod["metadata"].get("labels") or {}).get(REVISION)
-    if name:
-        yield Key(pod["metadata"].get("namespace", ""), name)
-
-
-def _place(revision: Key) -> Key:
-    """Under which a revision's entry is kept: a route may have the same name."""
-    return Key(f"revision {revision.namespace}", revision.name)
-
-
-def _path(key: Key) -> str:
-    return f"{key.namespace}/{key.name}"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Key, Object
 from paddlecloud.local.knative.gateway.table import HOST, PATH, REVISION
+from paddlecloud.local.knative.names import REVISION as REVISION_LABEL
 from paddlecloud.local.knative.names import hosts_of, key
 from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, port_of, speaks_h2c
 from paddlecloud.local.workloads.pods import is_active, is_ready
 
 Entries = dict[str, Any]
+LEADS_TO, NAMED, OF_REVISION = "leads to", "named", "revision"
+"""Indexes: of routes by the revisions they lead to and by what their spec names, of pods by their revision."""
 
 
 def route_entries(route: Object) -> Entries:
@@ -71,6 +74,23 @@ def named_in(route: Object) -> Iterable[str]:
     namespace = route["metadata"]["namespace"]
     names = {target.get(field) for target in _targets(route, "spec") for field in ("revisionName", "configurationName")}
     return {f"{namespace}/{name}" for name in names if name}
+
+
+def revision_keys(pod: Object) -> Iterable[Key]:
+    """The revision of a pod."""
+    name = (pod["metadata"].get("labels") or {}).get(REVISION_LABEL)
+    if name:
+        yield Key(pod["metadata"].get("namespace", ""), name)
+
+
+def revision_of(pod: Object) -> Iterable[str]:
+    """An index: the key of a pod's revision."""
+    return [path_of(key) for key in revision_keys(pod)]
+
+
+def path_of(key: Key) -> str:
+    """How gateways and autoscaler know a revision."""
+    return f"{key.namespace}/{key.name}"
 
 
 def is_split(route: Object) -> bool:

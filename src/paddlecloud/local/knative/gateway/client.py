@@ -7,8 +7,9 @@ import http
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from paddlecloud.local.knative.gateway.exchange import KEPT, Exchange
+from paddlecloud.local.knative.gateway.exchange import Exchange
 from paddlecloud.local.knative.gateway.http1 import MAX_HEAD, BadMessage, RequestHead, read_request
+from paddlecloud.local.knative.gateway.outgoing import KEPT
 
 if TYPE_CHECKING:
     from paddlecloud.local.knative.gateway.table import Table

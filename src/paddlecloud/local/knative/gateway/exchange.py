@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from paddlecloud.local.knative.gateway.bodies import LAST_CHUNK, Body, UntilClose, body_of, chunk
 from paddlecloud.local.knative.gateway.http1 import CHUNKED, UNTIL_CLOSE, BadMessage, RequestHead, ResponseHead, render
+from paddlecloud.local.knative.gateway.outgoing import OutgoingBody
 from paddlecloud.local.knative.gateway.upstream import Upstream, connect, idle_connection
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from paddlecloud.local.knative.gateway.revisions import Backend, Revision
 
 REPEATABLE = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
-KEPT = 64 * 1024
-"""Bytes of a body that are kept, for pods that are not there yet or must be asked again."""
 ATTEMPTS = 3
 PATIENCE = 3.0
 """Seconds during which refused connections are tried again."""
@@ -36,13 +35,10 @@ class Exchange:
         "_body",
         "_chunk_out",
         "_connecting",
-        "_kept",
-        "_kept_size",
         "_reader",
         "_refused",
         "_reusable",
         "_upstream",
-        "_whole",
         "answered",
         "began",
         "client",
@@ -65,10 +61,7 @@ class Exchange:
         """The status that was sent, 0 before one was."""
         self.keep_alive = head.keep_alive
         self.tunnel = False
-        self._body: Body | None = body_of(head.length, status=400)
-        self._kept: list[bytes] | None = []
-        self._kept_size = 0
-        self._whole = self._body is None
+        self._body = OutgoingBody(head.length)
         self._reader: Body | None = None
         self._chunk_out = False
         self._backend: Backend | None = None
@@ -80,28 +73,19 @@ class Exchange:
 
     @property
     def wants_body(self) -> bool:
-        return not self._whole
+        return not self._body.whole
 
     # From the client
 
     def more(self, data: bytes) -> bytes:
         """Take a piece of the request's body; returns what belongs to the next request."""
-        assert self._body is not None
-        piece = self._body.feed(data)
-        self._whole = piece.ended
-        out = piece.content
-        if self.head.length == CHUNKED:
-            out = chunk(out) + (LAST_CHUNK if piece.ended else b"")
-        if self._kept is not None:
-            self._kept.append(out)
-            self._kept_size += len(out)
+        out, rest = self._body.take(data)
         if self._upstream is not None:
             self._upstream.transport.write(out)
-            if self._kept_size > KEPT:
-                self._kept = None
-        elif self._kept_size > KEPT:
+            self._body.passed_on()
+        elif self._body.full:
             self.client.hold("queue")
-        return piece.rest
+        return rest
 
     def pass_on(self, data: bytes) -> None:
         """Bytes of a tunnel."""
@@ -165,13 +149,9 @@ class Exchange:
         if head.upgrade:
             more += [b"Connection: Upgrade", b"Upgrade: " + head.upgrade]
         request = render(b"%b %b HTTP/1.1\r\n" % (head.method, head.target), head.headers, *more)
-        if self._kept:
-            request += b"".join(self._kept)
-        if self._kept_size > KEPT:
-            self._kept = None
-        connection.begin(self, request)
+        connection.begin(self, request + self._body.so_far())
         self.client.go_on("queue")
-        if head.expects and not self._whole and self._attempts == 1:
+        if head.expects and self.wants_body and self._attempts == 1:
             self.client.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     # From the pod
@@ -185,7 +165,7 @@ class Exchange:
         client, modern = self.client, self.head.modern
         unbounded = head.length in (CHUNKED, UNTIL_CLOSE)
         self._chunk_out = unbounded and modern
-        if (unbounded and not modern) or client.leaving or not self._whole:
+        if (unbounded and not modern) or client.leaving or self.wants_body:
             self.keep_alive = False
         more = []
         if self._chunk_out:
@@ -263,7 +243,7 @@ class Exchange:
             connection.used
             and connection.silent
             and self.head.method in REPEATABLE
-            and self._kept is not None
+            and self._body.can_be_sent_again
             and self._attempts < ATTEMPTS
         )
 
@@ -286,7 +266,7 @@ class Exchange:
         if self.answered:
             self._break()
             return
-        self.keep_alive = self.keep_alive and self._whole
+        self.keep_alive = self.keep_alive and self._body.whole
         self.client.say(status, message, keep_alive=self.keep_alive, retry_after=retry_after)
         self._end(status, keep=False)
 
@@ -300,7 +280,7 @@ class Exchange:
         now = self.client.now()
         connection, self._upstream = self._upstream, None
         if connection is not None:
-            if keep and self._whole and self._reusable:
+            if keep and self._body.whole and self._reusable:
                 connection.finish(now, keep=True)
             else:
                 connection.abort()

@@ -1,0 +1,101 @@
+"""Keeps the gateways' table true: one controller publishes routes, another revisions and their pods."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.manager import Manager
+from paddlecloud.kube.resource import Key, Object, key_of
+from paddlecloud.local.knative.revision import speaks_h2c
+from paddlecloud.local.knative.routing import (
+    OF_REVISION,
+    Entries,
+    path_of,
+    revision_entry,
+    revision_keys,
+    route_entries,
+)
+from paddlecloud.local.knative.supervisor import Gateways
+
+SOON = 0.1
+"""Seconds after which a revision looks again whether the first route has had the gateways started."""
+
+
+class TablePublisher:
+    """`asleep` is called for revisions without pods, `gone` with the path of one that was deleted.
+
+    `envoy` is the program for HTTP/2, if there is one; the first revision that speaks it has it started.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        gateways: Gateways,
+        *,
+        routes: Informer,
+        revisions: Informer,
+        pods: Informer,
+        envoy: str | None,
+        asleep: Callable[[Object], None],
+        gone: Callable[[str], None],
+    ) -> None:
+        self._gateways = gateways
+        self._routes, self._revisions, self._pods = routes, revisions, pods
+        self._envoy = envoy
+        self._asleep = asleep
+        self._gone = gone
+        self._published: dict[Key, Entries] = {}
+        manager.controller("gateway-routes", self._publish_route, workers=1).watch(routes)
+        self._controller = manager.controller("gateway-pods", self._publish_revision, workers=1)
+        self._controller.watch(revisions)
+        self._controller.watch(pods, map=revision_keys)
+
+    def look_again(self) -> None:
+        """What gateways are told of pods may be another now."""
+        for key in self._revisions.cache:
+            self._controller.queue.add(key)
+
+    async def _publish_route(self, key: Key) -> float | None:
+        found = self._routes.cache.get(key)
+        if found is not None:
+            await asyncio.gather(self._revisions.wait_synced(), self._pods.wait_synced())
+            await self._gateways.ensure(self._publish_everything)
+        self._replace(key, route_entries(found) if found else {})
+        return None
+
+    async def _publish_revision(self, key: Key) -> float | None:
+        found = self._revisions.cache.get(key)
+        if found is None:
+            self._replace(_place(key), {})
+            self._gone(path_of(key))
+            return None
+        if self._gateways.port is None:
+            return SOON
+        self._replace(_place(key), self._entry_of(found))
+        if self._envoy is not None and speaks_h2c(found):
+            self._gateways.ensure_h2c(self._envoy)
+        if not self._pods.cache.by_index(OF_REVISION, path_of(key)):
+            self._asleep(found)
+        return None
+
+    def _publish_everything(self) -> None:
+        for led in self._routes.cache.list():
+            self._replace(key_of(led), route_entries(led))
+        for found in self._revisions.cache.list():
+            self._replace(_place(key_of(found)), self._entry_of(found))
+
+    def _entry_of(self, found: Object) -> Entries:
+        pods = self._pods.cache.by_index(OF_REVISION, path_of(key_of(found)))
+        return revision_entry(found, pods, self._gateways.slots)
+
+    def _replace(self, place: Key, entries: Entries) -> None:
+        before = self._published.get(place, {})
+        self._gateways.publish({**dict.fromkeys(before), **entries})
+        self._published[place] = entries
+
+
+def _place(revision: Key) -> Key:
+    """Under which a revision's entry is kept: a route may have the same name."""
+    return Key(f"revision {revision.namespace}", revision.name)
