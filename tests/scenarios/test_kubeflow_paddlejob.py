@@ -41,8 +41,8 @@ def served(server: Target, operators: None, kubectl_binary: str) -> Iterator[Non
     run(kubectl_binary, "apply", "--server-side", "-f", "-", input=json.dumps(crd))
     run(HELM, "upgrade", RELEASE, str(CHART), *flags(paddlejob__kubeflow="true"))
     yield
-    run(kubectl_binary, "delete", "crd", KIND, "--timeout=120s")
     run(HELM, "upgrade", RELEASE, str(CHART), *flags())
+    run(kubectl_binary, "delete", "crd", KIND, "--timeout=120s")
 
 
 def job(name: str, command: str, *, workers: int = 2, **run_policy: Any) -> str:
