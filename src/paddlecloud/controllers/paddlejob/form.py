@@ -136,24 +136,9 @@ def ensure_pods(case: Case, plan: Plan, port: int) -> None:
     settings = case.settings
     if settings.intranet == "Service" and case.observed.service is None:
         plan.create.append(objects.build_service(case.job, settings, port=port))
-    made: dict[str, int] = {}
-    for role in settings.roles:
-        for index in range(role.replicas):
-            if (role.name, index) not in case.current:
-                pod = objects.build_pod(
-                    case.job,
-                    settings,
-                    role,
-                    index,
-                    generation=case.generation,
-                    port=port,
-                    observed=case.observed,
-                    options=case.options,
-                    etcd=case.etcd,
-                )
-                plan.create.append(pod)
-                made[role.name] = made.get(role.name, 0) + 1
-    if made:
+    roles = {role.name: role for role in settings.roles}
+    plan.create += [objects.build_pod(case, roles[name], index, port=port) for name, index in case.missing]
+    if made := Counter(name for name, _ in case.missing):
         parts = ", ".join(f"{number} {role}" for role, number in made.items())
         plan.events.append(PlannedEvent("Created", f"created pods: {parts}", if_done=True))
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings, RoleSettings
 from paddlecloud.controllers.paddlejob import data, env, gang, hosts, names, ports
-from paddlecloud.controllers.paddlejob.case import Options
-from paddlecloud.controllers.paddlejob.observe import Observed
+from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.kube.resource import Object, owner_reference
 
 NODE_LOSS_SECONDS = 30
@@ -30,26 +29,43 @@ def metadata(job: Object, name: str, *, labels: dict[str, str]) -> Object:
     }
 
 
-def build_pod(
-    job: Object,
-    settings: JobSettings,
-    role: RoleSettings,
-    index: int,
-    *,
-    generation: int,
-    port: int,
-    observed: Observed,
-    options: Options | None = None,
-    etcd: str = "",
-) -> Object:
+def build_pod(case: Case, role: RoleSettings, index: int, *, port: int) -> Object:
     """One pod: the template, and what makes it a rank of this job. The first container is the training program."""
     template = copy.deepcopy(role.template)
     spec: dict[str, Any] = template.get("spec") or {}
-    name = names.pod_name(settings.name, role.name, index)
-    written = template.get("metadata") or {}
-    meta = metadata(
-        job, name, labels={**(written.get("labels") or {}), **_labels(settings, role.name, index, generation)}
-    )
+    meta = _pod_metadata(case, role, index, written=template.get("metadata") or {}, port=port)
+    settings, options, generation = case.settings, case.options, case.generation
+    spec["hostname"] = meta["name"]
+    if settings.intranet == "Service":
+        spec["subdomain"] = settings.name
+    in_place = restarts_in_place(settings, case.etcd) and role.restart_policy != "Never"
+    spec["restartPolicy"] = "OnFailure" if in_place else "Never"
+    if not spec.get("hostPID"):
+        # Paddle as process 1 survives its own abort when a peer is lost, and the pod would run on for ever.
+        spec.setdefault("shareProcessNamespace", True)
+    _tolerate_node_loss(spec)
+    container = spec["containers"][0]
+    container["env"] = [
+        *env.own(settings, role.name, index, port=port, container=container, etcd=case.etcd),
+        *env.reporting(settings, role.name, index, generation=generation, url=options.report_url),
+        *env.python_path(container, options.python_path),
+    ]
+    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status
+    if not case.etcd:
+        _bind_to_gang(container, settings, role.name, generation=generation, port=port)
+    if settings.intranet == "Host":
+        _use_host_network(spec, port)
+        if options.hosts_files and not case.etcd:
+            hosts.mount(spec, settings, generation=generation)
+    data.mount(spec, settings, role.name, index, case.observed)
+    gang.enroll(meta, spec, settings, case.gang)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def _pod_metadata(case: Case, role: RoleSettings, index: int, *, written: Object, port: int) -> Object:
+    """What the template says of its pods, and by what the job, and who looks for it, knows this one."""
+    labels = {**(written.get("labels") or {}), **_labels(case.settings, role.name, index, case.generation)}
+    meta = metadata(case.job, names.pod_name(case.settings.name, role.name, index), labels=labels)
     meta["annotations"] = {
         names.NO_SIDECAR: "false",  # a proxy in between breaks rendezvous, and a pod with one never completes
         **(written.get("annotations") or {}),
@@ -58,32 +74,7 @@ def build_pod(
     }
     if written.get("finalizers"):
         meta["finalizers"] = written["finalizers"]
-    spec["hostname"] = name
-    if settings.intranet == "Service":
-        spec["subdomain"] = settings.name
-    in_place = restarts_in_place(settings, etcd) and role.restart_policy != "Never"
-    spec["restartPolicy"] = "OnFailure" if in_place else "Never"
-    if not spec.get("hostPID"):
-        # Paddle as process 1 survives its own abort when a peer is lost, and the pod would run on for ever.
-        spec.setdefault("shareProcessNamespace", True)
-    _tolerate_node_loss(spec)
-    container = spec["containers"][0]
-    options = options or Options()
-    container["env"] = [
-        *env.own(settings, role.name, index, port=port, container=container, etcd=etcd),
-        *env.reporting(settings, role.name, index, generation=generation, url=options.report_url),
-        *env.python_path(container, options.python_path),
-    ]
-    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status
-    if not etcd:
-        _bind_to_gang(container, settings, role.name, generation=generation, port=port)
-    if settings.intranet == "Host":
-        _use_host_network(spec, port)
-        if options.hosts_files and not etcd:
-            hosts.mount(spec, settings, generation=generation)
-    data.mount(spec, settings, role.name, index, observed)
-    gang.enroll(meta, spec, settings, gang.choose(settings, options.gangs))
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    return meta
 
 
 def build_config(job: Object, settings: JobSettings, addresses: env.Hosts, *, generation: int, port: int) -> Object:
