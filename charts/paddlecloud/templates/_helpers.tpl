@@ -65,42 +65,29 @@ app.kubernetes.io/component: {{ .name }}
 {{ toYaml (.Values.podSecurityContext | default dict) }}
 {{- end }}
 
-{{/* Affinity of one controller: what was given, else the presets. */}}
+{{/* One kind of affinity from its preset: dict strength ("", soft or hard), and what to prefer or require. */}}
+{{- define "paddlecloud.preset" -}}
+{{- if eq .strength "hard" }}
+requiredDuringSchedulingIgnoredDuringExecution: {{ toJson .require }}
+{{- else if eq .strength "soft" }}
+preferredDuringSchedulingIgnoredDuringExecution: [{{ toJson (set .prefer "weight" 1) }}]
+{{- end }}
+{{- end }}
+
+{{/* Affinity of one controller: what was given, else what its presets say. */}}
 {{- define "paddlecloud.affinity" -}}
 {{- $own := .own -}}
-{{- $term := dict "labelSelector" (dict "matchLabels" (include "paddlecloud.selector" . | fromYaml)) "topologyKey" "kubernetes.io/hostname" -}}
-{{- if $own.affinity -}}
-{{ toYaml $own.affinity }}
-{{- else -}}
-{{- range $kind, $preset := dict "podAffinity" $own.podAffinityPreset "podAntiAffinity" $own.podAntiAffinityPreset }}
-{{- if eq $preset "hard" }}
-{{ $kind }}:
-  requiredDuringSchedulingIgnoredDuringExecution:
-    - {{ toYaml $term | nindent 6 | trim }}
-{{- else if eq $preset "soft" }}
-{{ $kind }}:
-  preferredDuringSchedulingIgnoredDuringExecution:
-    - weight: 1
-      podAffinityTerm:
-        {{- toYaml $term | nindent 8 }}
+{{- $pods := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (include "paddlecloud.selector" . | fromYaml)) -}}
+{{- $nodes := dict "matchExpressions" (list (dict "key" $own.nodeAffinityPreset.key "operator" "In" "values" $own.nodeAffinityPreset.values)) -}}
+{{- $presets := dict
+  "podAffinity" (dict "strength" $own.podAffinityPreset "require" (list $pods) "prefer" (dict "podAffinityTerm" $pods))
+  "podAntiAffinity" (dict "strength" $own.podAntiAffinityPreset "require" (list $pods) "prefer" (dict "podAffinityTerm" $pods))
+  "nodeAffinity" (dict "strength" $own.nodeAffinityPreset.type "require" (dict "nodeSelectorTerms" (list $nodes)) "prefer" (dict "preference" $nodes)) -}}
+{{- $affinity := dict -}}
+{{- range $kind, $preset := $presets }}
+{{- with include "paddlecloud.preset" $preset | fromYaml }}{{ $_ := set $affinity $kind . }}{{ end }}
 {{- end }}
-{{- end }}
-{{- with $own.nodeAffinityPreset }}
-{{- $match := list (dict "key" .key "operator" "In" "values" .values) }}
-{{- if eq .type "hard" }}
-nodeAffinity:
-  requiredDuringSchedulingIgnoredDuringExecution:
-    nodeSelectorTerms:
-      - matchExpressions: {{ toYaml $match | nindent 10 }}
-{{- else if eq .type "soft" }}
-nodeAffinity:
-  preferredDuringSchedulingIgnoredDuringExecution:
-    - weight: 1
-      preference:
-        matchExpressions: {{ toYaml $match | nindent 10 }}
-{{- end }}
-{{- end }}
-{{- end -}}
+{{- with $own.affinity | default $affinity }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{/* Whether a Secret is ours to make: absent, or made by this release. One that somebody made by hand stays as it is. */}}
