@@ -122,8 +122,7 @@ class World:
     def _hit(self, victims: Victims) -> str:
         name = next(name for name, count in self.restarts.items() if count == 0)
         for pid in victims(self._record(name)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            processes.send(pid, signal.SIGKILL)  # some go with the first
         self.restarts[name] = 1
         return name
 
