@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from harness import PATIENCE, eventually
+from paddlecloud.local.knative.gateway import slots
 from paddlecloud.local.knative.gateway.client import HEAD_TIMEOUT, LINGER
 from unit.knative.gateway_world import Gateway, Pod, wrote
+
+
+async def test_a_queue_that_is_full_is_told_with_a_time_to_come_again(gate: Gateway, pod: Pod, tmp_path: Path) -> None:
+    path = tmp_path / "slots"
+    slots.create(path, 1)
+    pod.gate = asyncio.Event()
+    gate.pods(pod.entry(slots=str(path)), limit=1)
+    asked = [asyncio.ensure_future(gate.ask()) for _ in range(101)]
+    await eventually(lambda: len(gate.table.revisions["ns/r"].waiting) == 100)
+    client = await gate.connect()
+    client.get()
+    assert (await client.answer())[0] == 503
+    assert b"Retry-After: 1\r\n" in client.head
+    pod.gate.set()
+    assert set(await asyncio.gather(*asked)) == {(200, b"one")}
+    slots.remove(path)
 
 
 async def test_a_refused_connection_is_tried_at_another_pod(gate: Gateway) -> None:

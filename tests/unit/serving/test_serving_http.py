@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from harness import eventually
 from paddlecloud.serving.errors import ModelError
 from unit.serving import models
 from unit.serving.conftest import Serve
@@ -178,6 +180,40 @@ async def test_batches_show_in_the_metrics(serve: Serve, tmp_path: Path) -> None
     text = await (await client.get("/metrics")).text()
     assert 'paddlecloud_serving_requests_total{model="double",code="200"} 20' in text
     assert 'paddlecloud_serving_batch_rows_sum{model="double"} 20' in text
+
+
+async def test_more_than_may_wait_is_refused_with_a_time_to_come_again(serve: Serve, tmp_path: Path) -> None:
+    folder = models.linear(tmp_path / "double")
+    (folder / "serving.yaml").write_text("batch: {rows: 1, waiting: 1}")
+    client = await serve(folder)
+    model, free = serve.slot.model(), threading.Event()
+    for _ in range(2):  # one for each of the two workers
+        model._batches._threads.submit(free.wait, 60)
+
+    async def ask() -> int:
+        return (await client.post("/v2/models/double/infer", json=inputs(ROW))).status
+
+    asked = []
+    for waiting in (0, 0, 1):  # two are with the workers, one waits
+        asked.append(asyncio.ensure_future(ask()))
+        await eventually(lambda waiting=waiting: (model._users, model.waiting) == (len(asked), waiting))
+    refused = await client.post("/v2/models/double/infer", json=inputs(ROW))
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
+    assert "wait already" in (await refused.json())["error"]
+    free.set()
+    assert await asyncio.gather(*asked) == [200, 200, 200]
+
+
+@pytest.mark.parametrize("warm_up", [True, False])
+async def test_a_model_is_run_before_its_first_request_unless_told_not_to(
+    serve: Serve, tmp_path: Path, warm_up: bool
+) -> None:
+    folder = models.linear(tmp_path / "double")
+    (folder / "serving.yaml").write_text(f"warmUp: {str(warm_up).lower()}")
+    client = await serve(folder)
+    stages = serve.slot.model().stages
+    assert ("warmUp" in stages) is warm_up
+    assert (await client.post("/v2/models/double/infer", json=inputs(ROW))).status == 200
 
 
 async def test_a_new_version_takes_over_without_a_dropped_request(serve: Serve, tmp_path: Path) -> None:
