@@ -36,8 +36,8 @@ from paddlecloud.local.knative.h2c.statistics import WANTED
 
 log = logging.getLogger(__name__)
 
-START = 30.0
-TAKE = 10.0
+START = 60.0
+TAKE = 60.0
 """Seconds Envoy has to take a change."""
 LOOK = 0.01
 LEAVE = 1
