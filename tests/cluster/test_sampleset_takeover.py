@@ -67,6 +67,7 @@ def test_a_set_of_the_original_operator_goes_on_with_its_data(kubectl: Kubectl, 
             cache_dir=CACHE,
             image="busybox",
             command=["sleep", "1000"],
+            propagation="HostToContainer",
             terminationGracePeriodSeconds=1,
         )
         mark = {"name": name, "finalizers": [f"paddlepaddle.org/sampleset-{name}"]}
@@ -77,7 +78,10 @@ def test_a_set_of_the_original_operator_goes_on_with_its_data(kubectl: Kubectl, 
         status = json.dumps({"status": original.status()})
         kubectl("patch", "sampleset", name, "--subresource=status", "--type=merge", "-p", status)
         server = f"{name}-runtime-0"
-        until(lambda: read(kubectl, "pod", server)["status"].get("phase") == "Running", timeout=120)
+        try:
+            until(lambda: read(kubectl, "pod", server)["status"].get("phase") == "Running", timeout=120)
+        except AssertionError:
+            raise AssertionError(kubectl("describe", "pod", server).stdout[-1500:]) from None
         kubectl("exec", server, "--", "sh", "-c", f"echo of old > /mnt/{name}/file")
         kubectl("create", "-f", "-", input=json.dumps(reader(name)))
         kubectl("wait", "pod/reader", "--for=condition=Ready", "--timeout=90s", timeout=100)

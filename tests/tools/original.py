@@ -30,9 +30,13 @@ def objects(
     partitions: int = 1,
     image: str = "paddleflow/runtime",
     command: list[str] | None = None,
+    propagation: str = "Bidirectional",
     **pod: Any,
 ) -> list[Object]:
-    """Volume, claim, Service and StatefulSet, which nobody owns. `cache_dir` is where nodes cache."""
+    """Volume, claim, Service and StatefulSet, which nobody owns. `cache_dir` is where nodes cache.
+
+    `propagation` is for nodes whose disks are not shared mounts, as the original servers want them.
+    """
     mark = {f"paddlepaddle.org/juicefs-{name}": "true"}
     annotations = {"CreatedBy": "paddle-operator"}
     shared = {"accessModes": ["ReadWriteMany"], "volumeMode": "Filesystem", "storageClassName": "paddle-operator"}
@@ -55,7 +59,7 @@ def objects(
         "lifecycle": {"preStop": {"exec": {"command": ["/bin/sh", "-c", f"rm -rf /cache/{inside}/*"]}}},
         "securityContext": {"privileged": True},
         "volumeMounts": [
-            {"name": volume, "mountPath": path, "mountPropagation": "Bidirectional"} for volume, path in mounts
+            {"name": volume, "mountPath": path, "mountPropagation": propagation} for volume, path in mounts
         ],
     }
     volumes = [
