@@ -13,6 +13,7 @@ import pytest
 
 from harness import need, pdc, until
 from paddlecloud.kube.resource import Object
+from tools import original
 
 pytestmark = pytest.mark.timeout(300)  # the image of the cache server is built on first use
 
@@ -36,9 +37,13 @@ def source() -> Iterator[Path]:
     folder.rmdir()
 
 
-def up(data: Path) -> int:
+def uid(kind: str, name: str, env: dict[str, str]) -> str:
+    return str(json.loads(pdc("get", kind, name, "-o", "json", env=env).stdout)["metadata"]["uid"])
+
+
+def up(data: Path, *more: str) -> int:
     """Start the platform; its process id."""
-    answer = pdc("up", "--data", str(data), "--port", "0", "--kubeconfig", str(data.parent / "kc"), "-o", "json")
+    answer = pdc("up", "--data", str(data), "--port", "0", "--kubeconfig", str(data.parent / "kc"), "-o", "json", *more)
     return int(json.loads(answer.stdout)["pid"])
 
 
@@ -50,6 +55,44 @@ def programs(data: Path) -> list[str]:
     """Processes whose command names the platform's folder: daemon, JuiceFS, pods."""
     shown = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     return [line for line in shown.splitlines() if str(data) in line]
+
+
+@pytest.mark.soak
+def test_a_set_of_the_original_operator_goes_on_with_its_data(data: Path, kubectl_binary: str) -> None:
+    """What it left is there before our controllers are; a pod of its has written to the set, another reads it."""
+    env = {**os.environ, "KUBECONFIG": str(data / "kubeconfig")}
+    up(data, "--no-controllers")
+    mark = {"name": "old", "finalizers": ["paddlepaddle.org/sampleset-old"]}
+    spec = {"secretRef": {"name": "data-center"}, "source": {"uri": "file:///etc/default"}}
+    sample_set = {"apiVersion": "batch.paddlepaddle.org/v1alpha1", "kind": "SampleSet", "metadata": mark, "spec": spec}
+    script = "echo kept > /mnt/old/file; exec sleep 600"
+    left = original.objects(
+        "old",
+        "default",
+        secret="data-center",
+        cache_dir=f"/dev/shm/pdc-test-{os.getpid()}",
+        image="busybox",
+        command=["sh", "-c", script],
+        propagation="HostToContainer",
+    )
+    everything = {"apiVersion": "v1", "kind": "List", "items": [*left, sample_set]}
+    pdc("apply", "-f", "-", env=env, input=json.dumps(everything))
+    status = json.dumps({"status": original.status()})
+    patch = ("patch", "sampleset", "old", "--subresource=status", "--type=merge", "-p", status)
+    subprocess.run([kubectl_binary, *patch], env=env, check=True, capture_output=True, timeout=60)
+    pdc("wait", "pod/old-runtime-0", "--for=condition=Ready", "--timeout=60s", env=env, timeout=70)
+    before = {kind: uid(kind, "old", env) for kind in ("pv", "pvc")}
+    pdc("down", "--data", str(data))
+
+    up(data)
+    servers = ("get", "pods", "-l", "paddlepaddle.org/sampleset=old", "-o", "name")
+    until(lambda: "old-runtime-0" in pdc(*servers, env=env).stdout, timeout=100)
+    pdc("wait", "sampleset/old", "--for=condition=Ready", "--timeout=100s", env=env, timeout=110)
+    assert {kind: uid(kind, "old", env) for kind in before} == before
+    (seen,) = [Path(place) for place in mounts(data) if place.endswith("/mount")]
+    assert (seen / "file").read_text() == "kept\n"
+    pdc("samplejob", "warmup", "old", env=env)
+    pdc("delete", "sampleset", "old", "-y", env=env, timeout=100)
 
 
 def test_juicefs_keeps_the_data_where_the_machine_can_mount_it(data: Path, source: Path) -> None:
