@@ -7,11 +7,9 @@ needed to read: whatever goes wrong, samples come from where they lie.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import logging
 import os
-import queue
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -19,6 +17,7 @@ from paddlecloud.cache.plan.eviction import NEVER, Clairvoyant
 from paddlecloud.cache.plan.prefetch import window_of
 from paddlecloud.cache.plan.schedule import Schedule
 
+from .fetching import Arrival, Fetching
 from .origin import Origin
 from .peers import Peers
 from .place import Place, is_inside
@@ -36,8 +35,6 @@ _FAILURES = 8
 """Failures in a row after which the origin is left in peace for a moment."""
 _PAUSE = 20
 """Pulses of that moment."""
-_FULL = -1
-"""The size of a sample for which the disk had no room."""
 
 
 class Keeper:
@@ -55,16 +52,18 @@ class Keeper:
         peers: Peers | None = None,
     ) -> None:
         self._paths, self._schedule, self._rank, self._track = paths, schedule, rank, track
-        self._origin, self._place, self._quota, self._threads = origin, place, quota, threads
-        self._peers = peers
+        self._place, self._quota, self._threads, self._peers = place, quota, threads, peers
         self._wake = track.moved
-        self._wanted: queue.SimpleQueue[tuple[int, int | None]] = queue.SimpleQueue()
+        self._fetching = Fetching(paths, origin=origin, place=place, peers=peers, threads=threads, wake=self._wake)
+        self._plan = Plan(schedule, track.per_epoch, together=peers is not None)
+        self._kept = Clairvoyant(0)
+        """What is in the folder or on its way there, by its next use. Empty until this process is the keeper."""
+        self._elsewhere: set[int] = set()
+        """Samples that are not for this folder: in another one, or not of the set."""
         self._taken: dict[int, int] = {}
         """How much of what peers took from each rank is known here."""
-        self._arrived: queue.SimpleQueue[tuple[int, int | None]] = queue.SimpleQueue()
-        self._flying: set[int] = set()
-        self._plan = Plan(schedule, track.per_epoch, together=peers is not None)
         self._bytes = self._files = 0
+        """Of what has been seen so far: they tell the usual size."""
         self._failures = self._pause = 0
         self._sharing = True
 
@@ -95,7 +94,7 @@ class Keeper:
 
     def _patience(self) -> float:
         """This rank's progress and arrivals wake us; others have to be looked at."""
-        return PULSE if self._flying or self._pause or self._sharing else IDLE
+        return PULSE if self._fetching.flying or self._pause or self._sharing else IDLE
 
     def _begin(self) -> None:
         """This process is the keeper now: take stock."""
@@ -110,34 +109,36 @@ class Keeper:
         for sample in soonest:
             if self._kept.admit(sample, sizes[sample], self._plan.first.get(sample, NEVER)) is None:
                 self._place.drop(self._paths[sample])  # more than the quota allows
-        for _ in range(self._threads):
-            threading.Thread(target=self._fetch, name="paddlecloud-fetch", daemon=True).start()
+        self._fetching.start()
 
     def _tend(self, positions: dict[int, int]) -> None:
         """Take in what arrived, follow the ranks, and ask for what they read next."""
         self._sharing = len(positions) > 1 or self._peers is not None
-        while not self._arrived.empty():
-            self._take_in(*self._arrived.get())
+        for arrival in self._fetching.arrivals():
+            self._take_in(arrival)
         self._plan.follow(positions, self._kept)
         if self._pause > 0:
             self._pause -= 1
             return
-        size = self._usual_size()
-        step = self._schedule.sampler.batch_size * max(1, len(positions))
+        self._ask_ahead(len(positions))
+
+    def _ask_ahead(self, ranks: int) -> None:
+        """Have fetched what is read next and not here, as far as the window reaches and there is room for it."""
+        flying, size = self._fetching.flying, self._usual_size()
+        step = self._schedule.sampler.batch_size * max(1, ranks)
         window = window_of(self._kept.capacity // size, count=self._schedule.count, step=step)
-        while len(self._flying) < 2 * self._threads and self._plan.ahead < self._plan.done + window:
+        while len(flying) < 2 * self._threads and self._plan.ahead < self._plan.done + window:
             sample = self._plan.next_read()
             if sample is None:
                 return
-            if not (sample in self._kept or sample in self._flying or sample in self._elsewhere):
+            if not (sample in self._kept or sample in flying or sample in self._elsewhere):
                 if self._peers is not None and not self._plan.is_free(sample):
                     return  # it is asked for when its last reader is done with it
                 evicted = self._kept.admit(sample, size, self._plan.ahead)
                 if evicted is None:
                     return  # everything here is wanted sooner
                 self._evict(evicted)
-                self._flying.add(sample)
-                self._wanted.put((sample, self._plan.last_reader(sample)))
+                self._fetching.ask(sample, last_reader=self._plan.last_reader(sample))
             self._plan.ahead += 1
 
     def _let_go(self, run: str, ranks: Iterable[int]) -> None:
@@ -156,9 +157,9 @@ class Keeper:
             return max(1, self._bytes // self._files)
         return max(1, min(_FIRST_GUESS, self._kept.capacity // (2 * self._threads)))
 
-    def _take_in(self, sample: int, size: int | None) -> None:
-        self._flying.discard(sample)
-        if size == _FULL:
+    def _take_in(self, arrival: Arrival) -> None:
+        sample, size = arrival.sample, arrival.size
+        if arrival.no_room:
             self._kept.drop(sample)
             self._kept.capacity = self._kept.used  # the disk has no more: from here on one goes for each that comes
             self._plan.ahead = self._plan.done  # and what did not fit is asked for again
@@ -176,25 +177,8 @@ class Keeper:
 
     def _evict(self, samples: list[int]) -> None:
         for sample in samples:
-            if sample not in self._flying:  # else it goes when it arrives
+            if sample not in self._fetching.flying:  # else it goes when it arrives
                 self._place.drop(self._paths[sample])
-
-    def _fetch(self) -> None:
-        while True:
-            sample, reader = self._wanted.get()
-            path, size = self._paths[sample], None
-            try:
-                with self._place.arriving(path) as draft:
-                    if self._peers is not None and reader is not None:
-                        size = self._peers.copy(reader, path, draft)
-                    if size is None:
-                        size = self._origin.copy(path, draft)
-            except Exception as error:
-                full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-                size = _FULL if full else None
-                LOG.debug("%s was not fetched: %r", path, error)
-            self._arrived.put((sample, size))
-            self._wake.set()
 
 
 def _run_id(paths: Sequence[str], schedule: Schedule) -> str:
