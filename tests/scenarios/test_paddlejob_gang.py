@@ -71,5 +71,5 @@ def test_a_gang_that_is_not_scheduled_in_time_fails_with_the_reason(kubectl: Kub
     policy = {"scheduleTimeoutSeconds": 5}
     apply(kubectl, asking("late", "900m", workers=capacity(kubectl) + 1, schedulingPolicy=policy))
     found = reached(kubectl, "late", "Failed")
-    assert found["reason"] == "ScheduleTimeout"
+    assert (found["reason"], found["failures"][-1]["failureClass"]) == ("ScheduleTimeout", "StartTimeout")
     assert "not scheduled within 5 seconds" in found["message"]
