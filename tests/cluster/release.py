@@ -13,7 +13,7 @@ import yaml
 from harness import Kubectl, Target, need, until
 
 from .harness.layout import Layout
-from .operators import HELM, NAMESPACE
+from .operators import HELM, NAMESPACE, RELEASE
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "manual"
 WIDE_AND_DEEP = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
@@ -46,6 +46,17 @@ def leaders(kubectl: Kubectl) -> dict[str, str]:
 def identities(kubectl: Kubectl, name: str) -> dict[str, str]:
     shown = kubectl("get", "pods", "-l", f"paddlepaddle.org/job-name={name}", "-o", "json").stdout
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in json.loads(shown)["items"]}
+
+
+def restarts(
+    kubectl: Kubectl, selector: str = f"app.kubernetes.io/instance={RELEASE}", *, namespace: str = NAMESPACE
+) -> dict[str, int]:
+    """How often the containers of each pod began again; without a selector, the controllers'."""
+    shown = kubectl("get", "pods", "-n", namespace, "-l", selector, "-o", "json").stdout
+    return {
+        pod["metadata"]["name"]: sum(state["restartCount"] for state in pod["status"].get("containerStatuses") or ())
+        for pod in json.loads(shown)["items"]
+    }
 
 
 def as_it_is_here(file: str, name: str) -> str:

@@ -19,8 +19,7 @@ from .harness.cluster import Cluster
 from .harness.layout import CONTROL
 from .harness.machine import Machine, running_machines
 from .harness.target import fixture
-from .operators import NAMESPACE, RELEASE
-from .release import WIDE_AND_DEEP, as_it_is_here, identities, leaders
+from .release import WIDE_AND_DEEP, as_it_is_here, identities, leaders, restarts
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
 
@@ -33,15 +32,6 @@ def machines(kubectl: Kubectl) -> Iterator[Cluster]:
     yield made
     if not made.control.runs("kube-apiserver"):
         made.api_on()
-
-
-def restarts(kubectl: Kubectl, namespace: str, selector: str) -> dict[str, int]:
-    """How often the containers of each pod began again."""
-    shown = kubectl("get", "pods", "-n", namespace, "-l", selector, "-o", "json").stdout
-    return {
-        pod["metadata"]["name"]: sum(state["restartCount"] for state in pod["status"].get("containerStatuses") or ())
-        for pod in json.loads(shown)["items"]
-    }
 
 
 def trainers(cluster: Cluster, mark: str) -> set[str]:
@@ -77,8 +67,7 @@ def test_a_minute_without_an_api_server_costs_no_job_anything(
     kubectl("create", "-f", "-", input=as_it_is_here("wide-and-deep.yaml", "trains"))
     until(lambda: phase("trains") == "Running", timeout=180)
     before = {name: identities(kubectl, name) for name in ("survivor", "trains")}
-    ours = f"app.kubernetes.io/instance={RELEASE}"
-    begun = restarts(kubectl, NAMESPACE, ours)
+    begun = restarts(kubectl)
     until(lambda: len(leaders(kubectl)) == 2, timeout=60)
     working = trainers(machines, namespace)
     assert len(working) == 2
@@ -97,10 +86,10 @@ def test_a_minute_without_an_api_server_costs_no_job_anything(
     until(lambda: phase("trains") == "Completed", timeout=300)
     for name, pods in before.items():
         assert identities(kubectl, name) == pods, "none lost, none made twice"
-        assert set(restarts(kubectl, namespace, f"paddlepaddle.org/job-name={name}").values()) == {0}
+        assert set(restarts(kubectl, f"paddlepaddle.org/job-name={name}", namespace=namespace).values()) == {0}
         state = json.loads(kubectl("get", "pdj", name, "-o", "json").stdout)["status"]
         assert not state.get("restarts")
         assert "Restarting" not in {each["type"] for each in state["conditions"]}
-    ended = {name: count - begun.get(name, 0) for name, count in restarts(kubectl, NAMESPACE, ours).items()}
+    ended = {name: count - begun.get(name, 0) for name, count in restarts(kubectl).items()}
     assert set(ended) == set(begun), "the controllers' pods are the same"
     assert sorted(ended.values()) == [0, 0, 1, 1], "who led ended once, and waited for the API to come back"
