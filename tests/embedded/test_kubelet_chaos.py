@@ -149,13 +149,14 @@ class World:
         choices = []
         for folder, state in self.pods_on_disk():
             name = str((wire.read_json(str(folder / wire.SPEC)) or {}).get("name"))
-            if name in self.alive - self.hit and state.get("containers"):
-                choices.append((name, victim(state)))
+            main = (state.get("containers") or {}).get("main")
+            if name in self.alive - self.hit and main and main["pid"]:
+                choices.append((name, victim(state), int(main["pid"])))
         if choices:
-            name, pid = self.rng.choice(choices)
+            name, pid, first = self.rng.choice(choices)
             self.hit.add(name)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            await end(pid)
+            await end(first)  # which goes with its shim
 
     async def power_cut(self) -> None:
         """Every process goes; the disk stays."""
@@ -170,7 +171,7 @@ class World:
     # Truth
 
     async def settle(self) -> float:
-        """Seconds until all that was acknowledged is Ready and nothing else is there."""
+        """Seconds until all that was acknowledged is Ready and nothing else is there, and each tells of what runs."""
         began = asyncio.get_running_loop().time()
 
         async def true() -> bool:
@@ -180,10 +181,18 @@ class World:
             unsure = {pod["metadata"]["name"] for pod in pods} - self.alive - going
             for name in unsure:  # made, or not yet removed, when nobody was there to answer
                 await self._remove(name)
-            return self.alive <= ready and not unsure and not going
+            return self.alive <= ready and not unsure and not going and self._tell_the_truth(pods)
 
         await eventually(true, what=f"{sorted(self.alive)} are ready and alone")
         return asyncio.get_running_loop().time() - began
+
+    def _tell_the_truth(self, pods: list[Object]) -> bool:
+        """Whether each counts the restarts of the run whose process lives."""
+        runs = {folder.name: (state.get("containers") or {}).get("main") for folder, state in self.pods_on_disk()}
+        return all(
+            run and run["attempt"] == state_of(pod)["restartCount"] and not processes.is_zombie(run["pid"])
+            for pod, run in ((pod, runs.get(pod["metadata"]["uid"])) for pod in pods)
+        )
 
     async def check(self) -> None:
         assert not (self.out / "twice").exists(), (self.out / "twice").read_text()
