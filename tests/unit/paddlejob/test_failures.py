@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from paddlecloud.controllers.paddlejob import view
-from paddlecloud.controllers.paddlejob.failure import DISRUPTION_LIMIT, classify
+from paddlecloud.controllers.paddlejob.failure import classify
+from paddlecloud.controllers.paddlejob.judgement import DISRUPTION_LIMIT
 
 from .world import World, paddlejob, template
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from paddlecloud.controllers.paddlejob import causes, failure, form, names, objects, refusal, silence, status
+from paddlecloud.controllers.paddlejob import causes, failure, form, judgement, names, objects, refusal, silence, status
 from paddlecloud.controllers.paddlejob.case import Case, Member
 from paddlecloud.controllers.paddlejob.conclusion import conclude, fail, on_record, take_down
 from paddlecloud.controllers.paddlejob.obstacle import number
@@ -86,9 +86,7 @@ def _restart_hung(case: Case, rank: Member, text: str) -> Plan:
 
 def _answer(case: Case, first: failure.Failure) -> Plan:
     """The whole gang is restarted, one pod is replaced where ranks form themselves, or the job ends."""
-    verdict = failure.judge(
-        case.settings, first, restarts=case.old.restarts or 0, disruptions=case.old.disruptions or 0
-    )
+    verdict = judgement.judge(case, first)
     case = on_record(case, first, verdict.action)
     if verdict.action == "Fail":
         return fail(case, verdict.reason, first.describe())
@@ -97,7 +95,7 @@ def _answer(case: Case, first: failure.Failure) -> Plan:
     return _restart(case, first, verdict)
 
 
-def _restart(case: Case, first: failure.Failure, verdict: failure.Judgement) -> Plan:
+def _restart(case: Case, first: failure.Failure, verdict: judgement.Judgement) -> Plan:
     """All ranks together, on one of two budgets, or on none where a rule says that it does not count."""
     counted = verdict.action == "Restart"
     restarts = (case.old.restarts or 0) + (1 if counted and not first.is_disruption else 0)

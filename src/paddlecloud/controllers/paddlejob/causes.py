@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from paddlecloud.api.paddlejob import PaddleJobStatus
-from paddlecloud.controllers.paddlejob import failure, form
+from paddlecloud.controllers.paddlejob import failure, form, judgement
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.kube.clock import parse_rfc3339
 
@@ -30,10 +30,7 @@ def awaited(case: Case) -> float:
     first = failure.failures(pods)[0]
     if first.kind not in failure.CONSEQUENCES or not first.finished:
         return 0.0
-    verdict = failure.judge(
-        case.settings, first, restarts=case.old.restarts or 0, disruptions=case.old.disruptions or 0
-    )
-    patience = NODE_PATIENCE if verdict.action == "Fail" else MOMENTS
+    patience = NODE_PATIENCE if judgement.judge(case, first).action == "Fail" else MOMENTS
     passed = case.now - max(parse_rfc3339(moment) for moment in (first.finished, *_told(case, first.pod)))
     return max(0.0, patience - passed) if passed > -1.0 else 0.0  # a node whose clock is ahead is not waited for
 

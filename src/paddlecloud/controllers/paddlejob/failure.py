@@ -1,4 +1,4 @@
-"""Why a pod failed, and what is to be done about it.
+"""Why a pod failed. What is to be done about it is judged elsewhere (`judgement`).
 
 A failure has a class that a person understands and a rule can match. Some classes are nobody's fault: a lost node, an
 eviction, a preemption. Those restart the job on a budget of their own, so that a busy cluster cannot use up the
@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.controllers.paddlejob.observe import PodView, first_container, waiting_reason
 
-Action = Literal["Restart", "Fail", "Ignore"]
-
 DISRUPTIONS = frozenset({"Evicted", "Preempted", "NodeLost", "Deleted", "Rejected"})
-DISRUPTION_LIMIT = 20
-"""Restarts after disruptions; a job that is disrupted this often is in the wrong place."""
+"""Classes that are nobody's fault."""
 
 MESSAGE_LIMIT = 800
 """Characters of a failure's text kept in the status: the end of a traceback fits."""
@@ -79,9 +76,6 @@ _HINTS = {
     "GLOO_SOCKET_IFNAME to the interface to use",
     "StartError": "the container could not start: check its command and image",
 }
-_HOPELESS = frozenset({"Image", "NoParameterServer"})
-"""Classes that no restart can cure."""
-
 LATE = "StartTimeout"
 """The class of a pod that did not come to run in the time its job had."""
 
@@ -118,12 +112,6 @@ def _verdict(output: str) -> str:
     lines = output.strip().splitlines()
     raised = [line for line in lines if _RAISED.match(line)]
     return (raised or lines or [""])[-1]
-
-
-class Judgement(NamedTuple):
-    action: Action
-    reason: str
-    """Why, in a word for programs: BackoffLimitExceeded, DisruptionLimitExceeded, or the failure's class."""
 
 
 def failures(pods: Iterable[PodView]) -> list[Failure]:
@@ -225,52 +213,3 @@ def _disruption(pod: PodView) -> str | None:
 
 def _failure(pod: PodView, kind: str, reason: str, *, message: str) -> Failure:
     return Failure(pod.name, pod.role, pod.node, kind, reason, None, message, "")
-
-
-def judge(settings: JobSettings, failure: Failure, *, restarts: int, disruptions: int) -> Judgement:
-    """The first rule that matches decides; then the kind of failure; then the role's restart policy and the budget."""
-    for rule in settings.failure_rules:
-        if _matches(rule, failure):
-            if rule.action == "Restart":
-                return _within_budget(settings, failure, restarts)
-            return Judgement(rule.action, failure.kind)
-    if failure.kind in _HOPELESS:
-        return Judgement("Fail", failure.kind)
-    if failure.is_disruption:
-        if disruptions < DISRUPTION_LIMIT:
-            return Judgement("Restart", failure.kind)
-        return Judgement("Fail", "DisruptionLimitExceeded")
-    if not _policy_restarts(settings, failure):
-        return Judgement("Fail", failure.kind)
-    return _within_budget(settings, failure, restarts)
-
-
-def _within_budget(settings: JobSettings, failure: Failure, restarts: int) -> Judgement:
-    if restarts < settings.backoff_limit:
-        return Judgement("Restart", failure.kind)
-    return Judgement("Fail", "BackoffLimitExceeded" if settings.backoff_limit else failure.kind)
-
-
-def _policy_restarts(settings: JobSettings, failure: Failure) -> bool:
-    role = settings.role(failure.role)
-    policy = role.restart_policy if role else "OnFailure"
-    if policy == "ExitCode":
-        return failure.exit_code is not None and failure.exit_code >= 128
-    if policy == "Never":
-        # Where every template says Never, a limit above zero was written on purpose and means restarts by the job.
-        return settings.backoff_limit > 0 and all(r.restart_policy == "Never" for r in settings.roles)
-    return True
-
-
-def _matches(rule: Any, failure: Failure) -> bool:
-    if rule.roles is not None and failure.role not in rule.roles:
-        return False
-    if rule.exit_codes is not None and not _in_ranges(failure.exit_code, rule.exit_codes):
-        return False
-    if rule.reasons is not None and not rule.reasons & {failure.reason, failure.kind}:
-        return False
-    return rule.message_pattern is None or re.search(rule.message_pattern, failure.message) is not None
-
-
-def _in_ranges(code: int | None, ranges: Sequence[tuple[int, int]]) -> bool:
-    return code is not None and any(low <= code <= high for low, high in ranges)
