@@ -232,6 +232,21 @@ async def test_envoy_ends_with_its_keeper_and_another_takes_its_place(world: Wor
             assert await call(b"!", timeout=PATIENCE, wait_for_ready=True) == b"one!"
 
 
+async def test_calls_go_on_without_a_control_plane_and_the_next_one_finds_the_same_envoy(tmp_path: Path) -> None:
+    first, second = World(tmp_path), World(tmp_path)
+    async with Pod("one") as pod:
+        for world in (first, second):
+            world.route(r=100)
+        await first.start(r=entry(pod))
+        async with first.channel() as channel:
+            await first.gateways.stop(processes=False)
+            assert await say(channel) == b"one!"
+            await second.start(r=entry(pod))
+            assert second.gateways.pids == first.gateways.pids
+            assert await say(channel) == b"one!"
+        await second.gateways.stop(processes=True)
+
+
 async def test_what_is_in_progress_is_answered_when_all_is_stopped(world: World) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod))
