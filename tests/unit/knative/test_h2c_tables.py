@@ -102,6 +102,7 @@ def latencies(*upto: int) -> list[int]:
             {"concurrency": 1.0},  # one long stream was never more than one
         ),
         (Totals(codes={"200": 5}, failed_calls=2), Totals(), {"codes": {"200": 3, "500": 2}}),
+        (Totals(codes={"200": 5}, failed_calls=1), Totals(codes={"200": 5}), {"codes": {"500": 1}}),
         (Totals(latencies=latencies(1), seconds=0.001), Totals(), {"codes": {}, "seconds": 0.001}),
     ],
 )

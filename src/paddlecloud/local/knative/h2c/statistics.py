@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,17 +67,17 @@ def report(now: Totals, before: Totals, span: float) -> dict[str, Any] | None:
     """What happened within `span` seconds; None when nothing did and nothing is in progress."""
     if now == before and not now.inside:
         return None
-    codes = {code: count - before.codes.get(code, 0) for code, count in now.codes.items()}
-    codes = {code: count for code, count in codes.items() if count > 0}
-    if failed := min(now.failed_calls - before.failed_calls, codes.get("200", 0)):
-        codes = {**codes, "200": codes["200"] - failed, "500": codes.get("500", 0) + failed}
+    codes = Counter(now.codes)
+    codes.subtract(before.codes)
+    failed = now.failed_calls - before.failed_calls  # a stream's comes long after its 200, maybe told already
+    codes.update({"200": -failed, "500": failed})
     upto = [after - earlier for after, earlier in zip(now.latencies, before.latencies, strict=True)]
     ended, seconds = upto[-1], now.seconds - before.seconds
     return {
         "concurrency": max(float(now.inside), min(seconds / span, float(ended))),
         "inside": now.inside,
         "span": span,
-        "codes": codes,
+        "codes": dict(+codes),
         "latencies": [upto[0], *(after - earlier for earlier, after in itertools.pairwise(upto))],
         "seconds": seconds,
     }
