@@ -45,6 +45,17 @@ def trainers(cluster: Cluster, mark: str) -> set[str]:
     }
 
 
+def at_work(kubectl: Kubectl) -> set[str]:
+    """Deployments that are as they should be, engines among them; those of tests may be on their way out."""
+    found = json.loads(kubectl("get", "deployments", "-A", "-o", "json").stdout)["items"]
+    return {
+        f"{each['metadata']['namespace']}/{each['metadata']['name']}"
+        for each in found
+        if not each["metadata"]["namespace"].startswith("t-")
+        and each.get("status", {}).get("availableReplicas", 0) >= each["spec"]["replicas"]
+    }
+
+
 def test_a_minute_without_an_api_server_costs_no_job_anything(
     kubectl: Kubectl, namespace: str, server: Target, machines: Cluster
 ) -> None:
@@ -69,7 +80,7 @@ def test_a_minute_without_an_api_server_costs_no_job_anything(
     before = {name: identities(kubectl, name) for name in ("survivor", "trains")}
     begun = restarts(kubectl)
     until(lambda: len(leaders(kubectl)) == 2, timeout=60)
-    working = trainers(machines, namespace)
+    healthy, working = at_work(kubectl), trainers(machines, namespace)
     assert len(working) == 2
 
     machines.api_off()
@@ -90,6 +101,7 @@ def test_a_minute_without_an_api_server_costs_no_job_anything(
         state = json.loads(kubectl("get", "pdj", name, "-o", "json").stdout)["status"]
         assert not state.get("restarts")
         assert "Restarting" not in {each["type"] for each in state["conditions"]}
+    until(lambda: healthy <= at_work(kubectl), timeout=240)
     ended = {name: count - begun.get(name, 0) for name, count in restarts(kubectl).items()}
     assert set(ended) == set(begun), "the controllers' pods are the same"
     assert max(ended.values()) <= 2, "who led ended, started again and waited; a crash loop would be at three"

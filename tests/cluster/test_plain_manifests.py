@@ -18,6 +18,7 @@ from manual.test_tables import cells
 from paddlecloud.api import KINDS
 
 from .harness import own_image
+from .harness.target import fixture
 from .release import EXAMPLES, WIDE_AND_DEEP, aside
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600), pytest.mark.usefixtures("operators")]
@@ -29,7 +30,8 @@ OURS = ",".join(kind.name for kind in KINDS)
 
 @pytest.fixture
 def bare(kubectl: Kubectl, server: Target) -> Iterator[None]:
-    """A cluster with none of our kinds and no controller that works."""
+    """A cluster with none of our kinds and no controller that works: the fixture's, nobody else's data is at risk."""
+    fixture()
     for image in (own_image.NAME, WIDE_AND_DEEP):
         server.offer(image)
     kubectl("delete", "namespace", "paddle-system", "--ignore-not-found", timeout=120)
