@@ -31,6 +31,8 @@ from paddlecloud.kube.resource import PODS, SERVICES, Object
 from paddlecloud.kube.stdlib import StdlibTransport, drive
 from paddlecloud.local import lowports
 
+pytestmark = pytest.mark.timeout(300)  # a row is a platform and a dozen commands and pods, one after the other
+
 ROOT = Path(__file__).parents[2]
 DEPRIVED = ROOT / "tests" / "tools" / "deprived.py"
 KUBECTL_LIST = ROOT / "tests" / "embedded" / "test_kubectl_machine.py"
@@ -228,7 +230,7 @@ def test_low_ports_of_pods_and_services_work_for_an_ordinary_user(lesser: Make, 
     assert str(80 + lowports.SHIFT) in found["meaning"]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # a whole file of tests, each of which has a limit of its own
 def test_what_kubectl_does_it_does_for_an_ordinary_user(lesser: Make) -> None:
     """The whole list, run again by another user: run, rollout, logs, exec, cp, port-forward, top, drain and so on."""
     kubectl = shutil.which("kubectl")
@@ -240,7 +242,7 @@ def test_what_kubectl_does_it_does_for_an_ordinary_user(lesser: Make) -> None:
     platform.env |= {"PATH": f"{tools}:{platform.env['PATH']}", "PDC_REQUIRE": "kubectl"}
     done = platform.python(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={platform.folder / 'tests'}", str(KUBECTL_LIST),
-        cwd=ROOT,
+        cwd=ROOT, timeout=880,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     assert re.search(r"^\d{2,} passed in", done.stdout, re.MULTILINE), done.stdout[-1000:]
