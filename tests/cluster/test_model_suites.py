@@ -69,7 +69,10 @@ def test_the_suites_learn_from_the_data_of_the_claim(
     until(lambda: read(kubectl, "pod", "samples")["status"].get("phase") == "Succeeded", timeout=200)
     claim(kubectl, namespace, data, tmp_path)
     name = put(kubectl, path, cleanPodPolicy="Never")
-    reached(kubectl, name, "Completed", timeout=400)
-    losses = [float(t) for t in re.findall(r"mean loss ([0-9.]+)", kubectl("logs", f"{name}-worker-0").stdout)]
+    labelled = ("get", "pods", "-l", f"paddle-res-name={name}-worker-0", "--no-headers")
+    until(lambda: kubectl(*labelled).stdout.split()[:3] == [f"{name}-worker-0", "1/1", "Running"], timeout=200)
+    log = kubectl("logs", "-f", f"{name}-worker-0", timeout=400).stdout
+    reached(kubectl, name, "Completed")
+    losses = [float(text) for text in re.findall(r"mean loss ([0-9.]+)", log)]
     assert losses[-1] < 0.3 * losses[0], losses
     kubectl("delete", "pdj", name)
