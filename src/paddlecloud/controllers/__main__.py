@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import logging
 import os
+import random
 import signal
 import socket
 import sys
@@ -31,10 +32,12 @@ from paddlecloud.controllers.samplejob import SampleJobController
 from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.kube import config, garbage
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.controller import Hooks
-from paddlecloud.kube.errors import ApiError, ConfigError, Forbidden, NotFound
+from paddlecloud.kube.errors import ApiError, ConfigError, NotFound
 from paddlecloud.kube.fence import Fence, FencedTransport
 from paddlecloud.kube.http import HttpTransport
+from paddlecloud.kube.informer import Backoff
 from paddlecloud.kube.lease import Elector, LeadershipLost
 from paddlecloud.kube.manager import Manager, Service
 from paddlecloud.kube.metered import MeteredTransport
@@ -44,8 +47,6 @@ from paddlecloud.kube.resource import PODS
 log = logging.getLogger(__name__)
 
 REPORT_PORT = 8082
-MARK_AGAIN = 2.0
-"""Seconds."""
 LEADS = "paddlecloud.org/leads"
 """Label of the pod whose controllers work; its value is the name of the lease's controller."""
 
@@ -139,22 +140,25 @@ async def run(
         await client.close()
 
 
-async def _mark(client: Client, namespace: str, leads: str | None) -> None:
-    """Nothing where the process is in no pod, or may not touch it: then no Service depends on the mark.
+async def _mark(client: Client, namespace: str, leads: str | None, *, clock: Clock | None = None) -> None:
+    """Nothing where the process is in no pod: then no Service depends on the mark.
 
-    A server that does not answer is asked again: a process that starts in the middle of an outage waits for its end.
+    Whoever refuses is asked again: a process that starts in an outage waits for its end, and an API server that has
+    just come up does not know yet what accounts may do.
     """
     pod = os.environ.get("POD_NAME")
+    clock = clock or SystemClock()
+    backoff = Backoff(random.Random(), base=0.5)  # noqa: S311 - spreads load, keeps no secret
     while pod is not None:
         try:
             await client.patch(PODS, pod, {"metadata": {"labels": {LEADS: leads}}}, namespace=namespace)
             return
-        except (Forbidden, NotFound) as error:
-            log.info("the pod is not marked: %s", error)
-            return
+        except NotFound:
+            return  # in no pod of this cluster
         except ApiError as error:
-            log.warning("the pod is not marked, next try in %.0f s: %s", MARK_AGAIN, error)
-            await asyncio.sleep(MARK_AGAIN)
+            wait = backoff.next()
+            log.warning("the pod is not marked, next try in %.1f s: %s", wait, error)
+            await clock.sleep(wait)
 
 
 def _address() -> str:
