@@ -190,8 +190,8 @@ def main(arguments: Sequence[str]) -> int:
             namespace=chosen.namespace,
         )
         asyncio.run(_until_told(work))
-    except LeadershipLost as lost:
-        print(f"error: {lost}", file=sys.stderr)
+    except (LeadershipLost, ApiError) as ended:  # what cannot go on is started anew by whoever runs it
+        print(f"error: {ended}", file=sys.stderr)
         return 1
     return 0
 
