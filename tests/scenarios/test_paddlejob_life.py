@@ -160,9 +160,11 @@ def test_a_finished_job_goes_when_its_time_is_over_and_takes_everything_along(ku
 
 
 def test_a_job_that_ran_too_long_fails(kubectl: Kubectl) -> None:
-    apply(kubectl, job("late", HOLD, workers=1, activeDeadlineSeconds=3))
+    apply(kubectl, job("late", HOLD, workers=1))
+    reached(kubectl, "late", "Running")
+    kubectl("patch", "pdj", "late", "--type=merge", "-p", '{"spec":{"activeDeadlineSeconds":2}}')
     found = reached(kubectl, "late", "Failed")
-    assert (found["reason"], found["message"]) == ("DeadlineExceeded", "the job was active for more than 3 seconds")
+    assert (found["reason"], found["message"]) == ("DeadlineExceeded", "the job was active for more than 2 seconds")
     until(lambda: read(kubectl, "pod", "late-worker-0")["status"]["phase"] == "Failed", timeout=60)
 
 
