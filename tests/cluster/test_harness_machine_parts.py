@@ -34,6 +34,11 @@ def test_a_hybrid_host_gets_the_nodes_cgroup_in_every_tree_and_loses_it_in_every
     )
     made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
     assert made == [f"{tree}/paddlecloud-cluster/node2" for tree in trees]
+    cgroups.make(Node(3), tmp_path)
+    (tmp_path / "cpu" / Node(2).cgroup / "kubepods" / "pod1").mkdir(parents=True)
+    cgroups.remove(tmp_path, below=Node(2).cgroup)
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
+    assert left == [f"{tree}/paddlecloud-cluster/node3" for tree in trees]
     cgroups.remove(tmp_path)
     assert not list(tmp_path.glob("*/paddlecloud-cluster"))
 

@@ -50,10 +50,10 @@ def _fill_cpuset(above: Path, below: Path) -> None:
             (below / name).write_text((above / name).read_text())
 
 
-def remove(root: Path = ROOT, *, patience: float = 20) -> None:
-    """Remove the whole tree; dying processes keep their groups for a moment."""
+def remove(root: Path = ROOT, *, below: str = CGROUP, patience: float = 20) -> None:
+    """Remove the whole tree, or a node's; dying processes keep their groups for a moment."""
     deadline = time.monotonic() + patience
-    while left := [tree / CGROUP for tree in hierarchies(root) if (tree / CGROUP).exists()]:
+    while left := [tree / below for tree in hierarchies(root) if (tree / below).exists()]:
         for top in left:
             for group in sorted((path for path in top.rglob("*") if path.is_dir()), reverse=True):
                 _try_remove(group)

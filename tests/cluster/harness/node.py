@@ -31,6 +31,9 @@ KERNEL_SETTINGS = {
 
 
 def boot(node: Node, machine: Machine, control: Machine, binaries: Mapping[str, Path]) -> None:
+    # A computer that is switched on has no pods yet. The kubelet would ask the runtime for each that it finds here, and
+    # wait three seconds for the answer, before the node is ready.
+    cgroups.remove(below=node.cgroup)
     cgroups.make(node)
     machine.boot(binaries["pause"])
     lines = ["mount -t tmpfs tmpfs /run", "mkdir -p /run/netns /run/lock", "mount -t tmpfs tmpfs /dev/shm"]
