@@ -79,14 +79,19 @@ def test_waiting_has_an_end(client: pc.Client) -> None:
 
 def test_following_survives_restarts(client: pc.Client, here: Path) -> None:
     text = (
-        "import os, sys\n"
+        "import os, sys, time\n"
         "begin = int(open('n').read()) if os.path.exists('n') else 0\n"
-        "for n in range(begin, begin + 3): print('line', n)\n"
+        "for n in range(begin, begin + 3): print('line', n, flush=True)\n"
         "open('n', 'w').write(str(begin + 3))\n"
+        "while not os.path.exists(f'seen-{begin + 3}'): time.sleep(0.02)\n"
         "sys.exit(0 if begin == 6 else 1)\n"
     )
     job = client.jobs.run(script(here, "count.py", text), image=PYTHON, retries=2)
-    assert list(job.logs(follow=True)) == [f"line {n}" for n in range(9)]
+    lines = job.logs(follow=True)
+    for seen in (3, 6, 9):
+        assert [next(lines) for _ in range(3)] == [f"line {n}" for n in range(seen - 3, seen)]
+        (here / f"seen-{seen}").touch()
+    assert list(lines) == []
     assert job.wait(timeout=60) == "Completed"
 
 

@@ -41,16 +41,19 @@ class EventRecorder:
         self._counts: OrderedDict[str, int] = OrderedDict()  # by event name, least recently used first
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()  # by uid of the object spoken of
 
-    async def record(self, about: Object, reason: str, message: str, *, type: str = "Normal") -> None:
+    async def record(self, about: Object, reason: str, message: str, *, type: str = "Normal") -> bool:
+        """Whether it was written, for those who tell a thing once."""
         meta = about["metadata"]
         if not self._admit(meta.get("uid", meta["name"])):
             log.debug("too many events about %s %s: %s %s", about["kind"], meta["name"], reason, message)
-            return
+            return False
         event = self._event(about, reason, message[:MESSAGE_LIMIT], type)
         try:
             await self._write(event)
         except ApiError as error:
             log.debug("event %s about %s %s was not written: %s", reason, about["kind"], meta["name"], error)
+            return False
+        return True
 
     async def _write(self, event: Object) -> None:
         name, namespace = event["metadata"]["name"], event["metadata"]["namespace"]

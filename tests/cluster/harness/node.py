@@ -40,8 +40,8 @@ def boot(node: Node, machine: Machine, control: Machine, binaries: Mapping[str, 
     for folder in PRIVATE_FOLDERS:
         own = machine.folder / "files" / folder.lstrip("/")
         own.mkdir(parents=True, exist_ok=True)
-        lines.append(f"mount --bind '{own}' {folder}")
-    lines.append("mount --make-rshared /var/lib/kubelet")  # mounts of CSI drivers must reach the pods
+        # Shared, as everything is on a computer that systemd started: mounts of CSI drivers must reach the pods.
+        lines += [f"mount --bind '{own}' {folder}", f"mount --make-rshared {folder}"]
     for setting, value in KERNEL_SETTINGS.items():
         # The kubelet reads the value it wants and leaves the host's kernel as it is.
         shown = machine.folder / "kernel" / setting.replace("/", ".")

@@ -71,7 +71,7 @@ class PodWorker:
         self._start_time = parse_rfc3339(started) if started else first_seen
         self._publisher = StatusPublisher(machine.client, first_seen=first_seen)
         self._told: set[Notice] = set()
-        self._telling: set[asyncio.Task[None]] = set()
+        self._telling: set[asyncio.Task[bool]] = set()
 
     def update(self, pod: Object | None) -> None:
         """The newest object; None when it is gone from the API (removed by force)."""

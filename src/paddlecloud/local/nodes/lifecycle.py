@@ -17,7 +17,7 @@ from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import LEASES, NODES, PODS, Key, Object
 from paddlecloud.local.scheduler.watches import ON_NODE, Watches
 
-from .verdict import UNREACHABLE, Removal, Verdict, failed, judge
+from .verdict import MISSING_SECONDS, UNREACHABLE, Removal, Verdict, failed, judge
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ class NodeLifecycle:
         self._recorder = EventRecorder(client, component="node-controller", clock=clock)
         self._heard: dict[str, float] = {}
         self._tainted: dict[str, float] = {}  # node → since when it has a NoExecute taint
+        self._missing: dict[str, float] = {}  # node that pods name → since when it is not there
         self._wake = asyncio.Event()
         self._leases.on_change(self._on_lease)
         watches.nodes.on_change(self._on_node)
@@ -51,6 +52,8 @@ class NodeLifecycle:
             self._heard[new["metadata"]["name"]] = self._clock.monotonic()
 
     def _on_node(self, old: Object | None, new: Object | None) -> None:
+        if old is not None and new is None:  # deleted before our eyes: nobody waits for it
+            self._missing[old["metadata"]["name"]] = self._clock.monotonic() - MISSING_SECONDS
         if old is None or new is None or old.get("spec") != new.get("spec") or failed(old) != failed(new):
             self._wake.set()
 
@@ -83,9 +86,10 @@ class NodeLifecycle:
             {name: pods.by_index(ON_NODE, name) for name in pods.values(ON_NODE)},
             heard=self._heard,
             tainted=self._tainted,
+            missing=self._missing,
             now=self._clock.monotonic(),
         )
-        self._tainted = verdict.tainted
+        self._tainted, self._missing = verdict.tainted, verdict.missing
         return verdict
 
     async def _carry_out(self, verdict: Verdict) -> None:

@@ -2,7 +2,7 @@
 
 A `NoExecute` taint, ours or anybody's, makes pods leave that do not tolerate it. A node that `pdc node fail` lost is
 known to be dead, so its pods are removed by force; of one that merely went silent they are asked to leave, since it may
-come back. Pods of a node that no longer exists are removed.
+come back. Pods of a node that was deleted are removed; those of one that nobody has seen yet may wait for it a while.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from paddlecloud.local.scheduler.shape import Toleration
 from .marks import FAILED, NODE_KIND, SIMULATED
 
 LEASE_SECONDS = 40.0
+MISSING_SECONDS = 40.0
+"""How long pods may name a node that is not there: it may be about to come."""
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
@@ -39,6 +41,8 @@ class Verdict:
     remove: list[Removal] = field(default_factory=list)
     tainted: dict[str, float] = field(default_factory=dict)
     """Since when each node has a NoExecute taint; to be kept for the next look."""
+    missing: dict[str, float] = field(default_factory=dict)
+    """Since when each node that pods name is not there; likewise."""
     again: float | None = None
     """Seconds after which somebody's toleration ends."""
 
@@ -62,9 +66,10 @@ def judge(
     *,
     heard: Mapping[str, float],
     tainted: Mapping[str, float],
+    missing: Mapping[str, float],
     now: float,
 ) -> Verdict:
-    """`pods` by the node they are on; `heard` when each Lease last moved; `tainted` of the verdict before."""
+    """`pods` by the node they are on; `heard` when each Lease last moved; the others are of the verdict before."""
     verdict = Verdict()
     names = set()
     for node in nodes:
@@ -78,7 +83,8 @@ def judge(
         if taints := [taint for taint in _taints(node) if taint.get("effect") == "NoExecute"]:
             verdict.tainted[name] = tainted.get(name, now)
             _judge_pods(node, pods.get(name, ()), taints, now, verdict)
-    for name in pods.keys() - names:
+    verdict.missing = {name: missing.get(name, now) for name in pods.keys() - names}
+    for name in (name for name, since in verdict.missing.items() if now - since >= MISSING_SECONDS):
         verdict.remove += [_removal(pod, True, f"node {name} no longer exists") for pod in pods[name]]
     return verdict
 

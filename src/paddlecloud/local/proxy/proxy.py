@@ -82,10 +82,11 @@ class ServiceProxy:
         return retry
 
     async def _tell(self, key: Key, service: Object, notes: dict[str, Note]) -> None:
-        """Each of them once, until it has gone and come back."""
-        for text in sorted(set(notes) - self._told.get(key, set())):
-            await self._recorder.record(service, notes[text].reason, text, type=notes[text].type)
-        self._told[key] = set(notes)
+        """Each of them once, until it has gone and come back; what could not be written is told at the next look."""
+        told = self._told[key] = self._told.get(key, set()) & set(notes)
+        for text in sorted(set(notes) - told):
+            if await self._recorder.record(service, notes[text].reason, text, type=notes[text].type):
+                told.add(text)
 
 
 def _moved(address: Address) -> str:
