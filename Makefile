@@ -88,6 +88,7 @@ ifdef ON
 	PDC_CLUSTER=1 PDC_KUBECONFIG=$(ON) $(BIN)/python -m pytest $(PLAYED) -m "$(call MARKED,not lifecycle)"
 else
 	@$(CLUSTER) down
+	@test "$$(id -u)" != 0 || $(CLUSTER) build  # minutes, once: more than any test has; who is not root is told so below
 	PDC_CLUSTER=1 $(BIN)/python -m pytest tests/cluster -m "$(call MARKED,lifecycle)"
 	@$(CLUSTER) up --nodes 3 $(addprefix --with ,$(ENGINES))
 	PDC_CLUSTER=1 PDC_KUBECONFIG=$$($(CLUSTER) kubeconfig) PDC_REQUIRE=$(PDC_REQUIRE),cluster,nodes,volcano,knative,juicefs \
