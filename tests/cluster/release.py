@@ -30,10 +30,18 @@ def aside(kubectl: Kubectl) -> Iterator[None]:
     """The release stands still while other controllers of the same kinds work: two would take turns at one object."""
     of_all = ("deployment", "--all", "-n", NAMESPACE)
     kubectl("scale", *of_all, "--replicas=0")
-    until(lambda: kubectl("get", "pods", "-n", NAMESPACE, "-o", "name").stdout == "", timeout=60)
-    yield
-    kubectl("scale", *of_all, "--replicas=2")
-    kubectl("wait", *of_all, "--for=condition=Available", "--timeout=120s", timeout=130)
+    try:
+        until(lambda: _replicas(kubectl) == [], timeout=90)
+        yield
+    finally:
+        kubectl("scale", *of_all, "--replicas=2")
+        kubectl("wait", *of_all, "--for=condition=Available", "--timeout=120s", timeout=130)
+
+
+def _replicas(kubectl: Kubectl) -> list[str]:
+    """Pods of the release's Deployments; those of `helm test` stay when they have judged."""
+    pods = json.loads(kubectl("get", "pods", "-n", NAMESPACE, "-o", "json").stdout)["items"]
+    return [pod["metadata"]["name"] for pod in pods if pod["metadata"].get("ownerReferences")]
 
 
 def leaders(kubectl: Kubectl) -> dict[str, str]:
