@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
-
 from paddlecloud.kube.resource import (
     NODES,
     PADDLEJOBS,
@@ -20,15 +15,9 @@ from paddlecloud.kube.resource import (
     Object,
 )
 
-from .world import NAMESPACE, World, condition, world
+from .world import NAMESPACE, World, condition
 
 LABEL = "paddlepaddle.org/local-imagenet"
-
-
-@pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path / "data") as found:
-        yield found
 
 
 async def test_what_a_set_is_made_of_goes_in_order(here: World) -> None:

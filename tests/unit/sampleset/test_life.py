@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport, Progress
 from paddlecloud.kube.resource import (
@@ -26,12 +23,6 @@ from paddlecloud.kube.resource import (
 from .world import NAMESPACE, World, condition, done, failed, world
 
 LABEL = "paddlepaddle.org/local-imagenet"
-
-
-@pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path / "data") as found:
-        yield found
 
 
 async def test_a_set_is_bound_mounted_synced_and_ready(here: World) -> None:
