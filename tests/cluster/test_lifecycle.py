@@ -136,7 +136,7 @@ def test_addresses_that_the_host_uses_are_named() -> None:
 
 
 @pytest.mark.full
-def test_ports_that_the_host_uses_do_not_matter_and_a_component_that_dies_is_seen() -> None:
+def test_ports_that_the_host_uses_do_not_matter_and_a_component_that_dies_is_seen_or_comes_back() -> None:
     with ExitStack() as stack:
         for port in (6443, 2379, 5000, 10250):  # taken, here or by a cluster of somebody else's: it is all the same
             server = stack.enter_context(socket.socket())
@@ -147,9 +147,12 @@ def test_ports_that_the_host_uses_do_not_matter_and_a_component_that_dies_is_see
                 continue
             server.listen()
         harness("up")
-    machine = Machine(Layout.default(), "node1")
-    machine.kill("kubelet")
-    until(lambda: "kubelet" not in harness("status").stdout.split(), timeout=10)
+    Machine(Layout.default(), "control").kill("kube-scheduler")
+    until(lambda: "kube-scheduler" not in harness("status").stdout.split(), timeout=10)
+    node = Machine(Layout.default(), "node1")
+    first = {pid for pid, command in node.processes().items() if Path(command[0]).name == "kubelet"}
+    node.kill("kubelet")
+    until(lambda: node.runs("kubelet") and not first & set(node.processes()), timeout=30)
     harness("down")
 
 

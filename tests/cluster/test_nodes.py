@@ -11,7 +11,7 @@ from harness import Kubectl, need, until
 
 from .harness.cluster import Cluster
 from .harness.machine import running_machines
-from .harness.target import fixture
+from .harness.target import fixture, restore
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -68,7 +68,7 @@ def machines(kubectl: Kubectl) -> Iterator[Cluster]:
     yield made
     for number in (1, 2, 3):
         if f"node{number}" not in running_machines(made.layout):
-            made.node_on(number)
+            restore(number)
 
 
 def pods(kubectl: Kubectl) -> list[tuple[str, str, str]]:
@@ -103,5 +103,5 @@ def test_pods_of_a_lost_node_come_up_on_the_others_and_the_node_returns(kubectl:
     kubectl("wait", "--for=condition=Ready=Unknown", "node/node3", "--timeout=90s", timeout=100)
     until(lambda: len(pods(kubectl)) == 3 and not any(node == "node3" for _, node, _ in pods(kubectl)), timeout=120)
     kubectl("wait", "--for=jsonpath={.status.availableReplicas}=3", "deployment/web", "--timeout=60s", timeout=70)
-    machines.node_on(3)
+    restore(3)
     assert "node3" in running_machines(machines.layout)

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cluster.harness.target import fixture
+from cluster.harness.target import fixture, restore
 from cluster.operators import NAMESPACE, PADDLEJOB, pods_of
 from harness import Target, need, until
 
@@ -34,7 +34,7 @@ class ClusterHands:
         fixture().node_off(int(name.removeprefix("node")))
 
     def restore_node(self, name: str) -> None:
-        fixture().node_on(int(name.removeprefix("node")))
+        restore(int(name.removeprefix("node")))
 
     @contextmanager
     def declared(self, capacity: dict[str, str], labels: dict[str, str]) -> Iterator[str]:

@@ -113,7 +113,7 @@ class Cluster:
         for each in nodes:
             self._await_node(each, api)
         dns = partial(api.deployment_ready, "kube-system", "coredns")
-        self._await("cluster DNS", dns, machine=machines[nodes[0]], programs=["kubelet"])
+        self._await("cluster DNS", dns, machine=machines[nodes[0]], programs=["kubelet"], restarted=True)
         api.close()
 
     def api_off(self) -> None:
@@ -141,9 +141,20 @@ class Cluster:
         self._await_node(each, api)
         api.close()
 
+    def await_whole(self) -> None:
+        """Until every node is Ready and every engine has its pods: what a test that took something away hands back."""
+        api = ClusterApi(self.layout)
+        deadline = time.monotonic() + 2 * _PATIENCE
+        while missing := api.missing():
+            if time.monotonic() > deadline:
+                raise HarnessError(f"the cluster is not whole again: {'; '.join(missing)}", reason="NotWhole")
+            time.sleep(0.5)
+        api.close()
+
     def _await_node(self, each: Node, api: ClusterApi) -> None:
         machine = Machine(self.layout, each.name)
-        self._await(each.name, partial(api.node_ready, each.name), machine=machine, programs=["kubelet"])
+        ready = partial(api.node_ready, each.name)
+        self._await(each.name, ready, machine=machine, programs=["kubelet"], restarted=True)
 
     def _boot(self, each: Node, machine: Machine, binaries: Mapping[str, Path]) -> None:
         node.boot(each, machine, self.control, binaries)
@@ -162,8 +173,16 @@ class Cluster:
         if done.returncode != 0:
             raise HarnessError(f"{manifest} was refused: {done.stderr.strip()[-2000:]}", reason="Refused")
 
-    def _await(self, what: str, check: Callable[[], bool], *, machine: Machine, programs: Sequence[str]) -> None:
-        """Wait for something that programs on a machine bring about; the death of one ends the waiting."""
+    def _await(
+        self,
+        what: str,
+        check: Callable[[], bool],
+        *,
+        machine: Machine,
+        programs: Sequence[str],
+        restarted: bool = False,
+    ) -> None:
+        """Wait for something that programs on a machine bring about; the end of one that nobody restarts ends it."""
         began = time.monotonic()
         seen: set[str] = set()
         while not check():
@@ -172,7 +191,7 @@ class Cluster:
             waited = time.monotonic() - began
             # One that was never seen may still be on its way into the machine.
             ended = [each for each in programs if each not in alive and (each in seen or waited > _ENTERING)]
-            if ended or waited > _PATIENCE:
+            if (ended and not restarted) or waited > _PATIENCE:
                 how = f"{ended[0]} ended" if ended else f"not ready after {_PATIENCE:.0f} s"
                 message = f"{what} did not come up ({how}); `make cluster` starts anew"
                 log = self.layout.log(machine.name, (ended or programs)[0])

@@ -19,6 +19,7 @@ from .errors import HarnessError, with_log
 from .layout import Layout
 
 _MARK = "paddlecloud-machine"
+_RESTARTING = 'while :; do "$@"; echo "$1 exited $?; it is started again"; sleep 1; done'
 _NAMESPACES = ("--mount", "--net", "--uts", "--ipc", "--pid")
 
 
@@ -69,12 +70,15 @@ class Machine:
         """Several shell lines, ending at the first that fails."""
         self.run(["sh", "-ec", "\n".join(lines)])
 
-    def start(self, service: str, command: Sequence[str], *, own_files: bool = True) -> None:
+    def start(self, service: str, command: Sequence[str], *, own_files: bool = True, restart: bool = False) -> None:
         """Leave a program running on the machine, its output in a log.
 
         Without `own_files` it sees the host's mounts, as our own Python programs must: they lie anywhere.
+        With `restart` it is started again a second after it ends, as systemd does with the programs of a node.
         """
         log = self.layout.log(self.name, service)
+        if restart:
+            command = ["sh", "-c", _RESTARTING, "sh", *command]
         with log.open("ab") as output:
             subprocess.Popen(
                 self.enter(command, own_files=own_files), cwd="/", start_new_session=True,

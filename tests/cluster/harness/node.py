@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import grpc
+
 from . import cgroups, network
 from .errors import HarnessError, with_log
 from .layout import CONTROL_ADDRESS, DNS_SERVICE, POD_NETWORK, REGISTRY_PORT, Layout, Node
@@ -18,6 +20,9 @@ PRIVATE_FOLDERS = ("/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/lo
 
 _SOCKET = "/run/containerd/containerd.sock"
 """On the machine's own /run: a path below the cache may be longer than a socket's may be."""
+
+_CRI_VERSION = "/runtime.v1.RuntimeService/Version"
+"""Method of the container runtime interface (k8s.io/cri-api, api.proto); an empty request is a valid one."""
 
 KERNEL_SETTINGS = {
     "vm/overcommit_memory": "1",
@@ -57,7 +62,7 @@ def start_runtime(node: Node, machine: Machine) -> None:
     _write(folder / "cni" / "10-pods.conflist", json.dumps(cni(node, folder), indent=2))
     _write(folder / "registries" / "_default" / "hosts.toml", registries())
     _write(folder / "containerd.toml", containerd(folder))
-    machine.start("containerd", ["containerd", "--config", str(folder / "containerd.toml")])
+    machine.start("containerd", ["containerd", "--config", str(folder / "containerd.toml")], restart=True)
 
 
 def start_agents(node: Node, machine: Machine, binaries: Mapping[str, Path]) -> None:
@@ -69,8 +74,8 @@ def start_agents(node: Node, machine: Machine, binaries: Mapping[str, Path]) -> 
     machine.start("kubelet", [
         str(binaries["kubelet"]), f"--config={folder}/kubelet.json", f"--kubeconfig={kubeconfig}",
         f"--hostname-override={node.name}", f"--node-ip={node.address}",
-    ])  # fmt: skip
-    machine.start("kube-proxy", [str(binaries["kube-proxy"]), f"--config={folder}/proxy.json"])
+    ], restart=True)  # fmt: skip
+    machine.start("kube-proxy", [str(binaries["kube-proxy"]), f"--config={folder}/proxy.json"], restart=True)
 
 
 # --- configuration files ---
@@ -174,18 +179,27 @@ def _cni_folder() -> str:
 
 
 def _await_runtime(machine: Machine, *, patience: float = 60) -> None:
-    """Until containerd listens, without which a kubelet ends. Sockets are seen through the machine's first process."""
-    socket = Path(f"/proc/{machine.holder}/root{_SOCKET}")
+    """Until containerd's CRI service answers. Its socket is there earlier, and a kubelet that asks too soon ends."""
     began = time.monotonic()
-    seen = False
-    while not socket.exists():
-        alive = machine.runs("containerd")
-        waited = time.monotonic() - began
-        if (seen and not alive) or waited > patience:
+    while (obstacle := cri_obstacle(Path(f"/proc/{machine.holder}/root{_SOCKET}"))) is not None:
+        if time.monotonic() - began > patience:
             log = machine.layout.log(machine.name, "containerd")
-            raise HarnessError(with_log(f"containerd on {machine.name} does not come up", log), reason="ServiceDown")
-        seen = seen or alive
-        time.sleep(0.02)
+            message = f"containerd on {machine.name} does not answer after {patience:.0f} s: {obstacle}"
+            raise HarnessError(with_log(message, log), reason="ServiceDown")
+        time.sleep(0.05)
+
+
+def cri_obstacle(socket: Path) -> str | None:
+    """Why the CRI service behind a socket does not answer yet; None if it does (RuntimeService.Version)."""
+    if not socket.exists():
+        return "its socket is not there"
+    with grpc.insecure_channel(f"unix:{socket}") as channel:
+        version = channel.unary_unary(_CRI_VERSION, bytes, bytes)
+        try:
+            version(b"", timeout=5)
+        except grpc.RpcError as error:
+            return str(error.details())
+    return None
 
 
 def _write(path: Path, text: str) -> None:

@@ -6,10 +6,13 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from harness import Target, need
 
 from . import python_image
 from .cluster import Cluster
+from .errors import HarnessError
 from .layout import Layout
 from .machine import running_machines
 
@@ -30,6 +33,16 @@ def fixture() -> Cluster:
     ours = bool(running_machines(layout)) and os.environ.get("PDC_KUBECONFIG", str(layout.kubeconfig))
     need("nodes", have=ours == str(layout.kubeconfig), hint="only machines of the fixture can be switched off")
     return Cluster(layout, say=print)
+
+
+def restore(number: int) -> None:
+    """Switch a lost node on again. A cluster that does not become whole ends the run: every later test would fail."""
+    cluster = fixture()
+    try:
+        cluster.node_on(number)
+        cluster.await_whole()
+    except HarnessError as error:
+        pytest.exit(f"node{number} was switched off by a test and the cluster did not recover: {error}", returncode=3)
 
 
 def offer(name: str) -> None:
