@@ -13,13 +13,13 @@ KINDS: dict[str, KindInfo] = {f"{k.resource.api_version}/{k.kind}": k for k in b
 def test_every_kind_and_subresource_has_a_type_that_resolves_completely() -> None:
     schemas = [info.schema for info in KINDS.values()]
     schemas += [type_schema(*kind) for kind in SUBRESOURCE_KINDS.values()]
-    seen: set[int] = set()
+    seen: dict[int, sch.Node] = {}  # holds every node, so that no two ever have the same id
     todo = [sch.Node(schema or {}, DEFINITIONS) for schema in schemas]
     while todo:
         node = todo.pop()
         if id(node) in seen:
             continue
-        seen.add(id(node))
+        seen[id(node)] = node
         todo += [n for n in (*node.children.values(), node.items, node.additional) if n is not None]
     assert len(seen) > 1500
     assert len(KINDS) == len(Registry(KINDS.values()).group_versions()[""]["v1"]) + 23
