@@ -52,7 +52,7 @@ async def test_a_version_of_the_future_is_a_timeout_to_be_tried_again(client: Cl
 async def test_of_too_many_unfinished_lists_the_oldest_must_begin_again(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "SNAPSHOTS", 2)
+    monkeypatch.setattr(listing, "UNFINISHED", 2)
     for name in ("a", "b", "c"):
         await client.create(SECRETS, secret(name))
     tokens = []
@@ -65,7 +65,7 @@ async def test_of_too_many_unfinished_lists_the_oldest_must_begin_again(
 
 
 async def test_the_client_begins_again_by_itself(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "SNAPSHOTS", 0)
+    monkeypatch.setattr(listing, "UNFINISHED", 0)
     for name in ("a", "b", "c"):
         await client.create(SECRETS, secret(name))
     found = await client.list(SECRETS, NS, limit=1)

@@ -45,6 +45,21 @@ async def test_namespaces_everything_rests_on_cannot_be_deleted(client: Client, 
     assert (await client.get(NAMESPACES, name))["status"]["phase"] == "Active"
 
 
+async def test_the_namespace_of_node_leases_comes_back_when_it_is_deleted(client: Client) -> None:
+    before = await client.get(NAMESPACES, "kube-node-lease")
+    await client.delete(NAMESPACES, "kube-node-lease")
+
+    async def made_again() -> bool:
+        try:
+            found = await client.get(NAMESPACES, "kube-node-lease")
+        except errors.NotFound:
+            return False
+        return bool(found["metadata"]["uid"] != before["metadata"]["uid"])
+
+    await eventually(made_again)
+    assert (await client.get(NAMESPACES, "kube-node-lease"))["status"]["phase"] == "Active"
+
+
 async def test_the_api_has_a_service_that_leads_to_it_and_comes_back(client: Client, inner: Platform) -> None:
     service = await existing(client, SERVICES, "kubernetes", "default")
     assert service["spec"]["clusterIP"].startswith("127.")

@@ -64,8 +64,6 @@ from .store.store import Store
 
 log = logging.getLogger(__name__)
 
-NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-
 
 class Collector(Protocol):
     async def run(self) -> None: ...
@@ -145,7 +143,9 @@ class Platform:
             }
         )
         self.extensions.paths.update(documents.paths(self.tokens, self.metrics.registry, url=lambda: self.url))
+        self._system_namespaces = namespaces.SystemNamespaces(self.store, self.registry, self.verbs)
         self._collectors: list[Collector] = [
+            self._system_namespaces,
             self._own_service,
             quotas,
             RoleAggregator(self.store, self.registry, self.verbs, self.authorizer.index),
@@ -158,9 +158,8 @@ class Platform:
 
     async def start(self, *, host: str = "127.0.0.1", port: int = 0, objects: list[Object] | None = None) -> None:
         """Ready to serve when this returns. `objects` are made if they are not there yet."""
-        await self._bootstrap(
-            [*authorization.bootstrap_objects(), *_namespace_objects(), *_priority_objects(), *(objects or [])]
-        )
+        await self._system_namespaces.ensure()
+        await self._bootstrap([*authorization.bootstrap_objects(), *_priority_objects(), *(objects or [])])
         for collector in self._collectors:
             self.spawn(collector.run())
         await self.listen(host=host, port=port)
@@ -228,10 +227,6 @@ class Platform:
 
 def _with_spec(spec: Object) -> Callable[[Object], Object]:
     return lambda current: {**current, "spec": spec}
-
-
-def _namespace_objects() -> list[Object]:
-    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
 
 
 def _priority_objects() -> list[Object]:

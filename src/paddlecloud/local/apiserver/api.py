@@ -19,10 +19,11 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.selectors import FieldSelector
 from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
 
-from . import discovery, listing, negotiation, openapi, scale, table, watching
+from . import discovery, negotiation, openapi, scale, table, watching
 from .admission import WriteOptions
 from .answers import failure, partial_metadata, success, version, warning_headers
 from .audit import AuditLog
@@ -30,22 +31,19 @@ from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer, forbidden, impersonate
 from .duplicates import refuse_duplicates
 from .list_options import check_list_options, exact_revision, revision_of
-from .listing import Pages
+from .listing import Pages, Selection
 from .metrics import ApiMetrics
 from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
 from .request import Answer, Request, RequestInfo, parse
+from .routing import check_verb, find_kind, not_found
 from .selection import Filter
 from .verbs import Verbs, address_of
 
 log = logging.getLogger(__name__)
 
 CLIENT_LEFT = 499  # in the audit log: nobody was there to answer
-
-SUBRESOURCE_VERBS = ("get", "update", "patch")
-NAMED_VERBS = ("update", "patch")
-"""Verbs of single objects: whole collections are neither replaced nor patched."""
 
 RETURNED_WHEN_DELETED = frozenset(
     (
@@ -91,7 +89,7 @@ class Api:
         self._authorizer = authorizer
         self._audit = audit
         self._metrics = metrics
-        self._pages = Pages()
+        self._pages = Pages(clock)
         self._discovery = discovery.Discovery(registry)
         self._openapi = openapi.OpenApi(registry)
 
@@ -152,25 +150,13 @@ class Api:
     async def _dispatch(self, request: Request, info: RequestInfo) -> Answer:
         if not info.is_resource:
             return await self._non_resource(request, info)
-        kind = self.registry.find(info.group, info.version, info.resource)
-        if kind is None:
-            raise errors.NotFound("the server could not find the requested resource")
-        if info.namespace and not kind.resource.namespaced and info.resource != "namespaces":
-            raise errors.NotFound("the server could not find the requested resource")
+        kind = find_kind(self.registry, info)
         handler = self.extensions.handlers.get((info.group, info.resource, info.subresource))
         if handler is not None:
             return await handler(request, info, kind)
         if info.subresource == "scale" and kind.scale is not None:
             return await scale.handle(self.verbs, request, info, kind)
-        if info.subresource and info.subresource not in kind.subresources:
-            raise errors.NotFound("the server could not find the requested resource")
-        if info.subresource and info.subresource != "status":
-            raise errors.MethodNotAllowed(f"{info.resource}/{info.subresource} is not served by this platform")
-        misplaced = (
-            info.verb not in SUBRESOURCE_VERBS if info.subresource else not info.name and info.verb in NAMED_VERBS
-        )
-        if info.verb not in kind.verbs or misplaced:
-            raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}")
+        check_verb(info, kind)
         verb: Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]] = getattr(self, f"_{info.verb}")
         return await verb(request, info, kind)
 
@@ -182,15 +168,17 @@ class Api:
 
     async def _list(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         limit, token = request.number("limit") or 0, request.query.get("continue", "")
-        records, revision, token, remaining = listing.list_records(
-            self.store, self._pages, kind, info.namespace or None if kind.resource.namespaced else None,
-            labels=request.query.get("labelSelector", ""), fields=request.query.get("fieldSelector", ""),
-            limit=limit, token=token, at=exact_revision(request.query, limit=limit),
-        )  # fmt: skip
-        meta: Object = {"resourceVersion": str(revision)}
+        at = exact_revision(request.query, limit=limit)
+        selection = self._selection(request, info, kind)
         if token:
-            meta["continue"] = token
-            meta["remainingItemCount"] = remaining
+            page = self._pages.next(selection, token, limit)
+        else:
+            page = self._pages.first(selection, *selection.records(self.store, kind, at=at), limit)
+        records = page.records
+        meta: Object = {"resourceVersion": str(page.revision)}
+        if page.token:
+            meta["continue"] = page.token
+            meta["remainingItemCount"] = page.remaining
         accept = negotiation.accepted(request.header("accept"))
         if accept.as_kind == "Table":
             objects = [kind.shown(record.object) for record in records]
@@ -211,9 +199,10 @@ class Api:
         if since is not None:
             self.store.check_revision(since)
         timeout = request.number("timeoutSeconds")
-        chosen = Filter(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        selection = self._selection(request, info, kind)
+        chosen = Filter(kind, selection.labels, selection.fields)
         stream = watching.stream(
-            self.store, kind, info.namespace or None if kind.resource.namespaced else None, since=since, chosen=chosen,
+            self.store, kind, selection.namespace, since=since, chosen=chosen,
             render=self._renderer(kind, request), bookmarks=request.flag("allowWatchBookmarks"),
             initial_events_end=initial, timeout=timeout, clock=self.clock,
         )  # fmt: skip
@@ -222,8 +211,6 @@ class Api:
     async def _create(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.name:
             raise errors.MethodNotAllowed("create goes to the collection, without a name in the URL")
-        if kind.resource.namespaced and not info.namespace:
-            raise errors.BadRequest("an empty namespace may not be set during creation")
         options = self._write_options(request, kind)
         obj = negotiation.read_object(request.body, request.header("content-type"))
         created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
@@ -280,10 +267,7 @@ class Api:
 
     async def _deletecollection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         options = delete_options(request)
-        records, _, _, _ = listing.list_records(
-            self.store, self._pages, kind, info.namespace or None if kind.resource.namespaced else None,
-            labels=request.query.get("labelSelector", ""), fields=request.query.get("fieldSelector", ""),
-        )  # fmt: skip
+        records, _ = self._selection(request, info, kind).records(self.store, kind)
         items = []
         for record in records:
             try:
@@ -295,6 +279,15 @@ class Api:
         return Answer(
             body=encode({**header, "metadata": {"resourceVersion": str(self.store.revision)}, "items": items})
         )
+
+    def _selection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Selection:
+        """What a list, watch or deletecollection is about. A name that authorisation relied on is selected for sure."""
+        labels, fields = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
+        if info.name and not fields:
+            fields = f"metadata.name={info.name}"
+        elif info.name and FieldSelector.parse(fields).exact("metadata.name") != info.name:
+            raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
+        return Selection.of(request.user, kind, info.namespace, labels=labels, fields=fields)
 
     def _write_options(self, request: Request, kind: KindInfo) -> WriteOptions:
         options = write_options(request)
@@ -361,7 +354,7 @@ class Api:
             return Answer(body=self._openapi.body(info.path))
         found = self._discovery.find(info.path, request.header("accept"))
         if found is None:
-            raise errors.NotFound("the server could not find the requested resource")
+            raise not_found()
         # kubectl keeps discovery on disk and asks only whether it changed. What it keeps takes over the headers of a
         # 304, so the content type must say there, too, which form this is.
         headers = {"ETag": found.etag, "Vary": "Accept", "Cache-Control": "public"}

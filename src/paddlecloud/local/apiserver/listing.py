@@ -1,76 +1,120 @@
-"""list: pages that all come from one moment, and the three shapes a client may ask for."""
+"""list: which records a request selects, and pages that all come from one moment."""
 
 from __future__ import annotations
 
-import base64
-import itertools
-from collections import OrderedDict
-
-import msgspec
+import re
+import secrets
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from paddlecloud.kube import errors
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.resource import Resource
 from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
 
+from .authentication import User
 from .registry import KindInfo
 from .selection import Filter
 
-SNAPSHOTS = 64  # pages begun and not finished that are remembered; the oldest must start again (410)
+UNFINISHED = 64  # lists begun and not finished that are remembered
+LIFETIME = 300.0  # seconds a list may take; etcd keeps the history that pages need as long
+_TOKEN = re.compile(r"([A-Za-z0-9_-]{32})\.([1-9][0-9]{0,11})", re.ASCII)
+
+
+class Selection(NamedTuple):
+    """What one list shows, and to whom. A continue token holds for exactly this."""
+
+    user: str
+    uid: str
+    resource: Resource
+    namespace: str | None
+    labels: str
+    fields: str
+
+    @staticmethod
+    def of(user: User, kind: KindInfo, namespace: str, *, labels: str, fields: str) -> Selection:
+        place = namespace or None if kind.resource.namespaced else None
+        return Selection(user.name, user.uid, kind.resource, place, labels, fields)
+
+    def records(self, store: Store, kind: KindInfo, *, at: int | None = None) -> tuple[list[Record], int]:
+        """The records and the revision they are of: the newest, or `at`."""
+        chosen = Filter(kind, self.labels, self.fields)
+        records, revision = store.list(kind.collection, self.namespace), store.revision
+        if at is not None:
+            records, revision = store.list_at(kind.collection, self.namespace, at), at
+        return [record for record in records if chosen.trivial or chosen.matches(record)], revision
+
+
+class Page(NamedTuple):
+    records: list[Record]
+    revision: int
+    token: str = ""
+    """Asks for the next page; empty on the last."""
+    remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Unfinished:
+    selection: Selection
+    records: list[Record]
+    revision: int
+    expires: float
 
 
 class Pages:
-    """Unfinished lists, so that every page of one list shows the state of one moment."""
+    """Unfinished lists, so that every page of one list shows the state of one moment.
 
-    def __init__(self) -> None:
-        self._snapshots: OrderedDict[int, tuple[list[Record], int]] = OrderedDict()
-        self._ids = itertools.count(1)
+    A token is the list's random id and a position in it. It is worth nothing to anybody but the user who began the
+    list, nor for another resource, namespace or selector. Every page can be asked for again until the last one was
+    given, the list is LIFETIME old, or there are too many: then the user with the most loses the oldest.
+    """
 
-    def keep(self, rest: list[Record], revision: int) -> str:
-        number = next(self._ids)
-        self._snapshots[number] = (rest, revision)
-        while len(self._snapshots) > SNAPSHOTS:
-            self._snapshots.popitem(last=False)
-        return base64.urlsafe_b64encode(msgspec.json.encode({"v": 1, "rv": revision, "page": number})).decode()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lists: OrderedDict[str, _Unfinished] = OrderedDict()
 
-    def take(self, token: str) -> tuple[list[Record], int]:
-        try:
-            decoded = msgspec.json.decode(base64.urlsafe_b64decode(token))
-            number = int(decoded["page"])
-        except (ValueError, KeyError, TypeError, msgspec.DecodeError):
-            raise errors.BadRequest("continue key is not valid") from None
-        if number not in self._snapshots:
+    def first(self, selection: Selection, records: list[Record], revision: int, limit: int) -> Page:
+        if not limit or len(records) <= limit:
+            return Page(records, revision)
+        self._expire()
+        key = secrets.token_urlsafe(24)
+        self._lists[key] = _Unfinished(selection, records, revision, self._clock.monotonic() + LIFETIME)
+        self._make_room()
+        return self._page(key, records, revision, 0, limit)
+
+    def next(self, selection: Selection, token: str, limit: int) -> Page:
+        match = _TOKEN.fullmatch(token)
+        if match is None:
+            raise errors.BadRequest("continue key is not valid")
+        self._expire()
+        key, start = match[1], int(match[2])
+        found = self._lists.get(key)
+        # Another's list is answered like one that never was.
+        if found is None or found.selection != selection or start >= len(found.records):
             raise errors.Expired(
                 "The provided continue parameter is too old to display a consistent list result. "
                 "You must start a new list without the continue parameter."
             )
-        return self._snapshots[number]
+        page = self._page(key, found.records, found.revision, start, limit or len(found.records))
+        if not page.token:
+            del self._lists[key]
+        return page
 
+    @staticmethod
+    def _page(key: str, records: list[Record], revision: int, start: int, limit: int) -> Page:
+        end = start + limit
+        if end >= len(records):
+            return Page(records[start:], revision)
+        return Page(records[start:end], revision, f"{key}.{end}", len(records) - end)
 
-def list_records(
-    store: Store,
-    pages: Pages,
-    info: KindInfo,
-    namespace: str | None,
-    *,
-    labels: str,
-    fields: str,
-    limit: int = 0,
-    token: str = "",
-    at: int | None = None,
-) -> tuple[list[Record], int, str, int | None]:
-    """One page: records, the revision they are of, the token of the next page, and how many remain if known.
+    def _expire(self) -> None:
+        now = self._clock.monotonic()
+        while self._lists and next(iter(self._lists.values())).expires <= now:
+            self._lists.popitem(last=False)
 
-    The newest state is shown, or that of revision `at`.
-    """
-    chosen = Filter(info, labels, fields)
-    if token:
-        records, revision = pages.take(token)
-    else:
-        records, revision = store.list(info.collection, namespace), store.revision
-        if at is not None:
-            records, revision = store.list_at(info.collection, namespace, at), at
-        if not chosen.trivial:
-            records = [record for record in records if chosen.matches(record)]
-    if not limit or len(records) <= limit:
-        return records, revision, "", None
-    return records[:limit], revision, pages.keep(records[limit:], revision), len(records) - limit
+    def _make_room(self) -> None:
+        while len(self._lists) > UNFINISHED:
+            ((greediest, _),) = Counter(found.selection.user for found in self._lists.values()).most_common(1)
+            del self._lists[next(key for key, found in self._lists.items() if found.selection.user == greediest)]

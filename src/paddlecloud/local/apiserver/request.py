@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from paddlecloud.kube import errors
+from paddlecloud.kube.selectors import FieldSelector
 
 from .authentication import Headers, User
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS_IN_PATHS = ("watch", "proxy")
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
 _TRUE = frozenset(("1", "true", "True", "TRUE", "t", "T"))
 _FALSE = frozenset(("", "0", "false", "False", "FALSE", "f", "F"))
 _SEGMENT = re.compile(r"[^/%\x00-\x1f\x7f]+")
@@ -78,6 +81,8 @@ class Answer:
 
 
 class RequestInfo(NamedTuple):
+    """Computed as kube-apiserver does (apiserver/pkg/endpoints/request/requestinfo.go), so that rules mean the same."""
+
     verb: str
     path: str
     is_resource: bool = False
@@ -87,6 +92,8 @@ class RequestInfo(NamedTuple):
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    routable: bool = True
+    """False for paths that are authorised like any other and then lead nowhere."""
 
 
 def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
@@ -101,20 +108,41 @@ def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return RequestInfo(verb, "/" + "/".join(parts))
+    routable = True
+    if rest[0] in _VERBS_IN_PATHS:
+        # /watch/… is the form of watches before ?watch=true; /proxy/… leads nowhere since Kubernetes 1.10.
+        routable = rest[0] == "watch" and verb == "get"
+        verb, rest = rest[0], rest[1:]
+        if not rest:
+            raise errors.NotFound("the server could not find the requested resource")
     namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and not (group == "" and rest[2] in ("status", "finalize")):
-        namespace, rest = rest[1], rest[2:]
-    elif rest[0] == "namespaces" and len(rest) > 1:
+    if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
-    if len(rest) > 3:
-        raise errors.NotFound("the server could not find the requested resource")
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+            # No namespace is inside another: /namespaces/A/namespaces/B is judged by the rules of A and is not B.
+            routable = routable and (group, rest[0]) != ("", "namespaces")
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
-    if not name:
-        verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
-        if verb == "list" and query.get("watch", "") in _TRUE:
-            verb = "watch"
-    return RequestInfo(verb, "/" + "/".join(parts), True, group, version, rest[0], namespace, name, subresource)
+    routable = routable and len(rest) <= 3 and not (verb == "watch" and subresource)
+    if not name and verb == "get":
+        verb = "watch" if query.get("watch", "false").lower() not in ("false", "0") else "list"
+        name = _selected_name(query.get("fieldSelector", ""))
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    path = "/" + "/".join(parts)
+    return RequestInfo(verb, path, True, group, version, rest[0], namespace, name, subresource, routable)
+
+
+def _selected_name(selector: str) -> str:
+    """The one name a list or watch selects: a rule with resourceNames may grant it."""
+    if "metadata.name" not in selector:
+        return ""
+    try:
+        name = FieldSelector.parse(selector).exact("metadata.name") or ""
+    except errors.BadRequest:
+        return ""  # refused as a selector, once it is clear that the user may list at all
+    return name if name not in (".", "..") and _SEGMENT.fullmatch(name) else ""
 
 
 def _segments(raw_path: str) -> list[str]:

@@ -70,7 +70,7 @@ def _chosen(platform: Platform, resource: Resource, request: Request, info: Requ
         raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}.{GROUP}")
     kind = platform.registry.find(resource.group, resource.version, resource.plural)
     assert kind is not None, f"{resource.plural} are always served"
-    if info.name:
+    if info.verb == "get":
         return [platform.verbs.get(kind, info.namespace, info.name).object]
     wanted = Filter(kind, request.query.get("labelSelector", ""), request.query.get("fieldSelector", ""))
     records = platform.store.list(kind.collection, info.namespace or None)
@@ -78,7 +78,7 @@ def _chosen(platform: Platform, resource: Resource, request: Request, info: Requ
 
 
 def _answer(info: RequestInfo, kind: KindInfo, items: list[Object]) -> Answer:
-    if not info.name:
+    if info.verb == "list":
         head = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": {}}
         return Answer(body=encode({**head, "items": items}))
     if not items:

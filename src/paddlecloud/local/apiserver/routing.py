@@ -1,0 +1,57 @@
+"""From a RequestInfo to the kind that serves it: which paths exist, as the routes of kube-apiserver have it.
+
+Authorisation has judged the same RequestInfo. What the path of a kind may look like is checked after it and before any
+handler: a cluster-scoped kind is never served below a namespace, so a Role of that namespace never reaches it.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.kube import errors
+
+from .registry import KindInfo, Registry
+from .request import RequestInfo
+
+SUBRESOURCE_VERBS = ("get", "update", "patch")
+NAMED_VERBS = ("update", "patch")
+"""Verbs of single objects: whole collections are neither replaced nor patched."""
+
+ACROSS_NAMESPACES = ("list", "watch")
+"""What a namespaced kind offers without a namespace in the path."""
+
+
+def find_kind(registry: Registry, info: RequestInfo) -> KindInfo:
+    """The kind a request is for. Raises NotFound or MethodNotAllowed where Kubernetes has no route."""
+    kind = registry.find(info.group, info.version, info.resource) if info.routable else None
+    if kind is None:
+        raise not_found()
+    if kind.resource.namespaced:
+        _check_across_namespaces(info, kind)
+    elif info.namespace and (info.group, info.resource) != ("", "namespaces"):
+        raise not_found()
+    return kind
+
+
+def _check_across_namespaces(info: RequestInfo, kind: KindInfo) -> None:
+    if info.namespace or info.verb in ACROSS_NAMESPACES:
+        return
+    # The collection of a built-in kind is a route with other methods; the handler of custom kinds knows no such path.
+    if not info.name and "list" in kind.verbs and not kind.custom:
+        raise errors.MethodNotAllowed(
+            f"{info.verb} of {info.resource} needs a namespace: only list and watch go across namespaces"
+        )
+    raise not_found()
+
+
+def check_verb(info: RequestInfo, kind: KindInfo) -> None:
+    """Refuse what a kind of stored objects does not offer. Subresources with a handler of their own are not asked."""
+    if info.subresource and info.subresource not in kind.subresources:
+        raise not_found()
+    if info.subresource and info.subresource != "status":
+        raise errors.MethodNotAllowed(f"{info.resource}/{info.subresource} is not served by this platform")
+    misplaced = info.verb not in SUBRESOURCE_VERBS if info.subresource else not info.name and info.verb in NAMED_VERBS
+    if info.verb not in kind.verbs or misplaced:
+        raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}")
+
+
+def not_found() -> errors.NotFound:
+    return errors.NotFound("the server could not find the requested resource")

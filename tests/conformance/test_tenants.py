@@ -1,0 +1,171 @@
+"""A tenant who may do everything in one namespace, and what that must not reach: all that lies outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from paddlecloud.kube.resource import NAMESPACES, SECRETS, Object, Resource
+
+from . import widgets as kinds
+from .world import CRDS, Api, Here, a, eventually
+
+RBAC = "rbac.authorization.k8s.io"
+ROLES = Resource(RBAC, "v1", "roles", "Role")
+BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
+EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+APPLY = "application/apply-patch+yaml"
+
+
+def acting_as(here: Here, user: str, *rules: Object) -> Api:
+    """The API as `user` sees it, to whom a Role of the namespace grants `rules`."""
+    here.make(ROLES, user, rules=list(rules))
+    here.make(
+        BINDINGS, user,
+        roleRef={"apiGroup": RBAC, "kind": "Role", "name": user},
+        subjects=[{"apiGroup": RBAC, "kind": "User", "name": user}],
+    )  # fmt: skip
+    made = here.api.sending(("Impersonate-User", user))
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    rule = rules[0]
+    wanted = {"namespace": here.namespace, "verb": rule["verbs"][0], "resource": rule["resources"][0]}
+    wanted |= {"group": rule["apiGroups"][0], "name": (rule.get("resourceNames") or [""])[0]}
+    spec = {"spec": {"resourceAttributes": wanted}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    eventually(lambda: made.post(path, {**body, **spec})["status"]["allowed"], True)
+    return made
+
+
+@pytest.fixture
+def tenant(here: Here) -> Iterator[Api]:
+    """May do everything in the test's namespace."""
+    made = acting_as(here, "tenant", EVERYTHING)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def victim(clusterwide: Here, namespace: str) -> Iterator[str]:
+    name = f"{namespace}-victim"
+    clusterwide.make(NAMESPACES, name)
+    yield name
+    clusterwide.delete(NAMESPACES, name)
+
+
+@pytest.mark.parametrize(
+    ("method", "tail"),
+    [
+        ("GET", ""), ("POST", ""), ("DELETE", ""),
+        ("GET", "/{victim}"), ("PUT", "/{victim}"), ("PATCH", "/{victim}"), ("DELETE", "/{victim}"),
+        ("GET", "/{victim}/status"), ("PUT", "/{victim}/status"), ("PUT", "/{victim}/finalize"),
+        ("GET", "/{victim}/secrets"), ("DELETE", "/{own}"),
+    ],
+)  # fmt: skip
+def test_a_namespace_is_not_reached_through_another(
+    here: Here, tenant: Api, victim: str, clusterwide: Here, method: str, tail: str
+) -> None:
+    path = f"/api/v1/namespaces/{here.namespace}/namespaces" + tail.format(victim=victim, own=here.namespace)
+    body = a(NAMESPACES, f"{victim}-made") if method in ("POST", "PUT", "PATCH") else None
+    options = {"content_type": "application/merge-patch+json"} if method == "PATCH" else {}
+    assert tenant.send(method, path, body, **options).status in (404, 405)
+    assert clusterwide.get(NAMESPACES, victim)["status"]["phase"] == "Active"
+    assert clusterwide.get(NAMESPACES, here.namespace)["status"]["phase"] == "Active"
+    assert not clusterwide.exists(NAMESPACES, f"{victim}-made")
+    assert here.api.send(method, path, body, **options).status in (404, 405), "not even for the administrator"
+
+
+def test_a_tenant_keeps_its_own_namespace_object(here: Here, tenant: Api) -> None:
+    """As in Kubernetes: /namespaces/N and its subresources are judged by the rules of N."""
+    assert tenant.fetch(f"/api/v1/namespaces/{here.namespace}")["metadata"]["name"] == here.namespace
+    assert tenant.fetch(f"/api/v1/namespaces/{here.namespace}/status")["kind"] == "Namespace"
+
+
+def cluster_scoped(api: Api) -> list[tuple[str, str]]:
+    """(path of the group version, plural or plural/subresource) of everything outside of namespaces."""
+    found = [("/api/v1", resource) for resource in api.fetch("/api/v1")["resources"]]
+    for group in api.fetch("/apis")["groups"]:
+        base = f"/apis/{group['preferredVersion']['groupVersion']}"
+        found += [(base, resource) for resource in api.fetch(base)["resources"]]
+    return [(base, resource["name"]) for base, resource in found if not resource["namespaced"]]
+
+
+def test_no_cluster_scoped_kind_is_served_below_a_namespace(here: Here, tenant: Api) -> None:
+    resources = cluster_scoped(here.api)
+    assert {"nodes", "persistentvolumes", "clusterroles", "customresourcedefinitions", "storageclasses"} <= {
+        name for _, name in resources
+    }
+    for base, name in resources:
+        plural, _, subresource = name.partition("/")
+        if (base, plural) == ("/api/v1", "namespaces"):
+            continue  # above, form by form
+        collection = f"{base}/namespaces/{here.namespace}/{plural}"
+        item = f"{collection}/x/{subresource}" if subresource else f"{collection}/x"
+        for method, path in [
+            ("GET", collection), ("POST", collection), ("DELETE", collection),
+            ("GET", item), ("PUT", item), ("PATCH", item), ("DELETE", item), ("POST", item),
+        ]:  # fmt: skip
+            body = {} if method in ("POST", "PUT", "PATCH") else None
+            assert tenant.send(method, path, body).status == 404, (method, path)
+        assert tenant.send("GET", f"{base}/{plural}").status in (403, 405), (base, plural)
+
+
+def test_a_custom_kind_of_cluster_scope_is_not_served_below_a_namespace(
+    here: Here, tenant: Api, clusterwide: Here, group: str
+) -> None:
+    definition = kinds.definition(group, "beacons", "Beacon")
+    definition["spec"]["scope"] = "Cluster"
+    made = kinds.install(here.api, definition)
+    try:
+        beacon = made.path(None)
+        below = f"/apis/{group}/{made.version}/namespaces/{here.namespace}/beacons"
+        for method, path in [("GET", below), ("POST", below), ("DELETE", below), ("DELETE", f"{below}/x")]:
+            body = a(made, "x") if method == "POST" else None
+            assert tenant.send(method, path, body).status == 404, (method, path)
+        assert tenant.refuse("GET", beacon)["code"] == 403
+    finally:
+        clusterwide.delete(CRDS, f"beacons.{group}")
+
+
+def test_a_namespaced_kind_is_written_in_a_namespace_only(here: Here, widgets: Resource) -> None:
+    here.make(SECRETS, "s")
+    assert here.api.send("POST", "/api/v1/secrets", a(SECRETS, "t")).status == 405
+    assert here.api.send("DELETE", "/api/v1/secrets", query={"labelSelector": "no=such"}).status == 405
+    assert here.api.send("GET", "/api/v1/secrets/s").status == 404
+    assert here.api.send("DELETE", "/api/v1/secrets/s").status == 404
+    everywhere = widgets.path(None)
+    assert here.api.send("POST", everywhere, a(widgets, "w")).status == 404
+    assert here.api.send("DELETE", everywhere).status == 404
+    assert here.names(SECRETS) == ["s"]
+
+
+# Single objects by resourceNames -------------------------------------------------------------------------------------
+
+
+def test_a_rule_for_one_name_grants_lists_and_watches_of_that_name(here: Here) -> None:
+    here.make(SECRETS, "mine")
+    here.make(SECRETS, "other")
+    rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["mine"], "verbs": ["list", "watch"]}
+    user = acting_as(here, "reader", rule)
+    path = here.path(SECRETS)
+    found = user.fetch(path, fieldSelector="metadata.name=mine")
+    assert [item["metadata"]["name"] for item in found["items"]] == ["mine"]
+    watched = user.send("GET", path, query={"fieldSelector": "metadata.name=mine", "watch": "1", "timeoutSeconds": "1"})
+    assert (watched.status, watched.body.count(b'"ADDED"'), b'"other"' in watched.body) == (200, 1, False)
+    for selector in ("", "metadata.name=other", "metadata.name!=other", "metadata.name==mine,metadata.name=other"):
+        answer = user.send("GET", path, query={"fieldSelector": selector} if selector else {})
+        assert answer.status == 403 or b'"other"' not in answer.body, selector
+    assert user.refuse("GET", path)["code"] == 403
+    assert user.refuse("GET", f"{path}/mine", query={"watch": "1"})["code"] == 403, "a get, whatever is asked of it"
+    user.close()
+
+
+def test_a_watch_in_the_path_is_a_watch(here: Here) -> None:
+    here.make(SECRETS, "mine")
+    here.make(SECRETS, "other")
+    reader = acting_as(here, "reader", {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]})
+    path = f"/api/v1/watch/namespaces/{here.namespace}/secrets/mine"
+    assert reader.refuse("GET", path)["code"] == 403
+    reader.close()
+    watched = here.api.send("GET", path, query={"timeoutSeconds": "1"})
+    assert (watched.status, watched.body.count(b'"ADDED"'), b'"other"' in watched.body) == (200, 1, False)
