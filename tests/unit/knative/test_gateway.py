@@ -42,6 +42,23 @@ async def test_a_pod_is_told_who_asked_and_nothing_of_the_connection(gate: Gatew
     assert "Keep-Alive" not in head
 
 
+async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_the_pod(gate: Gateway, pod: Pod) -> None:
+    forged = [
+        "X-Forwarded-For: 203.0.113.9", "x-forwarded-for: 203.0.113.9", "X_Forwarded_For: 203.0.113.9",
+        "X_Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: bank", "X-Forwarded-Port: 1",
+        "Forwarded: for=203.0.113.9", "X-Real-IP: 203.0.113.9", "X-Envoy-External-Address: 203.0.113.9",
+        "K-Network-Probe: queue", "K-Proxy-Request: activator", "Knative-Serving-Revision: other",
+    ]  # fmt: skip
+    await gate.ask("\r\n".join(["GET / HTTP/1.1", "Host: a.b", *forged, "X-Request-Id: 7", "\r\n"]))
+    lines = pod.heads[0].decode().split("\r\n")
+    assert [line for line in lines[1:] if line] == [
+        "Host: a.b",
+        "X-Request-Id: 7",
+        "X-Forwarded-For: 127.0.0.1",
+        "X-Forwarded-Proto: http",
+    ]
+
+
 @pytest.mark.parametrize(
     ("framing", "sent"),
     [("Content-Length: 5", "hello"), ("Transfer-Encoding: chunked", "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: 1\r\n\r\n")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import signal
 import socket
@@ -29,6 +30,7 @@ class Pod:
         self.word = word
         self.inside = self.most = 0
         self.gate = asyncio.Event()
+        self.metadata: list[dict[str, str]] = []
 
     async def __aenter__(self) -> Pod:
         unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
@@ -48,6 +50,7 @@ class Pod:
         await self._server.stop(0)
 
     async def _say(self, request: bytes, context: Any) -> bytes:
+        self.metadata.append(dict(context.invocation_metadata()))
         return self.word.encode() + request
 
     async def _wait(self, request: bytes, context: Any) -> bytes:
@@ -150,6 +153,21 @@ async def test_calls_and_streams_reach_the_pod_and_are_counted(world: World) -> 
         await eventually(lambda: world.counted()["500"] == 1, what="a failed call counts as an error")
         assert world.counted()["200"] in (2, 3), "it may have been told as an answer before its end was known"
         await eventually(lambda: sum(sum(r["ns/r"]["latencies"]) for r in world.reports) == 3)
+
+
+async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_the_pod(world: World) -> None:
+    forged = dict.fromkeys(("x-forwarded-for", "x_forwarded_for", "forwarded", "x-real-ip"), "203.0.113.9")
+    forged |= {"k-network-probe": "queue", "x-forwarded-host": "bank", "x-envoy-external-address": "203.0.113.9"}
+    async with Pod("one") as pod:
+        await world.start(r=entry(pod))
+        async with world.channel() as channel:
+            metadata = [*forged.items(), ("own_word", "kept")]
+            await channel.unary_unary("/test.Test/Say")(b"!", timeout=PATIENCE, metadata=metadata)
+    (found,) = pod.metadata
+    assert found["own_word"] == "kept"
+    ipaddress.ip_address(found["x-forwarded-for"])  # one address: of a loopback client Envoy gives the machine's
+    assert not forged.keys() & found.keys() - {"x-forwarded-for", "x-envoy-external-address"}
+    assert "203.0.113.9" not in found.values()
 
 
 async def test_shares_follow_what_is_said_without_a_lost_call(world: World) -> None:

@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from paddlecloud.local.knative.gateway.exchange import Exchange
-from paddlecloud.local.knative.gateway.http1 import MAX_HEAD, BadMessage, RequestHead, read_request
+from paddlecloud.local.knative.gateway.http1 import MAX_HEAD, READ, BadMessage, RequestHead, read_request
 from paddlecloud.local.knative.gateway.outgoing import KEPT
 
 if TYPE_CHECKING:
@@ -20,9 +20,11 @@ STALLED = 300.0
 """Seconds a client may take without reading a byte of what was sent to it."""
 LINGER = 2.0
 """Seconds for a client to take its last answer and hang up."""
+AT_ONCE = 16
+"""Requests of one client that are begun before other clients have their turn."""
 FOREVER = float("inf")
 
-_shared = bytearray(256 * 1024)
+_shared = bytearray(READ)
 _view = memoryview(_shared)
 
 
@@ -32,7 +34,9 @@ class Client(asyncio.BufferedProtocol):
         "_exchange",
         "_holds",
         "_lingers",
+        "_searched",
         "_table",
+        "_unread",
         "deadline",
         "forwarded",
         "leaving",
@@ -47,10 +51,15 @@ class Client(asyncio.BufferedProtocol):
         self.forwarded = b""
         self.deadline = FOREVER
         self.leaving = False
-        self._buffer = b""
+        self._buffer: bytes | bytearray = b""
+        """What came and was not taken yet; a bytearray once a head comes in pieces, which then costs no copies."""
+        self._searched = 0
+        """Bytes of it that hold no end of a head."""
         self._exchange: Exchange | None = None
         self._holds: set[str] = set()
         self._lingers = False
+        self._unread = False
+        """Whether the client does not read what was sent to it."""
 
     # Events of the event loop
 
@@ -71,16 +80,38 @@ class Client(asyncio.BufferedProtocol):
         data = bytes(_view[:nbytes])
         exchange = self._exchange
         if exchange is None:
-            self._buffer = self._buffer + data if self._buffer else data
+            self._keep(data)
             self._next()
         elif exchange.tunnel:
             exchange.pass_on(data)
         elif exchange.wants_body and not self._buffer:
             self._feed(exchange, data)
         else:
-            self._buffer += data  # the next request, sent before this one is answered
-            if len(self._buffer) > KEPT:
-                self.hold("pipeline")
+            self._keep(data)  # the next request, sent before this one is answered
+            self._bound()
+
+    def _keep(self, data: bytes) -> None:
+        if not self._buffer:
+            self._buffer = data
+            return
+        if isinstance(self._buffer, bytes):
+            self._buffer = bytearray(self._buffer)
+        self._buffer += data
+
+    def _drop(self, count: int) -> None:
+        """Forget the first bytes: of a bytearray that costs nothing, however many requests it holds."""
+        self._searched = 0
+        if count == len(self._buffer):
+            self._buffer = b""
+            return
+        if isinstance(self._buffer, bytes):
+            self._buffer = bytearray(self._buffer)
+        del self._buffer[:count]
+
+    def _taken(self) -> bytes:
+        """All that came; nothing is kept of it."""
+        data, self._buffer, self._searched = bytes(self._buffer), b"", 0
+        return data
 
     def eof_received(self) -> bool:
         return False
@@ -93,6 +124,7 @@ class Client(asyncio.BufferedProtocol):
             exchange.client_gone()
 
     def pause_writing(self) -> None:
+        self._unread = True
         self.deadline = self.now() + STALLED
         if self._exchange is not None:
             self._exchange.hold_answer()
@@ -100,31 +132,57 @@ class Client(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         exchange = self._exchange
         self.deadline = exchange.deadline if exchange is not None and not exchange.tunnel else FOREVER
+        self._unread = False
         if exchange is not None:
             exchange.continue_answer()
+        else:
+            self._next()
 
     # Requests
 
     def _next(self) -> None:
-        """Begin as many requests as can be begun now: one, or several that are refused at once."""
-        while self._exchange is None and self._buffer and not self.transport.is_closing():
+        """Begin as many requests as can be begun now: one, or several that are refused at once. After a few of them the
+        other clients have their turn."""
+        for _ in range(AT_ONCE):
+            if not self._may_begin():
+                break
             buffer = self._buffer
-            end = buffer.find(b"\r\n\r\n")
+            end = buffer.find(b"\r\n\r\n", max(0, self._searched - 3), MAX_HEAD + 4)
             if end < 0:
-                if len(buffer) > MAX_HEAD:
-                    self._mistaken(BadMessage(431, f"the head is longer than {MAX_HEAD} bytes"))
-                elif b"\n" in buffer and b"\r" not in buffer:
-                    self._mistaken(BadMessage(400, "lines must end with CR LF"))
-                else:
-                    self.deadline = min(self.deadline, self.now() + HEAD_TIMEOUT)
+                self._wait_for_head(buffer)
                 return
-            self._buffer = buffer[end + 4 :]
+            head = bytes(buffer[: end + 2])
+            self._drop(end + 4)
             try:
-                head = read_request(buffer[: end + 2])
+                request = read_request(head)
             except BadMessage as error:
                 self._mistaken(error)
                 return
-            self._begin(head)
+            self._begin(request)
+        else:
+            if self._may_begin():
+                asyncio.get_running_loop().call_soon(self._next)
+        self._bound()
+
+    def _may_begin(self) -> bool:
+        return bool(self._buffer) and self._exchange is None and not self._unread and not self.transport.is_closing()
+
+    def _wait_for_head(self, buffer: bytes | bytearray) -> None:
+        if len(buffer) > MAX_HEAD:
+            self._mistaken(BadMessage(431, f"the head is longer than {MAX_HEAD} bytes"))
+        elif buffer.find(b"\n", self._searched) >= 0 and b"\r" not in buffer:
+            self._mistaken(BadMessage(400, "lines must end with CR LF"))
+        else:
+            self._searched = len(buffer)
+            self.deadline = min(self.deadline, self.now() + HEAD_TIMEOUT)
+            self.go_on("pipeline")
+
+    def _bound(self) -> None:
+        """Read on only while what waits to be begun is small."""
+        if len(self._buffer) > KEPT:
+            self.hold("pipeline")
+        else:
+            self.go_on("pipeline")
 
     def _begin(self, head: RequestHead) -> None:
         found = self._table.find(head)
@@ -139,8 +197,7 @@ class Client(asyncio.BufferedProtocol):
         exchange = self._exchange = Exchange(self, head, revision, now=self.now())
         self.deadline = exchange.deadline
         if exchange.wants_body and self._buffer:
-            data, self._buffer = self._buffer, b""
-            self._feed(exchange, data)
+            self._feed(exchange, self._taken())
             if exchange.over:
                 return
         revision.enter(exchange)
@@ -169,7 +226,7 @@ class Client(asyncio.BufferedProtocol):
         if self.transport.is_closing():
             return
         self._lingers = True
-        self._buffer = b""
+        self._taken()
         self._holds.clear()
         self.transport.resume_reading()
         self.transport.write_eof()
@@ -211,8 +268,7 @@ class Client(asyncio.BufferedProtocol):
     def tunnelled(self) -> None:
         self.deadline = FOREVER
         if self._buffer and self._exchange is not None:
-            data, self._buffer = self._buffer, b""
-            self._exchange.pass_on(data)
+            self._exchange.pass_on(self._taken())
 
     def hold(self, why: str) -> None:
         """Read no more for now."""

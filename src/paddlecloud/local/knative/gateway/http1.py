@@ -3,15 +3,22 @@
 Whatever two servers could understand differently is refused: that is all a request smuggler needs. Both
 Content-Length and Transfer-Encoding, either of them twice, a bare line feed, a space before a colon, a folded line, two
 Hosts, a Host that differs from the request's own authority.
+
+Clients and pods are both untrusted, and one process serves all of them: the cost of a head is linear in its length, and
+its length is limited. `_HEADERS` checks all lines first; only then `_HEADER` cuts them, so that it cannot fail and
+backtrack.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import NamedTuple
 
 MAX_HEAD = 64 * 1024
 MAX_TARGET = 16 * 1024
+READ = 64 * 1024
+"""Bytes taken from one connection before the others have their turn: a flood of tiny chunks holds them up no longer."""
 CHUNKED = -1
 """As a length: the body says itself where it ends."""
 UNTIL_CLOSE = -2
@@ -21,7 +28,7 @@ _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST = re.compile(rb"(" + _TOKEN + rb") ([\x21-\x7e]+) HTTP/1\.([01])\r\n")
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: [^\x00-\x08\x0a-\x1f\x7f]*)?\r\n")
 _HEADERS = re.compile(rb"(?:" + _TOKEN + rb":[^\x00-\x08\x0a-\x1f\x7f]*\r\n)*")
-_HEADER = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\r\n]*?)[ \t]*\r\n")
+_HEADER = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\r\n]*[^\r\n \t])?[ \t]*\r\n")
 _HOST = re.compile(rb"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 _ABSOLUTE = re.compile(rb"https?://([^/?#@]+)([/?].*)?", re.IGNORECASE)
 _LENGTH = re.compile(rb"[0-9]{1,18}")
@@ -31,6 +38,27 @@ HOP_BY_HOP = frozenset(
      b"proxy-authenticate", b"proxy-authorization", b"http2-settings")
 )  # fmt: skip
 """Headers about one connection, not about the message: they are not passed on."""
+
+_EDGE_ONLY = (
+    b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-port", b"x-forwarded-proto",
+    b"x-forwarded-prefix", b"x-forwarded-server", b"x-forwarded-client-cert", b"x-forwarded-ssl", b"x-real-ip",
+    b"x-client-ip", b"x-cluster-client-ip", b"true-client-ip", b"x-original-url", b"x-original-host", b"x-rewrite-url",
+    b"x-envoy-external-address", b"x-envoy-internal", b"x-envoy-original-path", b"x-envoy-original-host",
+    b"k-network-probe", b"k-network-hash", b"k-proxy-request", b"k-passthrough-lb", b"k-original-host",
+    b"knative-serving-default-route", b"knative-serving-namespace", b"knative-serving-revision", b"knative-serving-tag",
+)  # fmt: skip
+
+
+def _spellings(name: bytes) -> set[bytes]:
+    """Servers that put headers into variables (CGI, WSGI) take `_` for `-`: X_Real-IP is X-Real-IP there."""
+    return {bytes(letters) for letters in itertools.product(*(b"-_" if letter == 45 else (letter,) for letter in name))}
+
+
+EDGE_ONLY = frozenset(spelling for name in _EDGE_ONLY for spelling in _spellings(name))
+"""Headers that only a proxy in front of the pod may set, in every spelling. Pods believe they come from the gateway
+(which address asked, over which protocol) or from Knative's own probes; those of clients are dropped."""
+
+_NOT_PASSED_ON = HOP_BY_HOP | EDGE_ONLY
 
 _FRAMING = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"authorization"))
 """Headers that a `Connection` header must not be able to remove."""
@@ -84,7 +112,8 @@ def read_request(head: bytes) -> RequestHead:
         raise BadMessage(414, f"the target has more than {MAX_TARGET} characters")
     host = length = None
     chunked = expects = False
-    connection = upgrade = b""
+    connection: list[bytes] = []
+    upgrade = b""
     special = False
     for name, value in pairs:
         lower = name.lower()
@@ -96,14 +125,14 @@ def read_request(head: bytes) -> RequestHead:
             if length is not None or _LENGTH.fullmatch(value) is None:
                 raise BadMessage(400, "Content-Length is not one number")
             length = int(value)
-        elif lower in HOP_BY_HOP:
+        elif lower in _NOT_PASSED_ON:
             special = True
             if lower == b"transfer-encoding":
                 if chunked or value.lower() != b"chunked" or not modern:
                     raise BadMessage(501 if modern else 400, "Transfer-Encoding is not just chunked")
                 chunked = True
             elif lower == b"connection":
-                connection = value.lower() if not connection else connection + b"," + value.lower()
+                connection.append(value.lower())
             elif lower == b"upgrade":
                 upgrade = value
             elif lower == b"expect":
@@ -119,7 +148,7 @@ def read_request(head: bytes) -> RequestHead:
     host, target = _authority(host or b"", target)
     tokens = _tokens(connection) if connection else frozenset()
     if special:
-        pairs = _passed_on(pairs, tokens)
+        pairs = _without(_NOT_PASSED_ON, tokens, pairs)
     return RequestHead(
         method=method,
         target=target,
@@ -142,7 +171,8 @@ def read_response(head: bytes, *, to: bytes) -> ResponseHead:
     pairs = _pairs(head, line.end(), 502)
     length: int | None = None
     chunked = special = False
-    connection = upgrade = b""
+    connection: list[bytes] = []
+    upgrade = b""
     for name, value in pairs:
         lower = name.lower()
         if lower == b"content-length":
@@ -156,7 +186,7 @@ def read_response(head: bytes, *, to: bytes) -> ResponseHead:
                     raise BadMessage(502, "the pod's Transfer-Encoding is not just chunked")
                 chunked = True
             elif lower == b"connection":
-                connection = value.lower() if not connection else connection + b"," + value.lower()
+                connection.append(value.lower())
             elif lower == b"upgrade":
                 upgrade = value
     if chunked and length is not None:
@@ -169,7 +199,7 @@ def read_response(head: bytes, *, to: bytes) -> ResponseHead:
     return ResponseHead(
         status=status,
         first=b"HTTP/1.1 " + head[9 : line.end()],
-        headers=_passed_on(pairs, tokens) if special else pairs,
+        headers=_without(HOP_BY_HOP, tokens, pairs) if special else pairs,
         length=size,
         keep_alive=(b"close" not in tokens if modern else b"keep-alive" in tokens) and size != UNTIL_CLOSE,
         upgrade=upgrade,
@@ -202,15 +232,15 @@ def _authority(host: bytes, target: bytes) -> tuple[bytes, bytes]:
     return match[1].rstrip(b"."), target
 
 
-def _tokens(connection: bytes) -> frozenset[bytes]:
-    tokens = frozenset(token.strip() for token in connection.split(b","))
+def _tokens(connection: list[bytes]) -> frozenset[bytes]:
+    tokens = frozenset(token.strip() for token in b",".join(connection).split(b","))
     if tokens & _FRAMING:
         raise BadMessage(400, "Connection names a header that belongs to the message")
     return tokens
 
 
-def _passed_on(pairs: Pairs, tokens: frozenset[bytes]) -> Pairs:
-    return [pair for pair in pairs if (lower := pair[0].lower()) not in HOP_BY_HOP and lower not in tokens]
+def _without(dropped: frozenset[bytes], tokens: frozenset[bytes], pairs: Pairs) -> Pairs:
+    return [pair for pair in pairs if (lower := pair[0].lower()) not in dropped and lower not in tokens]
 
 
 def render(first: bytes, headers: Pairs, *more: bytes) -> bytes:

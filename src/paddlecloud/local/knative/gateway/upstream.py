@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Any, cast
 
-from paddlecloud.local.knative.gateway.http1 import MAX_HEAD, BadMessage, read_response
+from paddlecloud.local.knative.gateway.http1 import MAX_HEAD, READ, BadMessage, read_response
 from paddlecloud.local.knative.gateway.revisions import IDLE
 
 if TYPE_CHECKING:
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from paddlecloud.local.knative.gateway.revisions import Backend
 
 CONNECT_TIMEOUT = 5.0
-_shared = bytearray(256 * 1024)
+_shared = bytearray(READ)
 _view = memoryview(_shared)
 """Where the kernel puts what it received. It is copied out before anything else can run."""
 
 
 class Upstream(asyncio.BufferedProtocol):
-    __slots__ = ("_buffer", "_head_read", "backend", "exchange", "since", "transport", "used")
+    __slots__ = ("_buffer", "_head_read", "_heads", "backend", "exchange", "since", "transport", "used")
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -28,7 +28,10 @@ class Upstream(asyncio.BufferedProtocol):
         self.since = 0.0
         self.used = False
         self.transport: asyncio.Transport = cast(Any, None)
-        self._buffer = b""
+        self._buffer = bytearray()
+        """The head of the answer, as long as it is not complete."""
+        self._heads = 0
+        """Bytes of complete heads of this answer: interim ones (1xx), and the last."""
         self._head_read = False
 
     # Events of the event loop
@@ -48,29 +51,37 @@ class Upstream(asyncio.BufferedProtocol):
         if self._head_read:
             exchange.answer_more(data)
             return
-        if self._buffer:
-            data = self._buffer + data
         try:
             self._read_heads(exchange, data)
         except BadMessage as error:
             exchange.fail(error.status, f"{error}")
 
-    def _read_heads(self, exchange: Exchange, data: bytes) -> None:
-        while True:
-            end = data.find(b"\r\n\r\n")
-            if end < 0:
-                if len(data) > MAX_HEAD:
-                    raise BadMessage(502, f"the head of the pod's answer is longer than {MAX_HEAD} bytes")
-                self._buffer = data
-                return
-            head = read_response(data[: end + 2], to=exchange.head.method)
-            data = data[end + 4 :]
+    def _read_heads(self, exchange: Exchange, data: bytes | bytearray) -> None:
+        """Interim heads count towards the longest head: otherwise a pod could send them for ever."""
+        known = len(self._buffer)
+        if known:
+            self._buffer += data
+            data = self._buffer
+        at = 0
+        while (end := data.find(b"\r\n\r\n", max(at, known - 3))) >= 0:
+            self._heads += end + 4 - at
+            self._check_size(self._heads)
+            head = read_response(bytes(data[at : end + 2]), to=exchange.head.method)
+            at = end + 4
             if head.status >= 200 or (head.status == 101 and exchange.head.upgrade):
                 self._head_read = True
-                self._buffer = b""
-                exchange.answer(head, data)
+                rest = bytes(data[at:])
+                self._buffer.clear()
+                exchange.answer(head, rest)
                 return  # by now this connection may have begun another exchange
             # other interim answers are for this connection alone
+        self._check_size(self._heads + len(data) - at)
+        if at or not known:
+            self._buffer = bytearray(data[at:])
+
+    def _check_size(self, heads: int) -> None:
+        if heads > MAX_HEAD:
+            raise BadMessage(502, f"the head of the pod's answer is longer than {MAX_HEAD} bytes")
 
     def eof_received(self) -> bool:
         return False
@@ -95,13 +106,14 @@ class Upstream(asyncio.BufferedProtocol):
     def begin(self, exchange: Exchange, request: bytes) -> None:
         self.exchange = exchange
         self._head_read = False
-        self._buffer = b""
+        self._buffer.clear()
+        self._heads = 0
         self.transport.write(request)
 
     @property
     def silent(self) -> bool:
         """Whether not a byte of an answer has come."""
-        return not self._head_read and not self._buffer
+        return not self._heads and not self._buffer
 
     def finish(self, now: float, *, keep: bool) -> None:
         """The answer is complete."""

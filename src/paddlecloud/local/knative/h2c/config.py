@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from paddlecloud.local.knative.gateway.http1 import EDGE_ONLY
 from paddlecloud.local.knative.gateway.revisions import DEFAULT_TIMEOUT, MOST_WAITING
 from paddlecloud.local.knative.gateway.sockets import HOST as ADDRESS
 from paddlecloud.local.knative.gateway.stats import BOUNDS
@@ -54,6 +55,7 @@ def bootstrap(folder: str, port: int) -> Config:
         "filters.network.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix=LISTENER,
         strip_any_host_port=True,
+        early_header_mutation_extensions=[_without_forged_headers()],
         use_remote_address=True,
         generate_request_id=False,
         server_header_transformation="PASS_THROUGH",
@@ -77,6 +79,16 @@ def bootstrap(folder: str, port: int) -> Config:
         "dynamic_resources": {"cds_config": _file(folder, CLUSTERS)},
         "static_resources": {"listeners": [listener]},
     }
+
+
+def _without_forged_headers() -> Config:
+    """Drops what only a proxy may set before Envoy looks at it. `use_remote_address` alone would append the client's
+    address to an X-Forwarded-For of the client's own, and obey an X-Envoy header that comes from this machine."""
+    return _extension(
+        "envoy.http.early_header_mutation.header_mutation",
+        "http.early_header_mutation.header_mutation.v3.HeaderMutation",
+        mutations=[{"remove": name.decode()} for name in sorted(EDGE_ONLY)],
+    )
 
 
 def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> Pictured:
