@@ -62,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "paddle: trains with real Paddle; builds its environment on first use")
     config.addinivalue_line("markers", "core: where it runs on a cluster, it does so in CI")
     config.addinivalue_line("markers", "full: where it runs on a cluster, it does so when asked for")
+    config.addinivalue_line("markers", "gpu: needs a GPU, which the machines that judge changes do not have")
     config.addinivalue_line("markers", "lifecycle: starts and stops clusters; none may be running")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness import Kubectl, until
 
-from .operators import LEASE, NAMESPACE, PADDLEJOB
+from .operators import LEASE, NAMESPACE, PADDLEJOB, SAMPLESET
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
 
@@ -40,6 +40,14 @@ def test_a_job_survives_the_loss_of_the_leader(kubectl: Kubectl) -> None:
         kubectl("exec", f"survivor-worker-{worker}", "--", "touch", "/tmp/end")
     kubectl("wait", "--for=jsonpath={.status.phase}=Completed", "pdj/survivor", "--timeout=90s", timeout=100)
     assert kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.uid}").stdout.split() == uids
+
+
+def test_the_controllers_are_listed_under_the_names_that_the_manual_shows(kubectl: Kubectl) -> None:
+    lines = kubectl("get", "pods", "-n", NAMESPACE, "--no-headers").stdout.splitlines()
+    for deployment in (PADDLEJOB, SAMPLESET):
+        shown = [line.split()[1:3] for line in lines if line.startswith(f"{deployment}-")]
+        assert shown == [["1/1", "Running"]] * 2, lines
+    assert (PADDLEJOB, SAMPLESET) == ("pdc-paddlecloud-paddlejob", "pdc-paddlecloud-sampleset")
 
 
 def test_a_controller_tells_its_health_and_figures_and_has_no_rights_beyond_its_work(kubectl: Kubectl) -> None:

@@ -133,20 +133,3 @@ def test_a_set_lives_on_two_nodes_and_jobs_read_it_where_it_is_cached(kubectl: K
     until(lambda: "NotFound" in kubectl("get", "sampleset", samples, check=False).stderr, timeout=90)
     assert labelled(kubectl) == {}
     assert kubectl("get", "pv", samples, check=False).returncode != 0
-
-
-def test_a_schedule_makes_a_job_when_it_is_due(kubectl: Kubectl, samples: str) -> None:
-    body = {
-        "apiVersion": "batch.paddlepaddle.org/v1alpha1",
-        "kind": "SampleJob",
-        "metadata": {"name": "minutely"},
-        "spec": {"type": "warmup", "sampleSetRef": {"name": samples}, "schedule": "* * * * *"},
-    }
-    kubectl("create", "-f", "-", input=json.dumps(body))
-
-    def made() -> list[Object]:
-        jobs = json.loads(kubectl("get", "samplejobs", "-o", "json").stdout)["items"]
-        return [job for job in jobs if job["metadata"]["name"].startswith("minutely-")]
-
-    until(lambda: any((job.get("status") or {}).get("phase") == "Succeeded" for job in made()), timeout=150, every=0.5)
-    assert status(kubectl, "samplejob", "minutely")["lastScheduleTime"]

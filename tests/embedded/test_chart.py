@@ -67,6 +67,10 @@ def test_a_release_from_its_installation_to_its_end(bare: Target, kubectl_binary
     assert "helm test pdc --namespace kubeflow" in installed
     assert "pdc-paddlecloud-paddlejob: 2/2 ready" in installed
     assert "3 Deployments, all of them ready" in run(*PDC, "doctor", "--context", CONTEXT)
+    pods = [line.split() for line in kubectl("get", "pods", "--no-headers").splitlines()]
+    for name in ("paddlejob", "sampleset", "serving"):
+        shown = [pod[1:3] for pod in pods if pod[0].startswith(f"pdc-paddlecloud-{name}-")]
+        assert shown == [["1/1", "Running"]] * 2, pods
     kubectl("create", "namespace", "work")
     exercise = Exercise(work, image="python:3.11", kubeflow=True, files=_files(kubectl))
     exercise.begin()

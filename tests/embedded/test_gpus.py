@@ -39,6 +39,7 @@ def test_each_pod_has_gpus_of_its_own_or_waits_for_them(tmp_path: Path) -> None:
     assert "ok  the pod that waited gets the device that was given back: 0" in said
 
 
+@pytest.mark.gpu
 def test_the_machines_own_gpus_are_given_out_and_cuda_agrees() -> None:
     need("gpu", have=bool(find_gpus()), hint="a machine with NVIDIA's driver")
     assert "CUDA sees one in each pod" in prove()

@@ -114,8 +114,8 @@ def test_the_set_is_filled_and_the_suites_program_learns_from_it(
     for file in files:
         kubectl("apply", "-f", str(EXAMPLES / file))
     labelled = ("get", "pods", "-n", namespace, "-l", f"paddle-res-name={job}-worker-0", "--no-headers")
-    until(lambda: kubectl(*labelled).stdout.split()[:3] == [f"{job}-worker-0", "1/1", "Running"], timeout=120)
-    kubectl("logs", "-f", f"{job}-worker-0", "-n", namespace, timeout=200)
+    until(lambda: kubectl(*labelled).stdout.split()[:4] == [f"{job}-worker-0", "1/1", "Running", "0"], timeout=120)
+    assert "mean loss" in kubectl("logs", "-f", f"{job}-worker-0", "-n", namespace, timeout=200).stdout
     until(lambda: status(kubectl, "pdj", job, namespace).get("phase") in ("Completed", "Failed"), timeout=60)
     found = status(kubectl, "pdj", job, namespace)
     env = {**os.environ, "KUBECONFIG": str(data / "kubeconfig")}

@@ -1,12 +1,12 @@
 """docs/compatibility.md, written from `inventory.yaml`.
 
-`python tests/manual/compatibility.py` rewrites the page. A row may only say that something passes when it names a test;
-`check` finds rows that do not keep to that, and blocks of the manual without a row.
+`PYTHONPATH=tests python -m manual.compatibility` rewrites the page. A row may only say that something passes on a
+platform when it names a test that runs there; `check` finds rows that do not keep to that, and blocks of the manual
+without a row. Whether a test shows what its row says is for people to judge.
 """
 
 from __future__ import annotations
 
-import ast
 import itertools
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from . import where
+
+ROOT = where.ROOT
 INVENTORY = Path(__file__).with_name("inventory.yaml")
 PAGE = ROOT / "docs" / "compatibility.md"
 EXAMPLES = ROOT / "examples" / "manual"
@@ -27,7 +29,7 @@ PLACES = ("embedded", "cluster")
 class Outcome(NamedTuple):
     kind: str
     text: str
-    test: str
+    tests: tuple[str, ...]
 
 
 class Row(NamedTuple):
@@ -69,37 +71,49 @@ def _row(chapter: str, row: dict[str, Any]) -> Row:
     )
 
 
-def _outcome(written: dict[str, str]) -> Outcome:
+def _outcome(written: dict[str, Any]) -> Outcome:
     kinds = [kind for kind in OUTCOMES if kind in written]
     kind = kinds[0] if len(kinds) == 1 and set(written) <= {kinds[0], "test"} else f"not one outcome: {written}"
-    text = written.get(kind, "")
-    return Outcome(kind, text, text if kind == "passes" else written.get("test", ""))
+    if kind == "passes":
+        return Outcome(kind, "", _several(written["passes"]))
+    return Outcome(kind, str(written.get(kind, "")), _several(written.get("test")))
+
+
+def _several(tests: str | list[str] | None) -> tuple[str, ...]:
+    return (tests,) if isinstance(tests, str) else tuple(tests or ())
 
 
 def check(inventory: Inventory) -> Iterator[str]:
     """What is wrong with the inventory; nothing when the page can be trusted."""
     for row in inventory.rows:
-        where = f"{row.chapter}: {row.text.splitlines()[0]}"
+        place_in_manual = f"{row.chapter}: {row.text.splitlines()[0]}"
         if row.what not in KINDS:
-            yield f"{where}: {row.what} is none of {', '.join(KINDS)}"
+            yield f"{place_in_manual}: {row.what} is none of {', '.join(KINDS)}"
         if (row.what == "yaml") != bool(row.file):
-            yield f"{where}: YAML rows, and only they, name a file"
+            yield f"{place_in_manual}: YAML rows, and only they, name a file"
         if row.file and not (EXAMPLES / row.file).exists():
-            yield f"{where}: examples/manual/{row.file} is not there"
+            yield f"{place_in_manual}: examples/manual/{row.file} is not there"
         for place in PLACES:
-            yield from (f"{where}: {place}: {fault}" for fault in _faults(getattr(row, place), inventory.parts))
+            yield from (
+                f"{place_in_manual}: {place}: {fault}" for fault in _faults(getattr(row, place), place, inventory.parts)
+            )
     yield from _missing_blocks(inventory)
 
 
-def _faults(outcome: Outcome, parts: dict[str, str]) -> Iterator[str]:
+def _faults(outcome: Outcome, platform: str, parts: dict[str, str]) -> Iterator[str]:
     if outcome.kind not in OUTCOMES:
         yield outcome.kind
     if outcome.kind == "later" and outcome.text not in parts:
         yield f"no part is called {outcome.text}"
-    if outcome.kind == "passes" and not outcome.test:
+    if outcome.kind == "passes" and not outcome.tests:
         yield "nothing passes without a test"
-    if outcome.test and not test_exists(outcome.test):
-        yield f"there is no test {outcome.test}"
+    missing = [test for test in outcome.tests if not where.exists(test)]
+    yield from (f"there is no test {test}" for test in missing)
+    there = [test for test in outcome.tests if test not in missing and where.tier(test, platform)]
+    elsewhere = [test for test in outcome.tests if not (test in missing or test in there or where.is_of_a_unit(test))]
+    yield from (f"does not run on this platform: {test}" for test in elsewhere)
+    if outcome.tests and not (there or missing or elsewhere):
+        yield f"shown on no platform: {', '.join(outcome.tests)}"
 
 
 def _missing_blocks(inventory: Inventory) -> Iterator[str]:
@@ -115,27 +129,20 @@ def _missing_blocks(inventory: Inventory) -> Iterator[str]:
     yield from (f"there is no block {block}" for block in sorted(set(named) - wanted - prose))
 
 
-def test_exists(name: str) -> bool:
-    """Whether `path::function` names a test function; parameters in brackets are not looked at."""
-    path, _, function = name.partition("::")
-    file = ROOT / path
-    if not file.is_file():
-        return False
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    wanted = function.partition("[")[0]
-    found = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return any(node.name == wanted for node in found)
-
-
 def render(inventory: Inventory) -> str:
     lines = [
-        "<!-- Written by `python tests/manual/compatibility.py` from tests/manual/inventory.yaml. -->",
+        "<!-- Written by `PYTHONPATH=tests python -m manual.compatibility` from tests/manual/inventory.yaml. -->",
         "",
         "# Compatibility with the manual",
         "",
         "What the original manual shows (its YAML, its commands, what they print, what it promises) and what becomes",
-        "of it here, on the embedded platform and on a cluster. *Passes* names the test that shows it. *Differs* and",
-        "*not possible* say why. *Not yet* says which part of the project will bring it.",
+        "of it here, on the embedded platform and on a cluster. *Passes* names the tests that show it there. *Differs*",
+        "and *not possible* say why. *Not yet* says which part of the project will bring it.",
+        "",
+        "Behind each test stands when it runs: at *every change*, in the *full tier* (`make test-cluster`), or *on a",
+        "GPU*, on a machine that has one. *No platform* marks a unit test, named beside one that runs on the platform.",
+        "Where the manual's namespace does not matter, tests use one of their own; the manual's buckets lie on a local",
+        "S3 server, with small data.",
         "",
         *_summary(inventory),
         "",
@@ -148,16 +155,26 @@ def render(inventory: Inventory) -> str:
 
 
 def _line(row: Row, parts: dict[str, str]) -> str:
-    cells = [row.what, _shown(row), _words(row.embedded, parts), _words(row.cluster, parts), row.note]
+    outcomes = (_words(getattr(row, platform), platform, parts) for platform in PLACES)
+    cells = [row.what, _shown(row), *outcomes, row.note]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _summary(inventory: Inventory) -> Iterator[str]:
-    yield "| | passes | differs on purpose | not possible | not yet | all |"
-    yield "|---|---|---|---|---|---|"
+    parts = " | ".join(f"· {tier}" for tier in where.TIERS)
+    yield f"| | passes | {parts} | differs on purpose | not possible | not yet | all |"
+    yield "|---" * (len(where.TIERS) + len(OUTCOMES) + 2) + "|"
     for place in PLACES:
-        counted = Counter(getattr(row, place).kind for row in inventory.rows)
-        yield f"| {place} | " + " | ".join(str(counted[kind]) for kind in OUTCOMES) + f" | {len(inventory.rows)} |"
+        found = [getattr(row, place) for row in inventory.rows]
+        counted = Counter(outcome.kind for outcome in found)
+        shown = Counter(rarest(outcome, place) for outcome in found if outcome.kind == "passes")
+        figures = [counted["passes"], *(shown[tier] for tier in where.TIERS), *(counted[kind] for kind in OUTCOMES[1:])]
+        yield f"| {place} | " + " | ".join(map(str, figures)) + f" | {len(found)} |"
+
+
+def rarest(outcome: Outcome, platform: str) -> str:
+    """When a row is shown as a whole: when the least often run of its tests runs."""
+    return max((found for test in outcome.tests if (found := where.tier(test, platform))), key=where.TIERS.index)
 
 
 def _shown(row: Row) -> str:
@@ -169,18 +186,19 @@ def _shown(row: Row) -> str:
     return "<br>".join(shown)
 
 
-def _words(outcome: Outcome, parts: dict[str, str]) -> str:
+def _words(outcome: Outcome, platform: str, parts: dict[str, str]) -> str:
+    links = ", ".join(_link(test, platform) for test in outcome.tests)
     if outcome.kind == "passes":
-        return f"passes: {_link(outcome.test)}"
+        return f"passes: {links}"
     if outcome.kind == "later":
         return f"not yet: {parts[outcome.text]}"
     word = "differs on purpose" if outcome.kind == "differs" else "not possible"
-    return f"{word}: {outcome.text}" + (f" ({_link(outcome.test)})" if outcome.test else "")
+    return f"{word}: {outcome.text}" + (f" ({links})" if links else "")
 
 
-def _link(test: str) -> str:
+def _link(test: str, platform: str) -> str:
     path, _, function = test.partition("::")
-    return f"[{function}](../{path})"
+    return f"[{function}](../{path}) *{where.tier(test, platform) or 'no platform'}*"
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from unit.api.examples import ROOT
+from unit.api.examples import ROOT, documents
 
 from .conftest import Kubectl
 
 MANUAL = ROOT / "manual"
+SERVICE = "sample-service.yaml"
+SERVICE_NAME = "paddleservice.elasticserving.paddlepaddle.org/paddleservice-sample"
 
 # verb, namespace given on the command line, file, what is printed
 CREATED = [
@@ -40,7 +42,7 @@ CREATED = [
         "persistentvolume/nfs-pv created\npersistentvolumeclaim/nfs-pvc created",
     ),
     ("create", "paddle-system", "data-storage.yaml", "paddlejob.batch.paddlepaddle.org/paddlejob-demo-1 created"),
-    ("apply", "", "lac.yaml", "paddleservice.elasticserving.paddlepaddle.org/paddleservice-sample created"),
+    ("apply", "", "lac.yaml", f"{SERVICE_NAME} created"),
 ]
 
 
@@ -50,17 +52,22 @@ def test_objects_are_created_with_the_words_of_the_manual(
 ) -> None:
     place = ("-n", namespace) if namespace else ()
     try:
-        assert shell(*place, verb, "-f", str(MANUAL / name)).stdout.strip() == printed
+        assert shell(*place, verb, "--validate=strict", "-f", str(MANUAL / name)).stdout.strip() == printed
     finally:
         shell(*place, "delete", "--ignore-not-found", "--wait=false", "-f", str(MANUAL / name))
 
 
 def test_the_service_of_the_manual_brings_its_namespace(shell: Kubectl) -> None:
     shell("delete", "namespace", "paddleservice-system", "--wait=true", "--ignore-not-found")
-    printed = shell("apply", "-f", str(MANUAL / "sample-service.yaml")).stdout
+    printed = shell("apply", "--validate=strict", "-f", str(MANUAL / SERVICE)).stdout
     assert printed.splitlines() == [
         "namespace/paddleservice-system created",
-        "paddleservice.elasticserving.paddlepaddle.org/paddleservice-sample created",
+        f"{SERVICE_NAME} created",
     ]
-    shell("delete", "-f", str(MANUAL / "sample-service.yaml"), "--wait=true", "--ignore-not-found")
+    shell("delete", "-f", str(MANUAL / SERVICE), "--wait=true", "--ignore-not-found")
     shell("create", "namespace", "paddleservice-system")
+
+
+def test_every_object_of_the_manual_is_created_here() -> None:
+    files = {path.name for path in MANUAL.glob("*.yaml") if documents(path)}
+    assert files == {SERVICE, *(row[2] for row in CREATED)}

@@ -63,6 +63,9 @@ def test_the_manuals_wide_and_deep_trains_on_parameter_servers(kubectl: Kubectl,
     name = run("manual/wide-and-deep.yaml", WIDE_AND_DEEP)
     status = reached(kubectl, name, "Completed", timeout=400)
     assert (status["mode"], status["ps"]["ready"], status["worker"]["ready"]) == ("PS", "2/2", "0/2")
+    header, line = (re.split(r" {2,}", text.strip()) for text in kubectl("get", "pdj").stdout.splitlines())
+    assert header == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
+    assert line[:5] == [name, "Completed", "PS", "2/2", "0/2"]
     shown = [line.split()[:3] for line in kubectl("get", "pods", "--no-headers").stdout.splitlines()]
     assert [pod for pod, *_ in shown] == [f"{name}-{role}-{index}" for role in ("ps", "worker") for index in range(2)]
     assert [row[1:] for row in shown[2:]] == [["0/1", "Completed"]] * 2
@@ -77,8 +80,10 @@ def test_the_manuals_volcano_form_trains_as_one_gang(kubectl: Kubectl, run: Run)
     learned(kubectl, f"{name}-worker-0")
     group = read(kubectl, "podgroups.scheduling.volcano.sh", name)
     assert "ownerReferences" not in group["metadata"], "the user's own, used as it is and left alone"
-    schedulers = {pod["spec"]["schedulerName"] for pod in read(kubectl, "pods")["items"]}
-    assert schedulers == {"volcano"}, "named on the workers only, it holds for all roles"
+    pods = read(kubectl, "pods")["items"]
+    assert len(pods) == 4
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"}, "named on the workers, it holds for all roles"
+    assert {pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] for pod in pods} == {name}
 
 
 @pytest.mark.full

@@ -7,8 +7,10 @@ import json
 import pytest
 
 from harness import Kubectl, need, until
+from paddlecloud.kube.resource import Object
+from unit.api.examples import documents
 
-from .hands import HOLD, apply, identities, job, reached, read, release, status
+from .hands import EXAMPLES, HOLD, apply, conditions, identities, job, reached, read, release, status
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
 
@@ -55,6 +57,30 @@ def test_a_gang_that_does_not_fit_waits_whole_and_says_why_while_one_that_fits_r
     release(kubectl, *identities(kubectl, "small"))
     reached(kubectl, "small", "Completed")
     until(lambda: kubectl("get", PODGROUPS, "small", check=False).returncode != 0)
+
+
+def test_in_the_manuals_volcano_form_servers_wait_for_workers_that_do_not_fit(kubectl: Kubectl) -> None:
+    """The scheduler is named on the workers alone: were the servers not of the gang, they would run."""
+    sample, group = documents(EXAMPLES / "manual" / "wide-and-deep-volcano.yaml")
+    assert "schedulerName" not in sample["spec"]["ps"]["template"]["spec"]
+    for role, cpu in (("ps", "50m"), ("worker", f"{capacity(kubectl) + 1}")):
+        (container,) = sample["spec"][role]["template"]["spec"]["containers"]
+        container |= {"image": "busybox", "command": ["sh", "-c", HOLD], "resources": {"requests": {"cpu": cpu}}}
+    for obj in (sample, group):
+        apply(kubectl, json.dumps(obj))
+    name = sample["metadata"]["name"]
+
+    def pods() -> list[Object]:
+        return list(read(kubectl, "pods", "-l", f"paddlepaddle.org/job-name={name}")["items"])
+
+    def refused() -> bool:
+        """Whether the scheduler has looked at every pod and found no place for the gang."""
+        found = [conditions(pod.get("status") or {}).get("PodScheduled") for pod in pods()]
+        return found == ["False"] * 4
+
+    until(refused, timeout=90)
+    assert not [pod for pod in pods() if pod["spec"].get("nodeName")], "not one of the four has a place"
+    assert {pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] for pod in pods()} == {name}
 
 
 def test_a_gang_grows_with_its_job(kubectl: Kubectl) -> None:

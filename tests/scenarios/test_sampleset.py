@@ -13,6 +13,7 @@ import pytest
 
 from cluster.harness.layout import HOST_ADDRESS
 from cluster.operators import NAMESPACE
+from conftest import namespace_on
 from harness import Kubectl, Target, need, pdc, until
 from paddlecloud.kube.resource import Object
 from tools import s3
@@ -20,7 +21,7 @@ from tools.s3 import S3Server
 from unit.api.examples import documents
 
 from . import sample_stores
-from .hands import EXAMPLES, Hands, apply, conditions, job, reached, read
+from .hands import EXAMPLES, HOLD, Hands, apply, conditions, job, reached, read
 from .sample_stores import BUCKET, ClusterStores, Stores
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
@@ -80,14 +81,20 @@ def row(kubectl: Kubectl, name: str, namespace: str) -> list[str]:
     return cells(line)
 
 
-def shows(kubectl: Kubectl, namespace: str, total: str, cached: str) -> None:
-    """The figures of the manual's set are right within the 30 s that it promises."""
+def is_as_the_manual_prints_it(line: list[str], name: str) -> bool:
+    """Whether a ready set of one partition shows its name, three sizes, its servers and its phase."""
+    sizes = all(re.fullmatch(r"[\d.]+ ([KMGT]i)?B", size) for size in line[1:4])
+    return len(line) == 7 and sizes and (line[0], *line[4:6]) == (name, "1/1", "Ready")
+
+
+def shows(kubectl: Kubectl, namespace: str, *sizes: str) -> None:
+    """The set's total size, and what is cached where it is given, become right. How soon is shown with a fake clock."""
 
     def there() -> bool:
         line = row(kubectl, "imagenet", namespace)
-        return len(line) == 7 and line[1:3] == [total, cached] and line[5] == "Ready"
+        return is_as_the_manual_prints_it(line, "imagenet") and line[1 : 1 + len(sizes)] == list(sizes)
 
-    until(there, timeout=30, every=0.3)
+    until(there, every=0.3)
 
 
 def status(kubectl: Kubectl, kind: str, name: str, *place: str) -> Object:
@@ -149,7 +156,8 @@ def manual(server: Target, stores: Stores) -> tuple[str, str]:
 def imagenet(kubectl: Kubectl, manual: tuple[str, str]) -> str:
     """The manual's set, ready."""
     if kubectl("get", "sampleset", "imagenet", *manual, check=False).returncode:
-        kubectl("create", *manual, "-f", str(EXAMPLES / "manual" / "imagenet-secret.yaml"))
+        made = kubectl("create", *manual, "-f", str(EXAMPLES / "manual" / "imagenet-secret.yaml")).stdout
+        assert made == "secret/imagenet created\n"
         made = kubectl("create", *manual, "-f", str(EXAMPLES / "manual" / "imagenet.yaml")).stdout
         assert made == "sampleset.batch.paddlepaddle.org/imagenet created\n"
     ready(kubectl, "imagenet", *manual)
@@ -168,14 +176,14 @@ def test_the_manuals_session_is_replayed_word_for_word(kubectl: Kubectl, imagene
         assert [cells(line) for line in table] == [["NAME", "PHASE"], [f"imagenet-{job}", "Succeeded"]]
 
     line = row(kubectl, "imagenet", imagenet)
-    assert line[:2] == ["imagenet", "59 KiB"]
-    assert line[4:6] == ["1/1", "Ready"]
+    assert is_as_the_manual_prints_it(line, "imagenet"), line
+    assert line[1] == "59 KiB"
     pods = kubectl("get", "pods", "-n", imagenet, "--no-headers").stdout
     assert cells(pods.splitlines()[0])[:3] == ["imagenet-runtime-0", "1/1", "Running"]
     do("rmr")
     shows(kubectl, imagenet, "0 B", "0 B")
     do("sync")
-    until(lambda: row(kubectl, "imagenet", imagenet)[1] == "176 KiB")
+    shows(kubectl, imagenet, "176 KiB")  # whether what was imported is cached too depends on the engine
     do("clear")
     shows(kubectl, imagenet, "176 KiB", "0 B")
     do("warmup")
@@ -191,13 +199,18 @@ def test_the_sets_of_the_tutorials_are_filled_with_the_secrets_that_are_there(
     file = ("-n", where, "-f", str(EXAMPLES / "manual" / f"{name}.yaml"))
     assert kubectl("apply", *file).stdout == f"sampleset.batch.paddlepaddle.org/{name} created\n"
     ready(kubectl, name, "-n", where)
-    assert row(kubectl, name, where)[1] == size
+    line = row(kubectl, name, where)
+    assert is_as_the_manual_prints_it(line, name), line
+    assert line[1] == size
     kubectl("delete", *file, "--timeout=100s", timeout=110)
 
 
 def test_a_training_job_of_the_manual_sees_the_data_in_all_its_pods(kubectl: Kubectl, imagenet: str) -> None:
     """And the set that it reads cannot be deleted under it."""
     place = ("-n", imagenet)
+    if row(kubectl, "imagenet", imagenet)[1] != "176 KiB":  # run alone: nobody has imported everything yet
+        kubectl("create", *place, "-f", str(EXAMPLES / "manual" / "imagenet-sync.yaml"))
+        done(kubectl, "imagenet-sync", *place)
     (demo,) = documents(EXAMPLES / "manual" / "ps-demo.yaml")
     demo["spec"]["withGloo"] = 1  # its servers never listen, which workers would wait for in vain for half a minute
     kubectl("create", *place, "-f", "-", input=json.dumps(demo))
@@ -205,9 +218,13 @@ def test_a_training_job_of_the_manual_sees_the_data_in_all_its_pods(kubectl: Kub
 
         def lists(pod: str = pod) -> bool:
             found = kubectl("exec", pod, *place, "--", "ls", "/mnt/imagenet", check=False)
-            return found.returncode == 0 and bool(found.stdout.split())
+            return found.returncode == 0 and found.stdout.split() == ["demo", "train", "train_list.txt"]
 
         until(lists, timeout=90)
+    until(lambda: status(kubectl, "pdj", "ps-demo", *place).get("phase") == "Running")
+    header, line = kubectl("get", "paddlejob", *place).stdout.splitlines()
+    assert cells(header) == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
+    assert cells(line)[:5] == ["ps-demo", "Running", "PS", "1/1", "1/1"]
     assert node_of(kubectl, "ps-demo-worker-0", *place) == node_of(kubectl, "imagenet-runtime-0", *place)
     kubectl("delete", "sampleset", "imagenet", *place, "--wait=false")
 
@@ -220,6 +237,22 @@ def test_a_training_job_of_the_manual_sees_the_data_in_all_its_pods(kubectl: Kub
     kubectl("delete", "pdj", "ps-demo", *place, "--timeout=60s", timeout=70)
     gone(kubectl, "imagenet", *place)
     assert labelled(kubectl, "imagenet") == {}
+
+
+# A schedule
+
+
+@pytest.fixture(scope="module", autouse=True)
+def minutely(server: Target, stores: Stores) -> Iterator[str]:
+    """The namespace of a set and of a schedule that warms it up: its first minute passes beside other tests."""
+    kind = {"apiVersion": "batch.paddlepaddle.org/v1alpha1", "kind": "SampleJob", "metadata": {"name": "minutely"}}
+    warmup = {"type": "warmup", "sampleSetRef": {"name": "often"}, "schedule": "* * * * *"}
+    with namespace_on(server) as name:
+        spec = {"source": {"uri": f"{BUCKET}/coco"}, **stores.file_system(name)}
+        for body in (sample_set("often", **spec), json.dumps({**kind, "spec": warmup})):
+            pdc("-n", name, "apply", "-f", "-", input=body, env=server.env)
+        yield name
+        pdc("-n", name, "delete", "samplejob/minutely", "sampleset/often", "-y", env=server.env, timeout=150)
 
 
 # A set on several nodes
@@ -263,6 +296,37 @@ def test_a_warm_set_follows_its_partitions(
             until(lambda partitions=partitions: is_spread(partitions), timeout=150, every=0.5)
         except AssertionError:
             raise AssertionError(f"{partitions} partitions: {status(kubectl, 'sampleset', photos)}") from None
+
+
+def test_workers_run_where_their_partition_is_cached_and_those_beyond_the_partitions_anywhere(
+    kubectl: Kubectl, hands: Hands, photos: str
+) -> None:
+    """Three workers on as many nodes, of a set on two: the third has to run where nothing is cached, and reads all."""
+    hands.have_nodes(3)
+    mine = {"matchLabels": {"paddlepaddle.org/job-name": "reads"}}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": mine}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    ref = {"name": photos, "mountPath": "/data"}
+    apply(kubectl, job("reads", HOLD, workers=3, pod={"affinity": apart}, sampleSetRef=ref))
+    reached(kubectl, "reads", "Running", timeout=150)
+    nodes = [node_of(kubectl, f"reads-worker-{index}") for index in range(3)]
+    assert nodes[:2] == [node_of(kubectl, f"{photos}-runtime-{index}") for index in range(2)]
+    assert nodes[2] not in nodes[:2]
+    files = kubectl("exec", "reads-worker-2", "--", "find", "/data", "-name", "*.JPEG").stdout.split()
+    assert len(files) == 12
+    kubectl("delete", "pdj", "reads", "--timeout=60s", timeout=70)
+
+
+def test_a_schedule_makes_a_job_when_it_is_due(kubectl: Kubectl, minutely: str) -> None:
+    place = ("-n", minutely)
+
+    def succeeded() -> bool:
+        jobs = read(kubectl, "samplejobs", *place)["items"]
+        made = [found for found in jobs if found["metadata"]["name"].startswith("minutely-")]
+        return any((found.get("status") or {}).get("phase") == "Succeeded" for found in made)
+
+    until(succeeded, timeout=200, every=0.5)
+    assert status(kubectl, "samplejob", "minutely", *place)["lastScheduleTime"]
 
 
 def test_a_set_tells_of_a_lost_node_and_is_whole_again_on_another(
