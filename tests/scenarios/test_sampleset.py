@@ -242,7 +242,7 @@ def test_a_training_job_of_the_manual_sees_the_data_in_all_its_pods(kubectl: Kub
 # A schedule
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def minutely(server: Target, stores: Stores) -> Iterator[str]:
     """The namespace of a set and of a schedule that warms it up: its first minute passes beside other tests."""
     kind = {"apiVersion": "batch.paddlepaddle.org/v1alpha1", "kind": "SampleJob", "metadata": {"name": "minutely"}}
@@ -268,6 +268,7 @@ def photos(kubectl: Kubectl, namespace: str, stores: Stores) -> Iterator[str]:
     kubectl("delete", "sampleset", "photos", "--ignore-not-found", "--timeout=100s", timeout=110)
 
 
+@pytest.mark.usefixtures("minutely")
 def test_a_warm_set_follows_its_partitions(
     server: Target, kubectl: Kubectl, namespace: str, hands: Hands, photos: str
 ) -> None:
