@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paddlecloud.kube.resource import NAMESPACES, SECRETS, Object, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, Object, Resource
 
 from . import widgets as kinds
 from .world import CRDS, Api, Here, a, eventually
@@ -137,6 +137,69 @@ def test_a_namespaced_kind_is_written_in_a_namespace_only(here: Here, widgets: R
     assert here.api.send("POST", everywhere, a(widgets, "w")).status == 404
     assert here.api.send("DELETE", everywhere).status == 404
     assert here.names(SECRETS) == ["s"]
+
+
+# Writes that need more than one right --------------------------------------------------------------------------------
+
+
+def test_applying_what_is_not_there_needs_the_right_to_create(here: Here) -> None:
+    here.make(CONFIGMAPS, "there")
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", "update", "get"]}
+    patcher = acting_as(here, "patcher", rule)
+
+    def apply(user: Api, name: str, **query: str) -> int:
+        path = here.path(CONFIGMAPS, name)
+        body = a(CONFIGMAPS, name, data={"k": "v"})
+        return user.send("PATCH", path, body, query={"fieldManager": "m", **query}, content_type=APPLY).status
+
+    assert apply(patcher, "absent") == 403
+    assert apply(patcher, "absent", dryRun="All") == 403
+    assert apply(patcher, "absent", force="true") == 403
+    assert apply(patcher, "there") == 200
+    assert here.names(CONFIGMAPS) == ["there"]
+    patcher.close()
+    creator = acting_as(here, "creator", {**rule, "verbs": ["patch", "create"]})
+    assert apply(creator, "absent") == 201
+    creator.close()
+    named = acting_as(here, "named", {**rule, "verbs": ["patch", "create"], "resourceNames": ["this"]})
+    assert (apply(named, "this"), apply(named, "that")) == (201, 403)
+    named.close()
+
+
+CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTER_BINDINGS = Resource(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+
+
+def test_a_role_is_not_labelled_into_another_by_who_does_not_hold_its_rules(here: Here, clusterwide: Here) -> None:
+    """Who may edit ClusterRoles, and holds none of their rules, must not have `view` take one up."""
+    strong, editor = f"{here.namespace}-strong", f"{here.namespace}-editor"
+    secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    editing = {"apiGroups": [RBAC], "resources": ["clusterroles"], "verbs": ["get", "patch", "update"]}
+    clusterwide.make(CLUSTER_ROLES, strong, rules=[secrets])
+    clusterwide.make(CLUSTER_ROLES, editor, rules=[editing])
+    clusterwide.make(
+        CLUSTER_BINDINGS, editor,
+        roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": editor},
+        subjects=[{"apiGroup": RBAC, "kind": "User", "name": editor}],
+    )  # fmt: skip
+    user = here.api.sending(("Impersonate-User", editor))
+    path = CLUSTER_ROLES.path(None, strong)
+    try:
+        eventually(lambda: user.send("GET", path).status, 200)
+
+        def patch(meta: Object) -> int:
+            return user.send("PATCH", path, {"metadata": meta}, content_type="application/merge-patch+json").status
+
+        assert patch({"labels": {f"{RBAC}/aggregate-to-view": "true"}}) == 403
+        assert patch({"annotations": {"a": "b"}}) == 403
+        assert "labels" not in clusterwide.get(CLUSTER_ROLES, strong)["metadata"]
+        assert patch({"finalizers": ["example.org/held"]}) == 200
+        assert patch({"finalizers": None}) == 200
+    finally:
+        user.close()
+        clusterwide.delete(CLUSTER_BINDINGS, editor)
+        clusterwide.delete(CLUSTER_ROLES, editor)
+        clusterwide.delete(CLUSTER_ROLES, strong)
 
 
 # Single objects by resourceNames -------------------------------------------------------------------------------------

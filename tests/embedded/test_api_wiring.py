@@ -120,6 +120,20 @@ async def test_requests_that_were_not_let_in_are_in_the_audit_log(raw: Raw, inne
     assert last["user"]["username"] == "system:anonymous"
 
 
+async def test_the_audit_log_names_who_acted_and_as_whom(raw: Raw, inner: Platform) -> None:
+    await raw.as_user("jane", "dev", method="GET", path="/api/v1/namespaces/default/secrets/s")
+    inner.audit.flush()
+    last = json.loads((inner.data / "audit.log").read_text().splitlines()[-1])
+    assert last["user"]["username"] == "kubernetes-admin"
+    assert "system:masters" in last["user"]["groups"]
+    assert last["impersonatedUser"] == {"username": "jane", "groups": ["dev", "system:authenticated"]}
+    assert last["responseStatus"]["code"] == 403
+    await raw("GET", "/api/v1/namespaces/default/secrets/s")
+    inner.audit.flush()
+    last = json.loads((inner.data / "audit.log").read_text().splitlines()[-1])
+    assert "impersonatedUser" not in last
+
+
 async def test_others_can_verify_tokens_by_the_published_keys(raw: Raw, client: Client) -> None:
     assert (await raw("GET", "/openid/v1/jwks", token=None)).status == 401
 

@@ -13,6 +13,7 @@ import pytest
 
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.apiserver.audit import AuditLog
+from paddlecloud.local.apiserver.authentication import User
 from paddlecloud.local.apiserver.request import RequestInfo
 
 POD = RequestInfo("get", "/api/v1/namespaces/ns/pods/p/log", True, "", "v1", "pods", "ns", "p", "log")
@@ -20,7 +21,7 @@ POD = RequestInfo("get", "/api/v1/namespaces/ns/pods/p/log", True, "", "v1", "po
 
 def note(log: AuditLog, path: str = "/api/v1/namespaces/ns/pods/p/log", **changes: Any) -> None:
     fields: dict[str, Any] = {
-        "user": "alice",
+        "user": User("alice"),
         "verb": "get",
         "info": POD,
         "code": 200,
@@ -81,10 +82,31 @@ def test_queries_are_left_out(path: Path) -> None:
 
 def test_odd_and_long_texts_stay_one_bounded_line(path: Path) -> None:
     log = AuditLog(path)
-    note(log, "/a" * 100_000, user="eve\n{}", user_agent="\udcff\x00" * 5000)
+    note(log, "/a" * 100_000, user=User("eve\n{}"), user_agent="\udcff\x00" * 5000)
     log.close()
     assert len(lines(path)) == 1
     assert path.stat().st_size < 20_000
+
+
+def test_both_users_of_an_impersonated_request_are_named(path: Path) -> None:
+    log = AuditLog(path)
+    bob = User("bob", "7", ("dev",), {"scopes": ("view",)})
+    note(log, user=User("alice", groups=("ops", "system:authenticated")), impersonated=bob)
+    log.close()
+    (event,) = lines(path)
+    assert event["user"] == {"username": "alice", "groups": ["ops", "system:authenticated"]}
+    assert event["impersonatedUser"] == {
+        "username": "bob", "uid": "7", "groups": ["dev"], "extra": {"scopes": ["view"]}
+    }  # fmt: skip
+
+
+def test_a_user_of_endless_groups_stays_a_bounded_line(path: Path) -> None:
+    log = AuditLog(path)
+    many = tuple(f"{number:09}" for number in range(20_000))
+    note(log, impersonated=User("x" * 10_000, "y" * 10_000, many, dict.fromkeys(many, many)))
+    log.close()
+    assert len(lines(path)) == 1
+    assert path.stat().st_size < 100_000
 
 
 def test_the_file_is_private_whatever_the_umask(path: Path) -> None:
@@ -128,7 +150,7 @@ def test_half_a_line_left_by_a_crash_spoils_no_other(path: Path) -> None:
 def test_the_log_rotates_by_size_and_keeps_a_few(tmp_path: Path, path: Path) -> None:
     log = AuditLog(path, max_bytes=2000, keep=2)
     for number in range(40):
-        note(log, user=f"u{number}")
+        note(log, user=User(f"u{number}"))
         log.flush()
     log.close()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["audit.log", "audit.log.1", "audit.log.2"]
@@ -140,7 +162,7 @@ def test_the_log_rotates_by_size_and_keeps_a_few(tmp_path: Path, path: Path) -> 
 def test_a_batch_larger_than_a_file_is_split(path: Path) -> None:
     log = AuditLog(path, max_bytes=2000, keep=50)
     for number in range(60):
-        note(log, user=f"u{number}")
+        note(log, user=User(f"u{number}"))
     log.close()
     names = [e["user"]["username"] for p in path.parent.iterdir() for e in lines(p)]
     assert sorted(names) == sorted(f"u{number}" for number in range(60))
@@ -169,9 +191,9 @@ def test_a_full_disk_drops_counts_and_recovers(path: Path, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", nearly_full)
-        note(log, user="lost")
+        note(log, user=User("lost"))
         log.flush()
-    note(log, user="kept")
+    note(log, user=User("kept"))
     log.close()
     assert log.dropped == 1
     torn, whole = path.read_text().splitlines()

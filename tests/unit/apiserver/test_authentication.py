@@ -242,7 +242,25 @@ def test_groups_follow_from_the_name(headers: dict[str, str], groups: tuple[str,
     assert wanted.user().groups == groups
 
 
-@pytest.mark.parametrize("headers", [{"impersonate-group": "g"}, {"impersonate-uid": "1"}, {"impersonate-user": ""}])
+def test_the_key_of_an_extra_may_be_escaped() -> None:
+    wanted = impersonation_of({"impersonate-user": "bob", "impersonate-extra-acme.com%2fproject": "p"})
+    assert wanted is not None
+    assert wanted.user().extra == {"acme.com/project": ("p",)}
+
+
+@pytest.mark.parametrize(
+    "name", ["system:serviceaccount::robot", "system:serviceaccount:NS:robot", "system:serviceaccount:ns:a:b"]
+)
+def test_a_name_that_no_account_can_have_is_a_users(name: str) -> None:
+    wanted = impersonation_of({"impersonate-user": name})
+    assert wanted is not None
+    assert wanted.account is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"impersonate-group": "g"}, {"impersonate-uid": "1"}, {"impersonate-user": ""}, {"impersonate-extra-a": "b"}],
+)
 def test_impersonation_without_a_user_is_refused(headers: dict[str, str]) -> None:
     with pytest.raises(errors.BadRequest, match="without a user"):
         impersonation_of(headers)

@@ -156,11 +156,13 @@ def test_a_cluster_binding_to_anything_but_a_cluster_role_grants_nothing(kind: s
 
 
 def test_a_role_binding_grants_no_urls() -> None:
+    """They are among the rules held in the namespace, as in Kubernetes, and no request for a URL looks there."""
     index = index_of(
         role("r", rule("get", urls="/metrics")), binding("b", "ClusterRole", "r", user("alice"), namespace="ns")
     )
     assert not index.allowed(ALICE, Attributes("get", path="/metrics")).allowed
-    assert index.rules_for(ALICE, "ns") == []
+    assert [found.urls for found in index.rules_for(ALICE, "ns")] == [{"/metrics"}]
+    assert index.rules_for(ALICE, "") == []
 
 
 def test_masters_may_do_everything_without_any_role() -> None:

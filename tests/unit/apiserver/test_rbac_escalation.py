@@ -86,11 +86,69 @@ def test_the_refusal_of_a_huge_role_stays_readable(index: RbacIndex) -> None:
     assert caught.value.message.endswith("and 480 more")
 
 
-def test_editing_what_grants_nothing_is_no_escalation(index: RbacIndex) -> None:
-    old = role(GET_NODES)
+STRONGER = [role(GET_NODES), role(GET_NODES, namespace=""), binding("cluster-admin"), binding("view", namespace="")]
+
+
+@pytest.mark.parametrize("old", STRONGER)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "1"}]},
+        {"finalizers": ["example.org/f"]},
+        {"managedFields": [{"manager": "m"}]},
+        {},
+    ],
+)
+def test_garbage_collection_of_what_one_does_not_hold_is_no_escalation(
+    index: RbacIndex, old: dict[str, Any], change: dict[str, Any]
+) -> None:
+    check_write(index, ALICE, {**old, "metadata": {**old["metadata"], **change}}, old)
+
+
+@pytest.mark.parametrize("old", STRONGER)
+@pytest.mark.parametrize(
+    "change", [{"labels": {f"{GROUP}/aggregate-to-view": "true"}}, {"labels": {"a": "b"}}, {"annotations": {"a": "b"}}]
+)
+def test_any_other_change_of_what_one_does_not_hold_is_refused(
+    index: RbacIndex, old: dict[str, Any], change: dict[str, Any]
+) -> None:
+    """A label alone may hand the rules of a role to every holder of one that aggregates it."""
+    new = {**old, "metadata": {**old["metadata"], **change}}
+    with pytest.raises(errors.Forbidden, match="is attempting to grant RBAC permissions not currently held"):
+        check_write(index, ALICE, new, old)
+
+
+def test_a_role_of_ones_own_may_be_labelled_and_extended(index: RbacIndex) -> None:
+    old = role(GET_PODS)
     check_write(index, ALICE, {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}, old)
     with pytest.raises(errors.Forbidden):
         check_write(index, ALICE, role(GET_NODES, GET_PODS), old)
+
+
+def test_changing_what_aggregates_needs_cluster_admin_also_to_end_it(index: RbacIndex) -> None:
+    old = role(namespace="", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]})
+    for new in (role(namespace=""), {**old, "metadata": {**old["metadata"], "labels": {"c": "d"}}}):
+        with pytest.raises(errors.Forbidden, match="must have cluster-admin privileges to use an aggregationRule"):
+            check_write(index, ALICE, new, old)
+
+
+def test_a_right_to_escalate_one_role_does_not_cover_creating_it(index: RbacIndex) -> None:
+    escalate = {"verbs": ["escalate"], "apiGroups": [GROUP], "resources": ["roles"], "resourceNames": ["new"]}
+    index.upsert(role(escalate, name="lift"))
+    index.upsert(binding("lift", "alice", kind="Role"))
+    check_write(index, ALICE, role(GET_NODES), role(GET_PODS))
+    with pytest.raises(errors.Forbidden):
+        check_write(index, ALICE, role(GET_NODES))
+
+
+def test_the_administrator_of_one_namespace_shares_that_power_there(index: RbacIndex) -> None:
+    """cluster-admin holds URLs, too; a RoleBinding passes them on to nobody and is allowed all the same."""
+    index.upsert(binding("cluster-admin", "alice"))
+    check_write(index, ALICE, binding("cluster-admin"))
+    with pytest.raises(errors.Forbidden):
+        check_write(index, ALICE, binding("cluster-admin", namespace="other"))
+    with pytest.raises(errors.Forbidden):
+        check_write(index, ALICE, binding("cluster-admin", namespace=""))
 
 
 def test_adding_a_subject_to_a_stronger_binding_is_escalation(index: RbacIndex) -> None:

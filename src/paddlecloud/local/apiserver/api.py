@@ -98,7 +98,9 @@ class Api:
         info = None
         try:
             info = parse(request.method, request.path, request.query)
-            request.user = impersonate(self._authorizer, request.user, request.headers)
+            acting_as = impersonate(self._authorizer, request.user, request.headers)
+            if acting_as is not request.user:
+                request.impersonator, request.user = request.user, acting_as
             self._authorise(request.user, info)
             answer = await self._dispatch(request, info)
         except ApiError as error:
@@ -127,7 +129,8 @@ class Api:
         kind = self.registry.find(info.group, info.version, info.resource) if info and info.is_resource else None
         self._metrics.observe(info, kind, code, seconds)
         self._audit.record(
-            user=request.user.name,
+            user=request.impersonator or request.user,
+            impersonated=request.user if request.impersonator else None,
             verb=info.verb if info else request.method.lower(),
             path=request.path,
             info=info,
@@ -250,6 +253,7 @@ class Api:
             raise errors.BadRequest("the body is not an object")
         obj, created = await self.verbs.apply(
             kind, info.namespace, info.name, applied, options=options, force=request.flag("force"),
+            authorise_create=lambda: self._authorise(request.user, info._replace(verb="create")),
             subresource=info.subresource,
         )  # fmt: skip
         return self._shown(request, kind, obj, options, status=201 if created else 200)

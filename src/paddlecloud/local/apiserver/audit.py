@@ -22,19 +22,22 @@ from paddlecloud.kube.clock import Clock, SystemClock, rfc3339
 from paddlecloud.kube.resource import Object
 
 if TYPE_CHECKING:
+    from paddlecloud.local.apiserver.authentication import User
     from paddlecloud.local.apiserver.request import RequestInfo
 
 log = logging.getLogger(__name__)
 
 _GATHER = 0.1  # seconds entries may wait for company before they are written
 _LONGEST_TEXT = 1024
+_MOST_VALUES = 32  # groups, or values of an extra, of one user
 
 
 class Entry(NamedTuple):
     """One finished request."""
 
     when: float
-    user: str
+    user: User
+    impersonated: User | None
     verb: str
     path: str
     info: RequestInfo | None
@@ -74,19 +77,21 @@ class AuditLog:
     def record(
         self,
         *,
-        user: str,
+        user: User,
         verb: str,
         path: str,
         info: RequestInfo | None,
         code: int,
         seconds: float,
         user_agent: str = "",
+        impersonated: User | None = None,
     ) -> None:
         """Note a finished request. Never waits, never raises."""
         if len(self._waiting) >= self._capacity:
             self.dropped += 1
             return
-        self._waiting.append(Entry(self._clock.now(), user, verb, path, info, code, seconds, user_agent))
+        entry = Entry(self._clock.now(), user, impersonated, verb, path, info, code, seconds, user_agent)
+        self._waiting.append(entry)
         if not self._wake.is_set():
             self._wake.set()
 
@@ -181,13 +186,15 @@ def event(entry: Entry) -> Object:
         "stage": "ResponseComplete",
         "requestURI": _clean(entry.path.partition("?")[0]),
         "verb": entry.verb,
-        "user": {"username": _clean(entry.user)},
+        "user": _identity(entry.user),
         "userAgent": _clean(entry.user_agent),
         "responseStatus": {"code": entry.code},
         "requestReceivedTimestamp": _moment(entry.when - entry.seconds),
         "stageTimestamp": _moment(entry.when),
         "annotations": {"apiserver.latency.k8s.io/total": f"{entry.seconds * 1000:.3f}ms"},
     }
+    if entry.impersonated is not None:
+        body["impersonatedUser"] = _identity(entry.impersonated)
     info = entry.info
     if info is not None and info.is_resource:
         reference = {
@@ -199,6 +206,19 @@ def event(entry: Entry) -> Object:
             "subresource": info.subresource,
         }
         body["objectRef"] = {key: _clean(value) for key, value in reference.items() if value}
+    return body
+
+
+def _identity(user: User) -> Object:
+    """The `UserInfo` of a user: a reader of the log must see which groups gave the right."""
+    body: dict[str, Any] = {"username": _clean(user.name)}
+    if user.uid:
+        body["uid"] = _clean(user.uid)
+    if user.groups:
+        body["groups"] = [_clean(group) for group in user.groups[:_MOST_VALUES]]
+    if user.extra:
+        extra = list(user.extra.items())[:_MOST_VALUES]
+        body["extra"] = {_clean(key): [_clean(value) for value in values[:_MOST_VALUES]] for key, values in extra}
     return body
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
@@ -205,6 +207,8 @@ def self_subject_review(user: User) -> Object:
 # --- impersonation ---
 
 _EXTRA_PREFIX = "impersonate-extra-"
+_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_ACCOUNT = re.compile(rf"system:serviceaccount:({_LABEL}):({_LABEL}(?:\.{_LABEL})*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,18 +233,14 @@ class Impersonation:
 
     @property
     def account(self) -> tuple[str, str] | None:
-        """Namespace and name if the user is a ServiceAccount."""
-        parts = self.name.split(":")
-        return (parts[2], parts[3]) if parts[:2] == ["system", "serviceaccount"] and len(parts) == 4 else None
+        """Namespace and name if the user is a ServiceAccount; a name that none can have is a plain user's."""
+        match = _ACCOUNT.fullmatch(self.name)
+        return (match[1], match[2]) if match else None
 
 
 def impersonation_of(headers: Headers) -> Impersonation | None:
     """The impersonation a request asks for, None for the usual case of none."""
     name = header(headers, "Impersonate-User")
-    if name is None and header(headers, "Impersonate-Group") is None and header(headers, "Impersonate-Uid") is None:
-        return None
-    if not name:
-        raise errors.BadRequest("groups, uid or extra to impersonate without a user: send Impersonate-User as well")
     groups: list[str] = []
     extra: dict[str, tuple[str, ...]] = {}
     for key, value in headers.items():
@@ -248,6 +248,10 @@ def impersonation_of(headers: Headers) -> Impersonation | None:
         if lowered == "impersonate-group":
             groups.append(value)
         elif lowered.startswith(_EXTRA_PREFIX):
-            extra_key = lowered.removeprefix(_EXTRA_PREFIX)
+            extra_key = unquote(lowered.removeprefix(_EXTRA_PREFIX))  # a key may hold what a header name may not
             extra[extra_key] = (*extra.get(extra_key, ()), value)
+    if name is None and not groups and not extra and header(headers, "Impersonate-Uid") is None:
+        return None
+    if not name:
+        raise errors.BadRequest("groups, uid or extra to impersonate without a user: send Impersonate-User as well")
     return Impersonation(name, header(headers, "Impersonate-Uid") or "", tuple(groups), extra)

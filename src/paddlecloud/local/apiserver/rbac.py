@@ -221,9 +221,7 @@ class RbacIndex:
             return [Rule.of(rule) for rule in EVERYTHING]
         found: dict[Rule, None] = {}
         for _, binding in self._bindings_of(user, namespace):
-            rules = self.role_rules(binding.role) or ()
-            # A namespace cannot grant URLs, whatever the ClusterRole it refers to says.
-            found.update((rule, None) for rule in rules if not (binding.where[0] and rule.urls))
+            found.update(dict.fromkeys(self.role_rules(binding.role) or ()))
         return list(found)
 
     def role_rules(self, where: _Where | None) -> tuple[Rule, ...] | None:

@@ -22,7 +22,9 @@ _PLURALS = {
     "RoleBinding": "rolebindings",
     "ClusterRoleBinding": "clusterrolebindings",
 }
-_GRANTING_FIELDS = ("rules", "aggregationRule", "roleRef", "subjects")
+_COLLECTION_FIELDS = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
+"""Metadata that garbage collection changes, and that changes along with it. All other metadata may grant: labels decide
+which roles aggregate this one."""
 _MOST_SHOWN = 20
 
 
@@ -30,12 +32,12 @@ def check_write(index: RbacIndex, user: User, new: Object, old: Object | None = 
     """Raise `Forbidden` if the write would give anybody more than `user` has. Other kinds pass."""
     if new.get("kind") not in _PLURALS or MASTERS in user.groups:
         return
-    if old is not None and all(new.get(field) == old.get(field) for field in _GRANTING_FIELDS):
-        return  # labels and finalizers grant nothing; what was granted before was checked before
+    if old is not None and _without_collection(new) == _without_collection(old):
+        return  # as Kubernetes' IsOnlyMutatingGCFields: an object must be deletable by somebody who cannot grant it
     if "roleRef" in new:
         _check_binding(index, user, new)
     else:
-        _check_role(index, user, new)
+        _check_role(index, user, new, old)
 
 
 def policy(index: RbacIndex, info: KindInfo, new: Object, old: Object | None, options: WriteOptions) -> None:
@@ -44,15 +46,23 @@ def policy(index: RbacIndex, info: KindInfo, new: Object, old: Object | None, op
         check_write(index, options.user, new, old)
 
 
-def _check_role(index: RbacIndex, user: User, role: Object) -> None:
+def _without_collection(obj: Object) -> Object:
+    kept = {key: value for key, value in obj["metadata"].items() if key not in _COLLECTION_FIELDS}
+    return {**obj, "metadata": kept}
+
+
+def _check_role(index: RbacIndex, user: User, role: Object, old: Object | None) -> None:
     meta = role["metadata"]
     namespace, plural = meta.get("namespace") or "", _PLURALS[role["kind"]]
-    if index.allowed(user, Attributes("escalate", GROUP, plural, "", namespace, meta["name"])).allowed:
+    # A create has no name in its URL, so a right to escalate roles of certain names does not cover it.
+    name = meta["name"] if old is not None else ""
+    if index.allowed(user, Attributes("escalate", GROUP, plural, "", namespace, name)).allowed:
         return
     held = index.rules_for(user, namespace)
-    if role.get("aggregationRule") and uncovered(held, map(Rule.of, EVERYTHING)):
-        raise _forbidden(role, "must have cluster-admin privileges to use an aggregationRule")
     _check_held(user, role, held, [Rule.of(rule) for rule in role.get("rules") or ()])
+    aggregates = role.get("aggregationRule") or (old or {}).get("aggregationRule")
+    if aggregates and uncovered(held, map(Rule.of, EVERYTHING)):
+        raise _forbidden(role, "must have cluster-admin privileges to use an aggregationRule")
 
 
 def _check_binding(index: RbacIndex, user: User, binding: Object) -> None:

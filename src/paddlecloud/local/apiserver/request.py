@@ -39,6 +39,8 @@ class Request:
     body: bytes
     user: User
     query_list: Mapping[str, list[str]] = field(default_factory=dict)  # for options that repeat (exec's command)
+    impersonator: User | None = None
+    """Who sent the request, where `user` is somebody else whom they may and do impersonate."""
 
     def header(self, name: str) -> str:
         """The first header of a name given in lower case, empty if there is none."""

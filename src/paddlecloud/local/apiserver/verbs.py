@@ -154,10 +154,15 @@ class Verbs:
         *,
         options: WriteOptions,
         force: bool,
+        authorise_create: Callable[[], None],
         subresource: str = "",
     ) -> tuple[Object, bool]:
-        """Server-side apply; also tells whether the object was created by it."""
+        """Server-side apply, and whether the object was created by it: only if `authorise_create` does not raise."""
         record = self._store.latest(address_of(info, namespace, name))
+        if record is None and subresource:
+            raise errors.not_found(info.resource.plural, name, group=info.resource.group)
+        if record is None:
+            authorise_create()
         if not applied.get("apiVersion") or not applied.get("kind"):
             raise errors.BadRequest("an applied object must say its apiVersion and kind")
         meta = applied.setdefault("metadata", {})
@@ -169,7 +174,7 @@ class Verbs:
         if meta.pop("managedFields", None):
             raise errors.BadRequest("metadata.managedFields must be nil")
         if info.has_status and not subresource:
-            applied.pop("status", None)  # has a door of its own; nobody comes to own it through this one
+            applied.pop("status", None)  # written and owned through its subresource only
 
         def merged(live: Object | None) -> Object:
             return apply(
@@ -184,8 +189,6 @@ class Verbs:
             )
 
         if record is None:
-            if subresource:
-                raise errors.not_found(info.resource.plural, name, group=info.resource.group)
             created = merged(None)
             managed = created["metadata"].get("managedFields")
             ready = self._admission.prepare_create(info, created, namespace, options)
