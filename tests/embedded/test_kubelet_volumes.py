@@ -12,6 +12,7 @@ import pytest
 from harness import eventually
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
+    NAMESPACES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     PODS,
@@ -270,6 +271,36 @@ async def test_a_driver_is_asked_by_its_name_with_secrets_and_told_when_the_pod_
     request = driver.published[0]
     assert (dict(request.attributes), dict(request.secrets)) == ({"bucket": "b"}, {"k": "v"})
     assert driver.unpublished == [request.handle]
+
+
+async def test_only_a_persistent_volume_may_name_a_secret_of_another_namespace(
+    machine: TestMachine, driver: FolderDriver
+) -> None:
+    await machine.client.create(NAMESPACES, {"metadata": {"name": "elsewhere"}})
+    for namespace, value in (("default", b"own"), ("elsewhere", b"foreign")):
+        secret = {"metadata": {"name": "keys"}, "data": {"k": base64.b64encode(value).decode()}}
+        await machine.client.create(SECRETS, secret, namespace=namespace)
+    source = {
+        "driver": "folders.example.com",
+        "volumeHandle": "handle",
+        "nodePublishSecretRef": {"name": "keys", "namespace": "elsewhere"},
+    }
+    modes = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {"metadata": {"name": "volume"}, "spec": {**modes, "capacity": {"storage": "1Gi"}, "csi": source}}
+    await machine.client.create(PERSISTENTVOLUMES, volume)
+    asked = {**modes, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "volume"}
+    await machine.client.create(
+        PERSISTENTVOLUMECLAIMS, {"metadata": {"name": "claim"}, "spec": asked}, namespace="default"
+    )
+    bound = {"status": {"phase": "Bound"}}
+    await machine.client.patch(PERSISTENTVOLUMECLAIMS, "claim", bound, namespace="default", subresource="status")
+    inline = {name: value for name, value in source.items() if name != "volumeHandle"}
+    sources = ({"persistentVolumeClaim": {"claimName": "claim"}}, {"csi": inline})
+    for number, found in enumerate(sources):
+        mounts = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+        await machine.run("true", name=f"pod-{number}", container=mounts, volumes=[{"name": "v", **found}])
+        await machine.phase(f"pod-{number}", "Succeeded")
+    assert [request.secrets["k"] for request in driver.published] == ["foreign", "own"]
 
 
 async def test_a_driver_hears_of_pods_that_went_while_nobody_looked(machine: TestMachine, driver: FolderDriver) -> None:

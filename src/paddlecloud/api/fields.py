@@ -97,7 +97,13 @@ class SecretReference(Wire):
     """Which Secret is meant."""
 
     name: Annotated[str | None, doc("Name of the Secret.")] = None
-    namespace: Annotated[str | None, doc("Its namespace; empty means the namespace of this object.")] = None
+    namespace: Annotated[
+        str | None,
+        doc(
+            "Its namespace; empty means the namespace of this object. Another one must be granted by an annotation of "
+            "the Secret, `batch.paddlepaddle.org/granted-namespaces`."
+        ),
+    ] = None
 
 
 def text(value: IntOrString | None) -> str | None:

@@ -160,9 +160,8 @@ class SampleJobController(Operator):
         ref = job["spec"].get("secretRef") if isinstance(job.get("spec"), dict) else None
         if not isinstance(ref, dict) or not ref.get("name"):
             return None
-        return await read_secret(
-            self._client, Secret(ref["name"], ref.get("namespace") or job["metadata"]["namespace"])
-        )
+        own = job["metadata"]["namespace"]
+        return await read_secret(self._client, Secret(ref["name"], ref.get("namespace") or own), namespace=own)
 
     async def _ask(
         self, job: Object, servers: tuple[Runtime, ...], token: str

@@ -12,6 +12,7 @@ from paddlecloud.api.samplejob import SampleJobStatus, decode, encode, normalise
 from paddlecloud.api.sampleset import SampleSetStatus
 from paddlecloud.api.sampleset import decode as decode_set
 from paddlecloud.api.sampleset import normalise as normalise_set
+from paddlecloud.controllers import grants
 from paddlecloud.controllers.samplejob import cron, verdict, work
 from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Draft, Observed
 from paddlecloud.controllers.sampleset import case as sets
@@ -149,9 +150,7 @@ def _start(draft: Draft) -> None:
     if case is None:
         draft.wait(f"SampleSet {settings.sample_set} does not exist", event="ErrorSampleSetNotExist")
         return
-    if settings.secret is not None and observed.secret is None:
-        text = f"Secret {settings.secret.namespace}/{settings.secret.name} does not exist"
-        draft.wait(text, event="ErrorSecretNotExist")
+    if _lacks_secret(draft):
         return
     phase = case.phase or "new"
     if settings.type == "warmup" and phase not in ("PartialReady", "Ready"):
@@ -189,6 +188,16 @@ def _start(draft: Draft) -> None:
     draft.look_again(SOON)
 
 
+def _lacks_secret(draft: Draft) -> bool:
+    """Whether the work must wait for its Secret, or for the right to use it."""
+    secret = draft.settings.secret
+    if secret is None or draft.observed.secret is not None:
+        return False
+    reason, text = grants.refusal(secret, draft.settings.namespace)
+    draft.wait(text, event=f"Error{reason}")
+    return True
+
+
 def _follow(draft: Draft) -> None:
     """Ask how it goes; a server that does not know the work is given it again."""
     case = _case_of_set(draft)
@@ -199,6 +208,8 @@ def _follow(draft: Draft) -> None:
         _end(draft, verdict.Verdict("Failed", draft.observed.refused, ()))
         return
     unknown = [ordinal for ordinal, report in draft.observed.reports.items() if report is None]
+    if unknown and _lacks_secret(draft):
+        return
     if unknown:
         try:
             wanted = _work(draft, case, draft.old.partitions or 1)

@@ -25,7 +25,7 @@ class Observed:
     servers: tuple[Runtime, ...] = ()
     token: str = ""
     secret: SecretView | None = None
-    """The Secret of the source; None when it does not exist or none is named."""
+    """The Secret of the source; None when it does not exist, is not granted, or none is named."""
     reports: Mapping[int, JobReport | None] = field(default_factory=dict)
     """Of the servers that answered: the job, or None where it is unknown."""
     silent: Mapping[int, str] = field(default_factory=dict)

@@ -181,6 +181,12 @@ class Case:
         return (self.observed.secrets.get(secret) if secret else None) or SecretView({}, "")
 
     @property
+    def secrets(self) -> frozenset[Secret]:
+        """Every Secret the set makes use of: those its spec names, and the one that its volume was made with."""
+        named = {self.settings.secret, self.settings.source_secret, transfer.mounted_secret(self.observed.volume)}
+        return frozenset(secret for secret in named if secret is not None)
+
+    @property
     def first(self) -> Runtime | None:
         """Server 0, which does the importing."""
         return next((server for server in self.observed.runtimes if server.ordinal == 0), None)

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from paddlecloud.api.paddlejob import phase_of
 from paddlecloud.api.problems import DecodeError
-from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret, decode, normalise
+from paddlecloud.api.sampleset import SampleSetStatus, Secret, decode, normalise
+from paddlecloud.controllers import grants
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampleset import names
 from paddlecloud.controllers.sampleset.asking import Interview
@@ -229,7 +230,7 @@ class SampleSetController(Operator):
         observed = replace(observed, nodes=labelled)
         if sample_set["metadata"].get("deletionTimestamp"):
             return await self._observe_leaving(replace(case, observed=observed), sample_set)
-        observed = replace(observed, secrets=await self._secrets(settings, case.phase))
+        observed = replace(observed, secrets=await self._secrets(case))
         if case.phase == "Bound" and not any(server.ready for server in observed.runtimes):
             observed = replace(observed, warning=await self._last_warning(key))
         if case.phase in ("PartialReady", "Ready"):
@@ -254,12 +255,14 @@ class SampleSetController(Operator):
             return False
         return True
 
-    async def _secrets(self, settings: SampleSetSettings, phase: str) -> dict[Secret, SecretView | None]:
-        """The Secrets the set refers to, read when they matter: before it is bound and around an import."""
-        wanted = {secret for secret in (settings.secret, settings.source_secret) if secret is not None}
-        if phase not in ("", "Mount", "Syncing", "SyncFailed"):
-            return {}
-        return {secret: await read_secret(self._client, secret) for secret in wanted}
+    async def _secrets(self, case: Case) -> dict[Secret, SecretView | None]:
+        """The Secrets the set refers to, read when they matter: before it is bound and around an import.
+
+        Those of other namespaces matter always: their grant may be withdrawn.
+        """
+        own, needed = case.settings.namespace, case.phase in ("", "Mount", "Syncing", "SyncFailed")
+        wanted = [secret for secret in case.secrets if needed or grants.is_foreign(secret, own)]
+        return {secret: await read_secret(self._client, secret, namespace=own) for secret in wanted}
 
     async def _last_warning(self, key: Key) -> tuple[str, str] | None:
         pod = names.runtime_pod(key.name, 0)

@@ -8,13 +8,14 @@ from typing import Any
 
 from paddlecloud.api.sampleset import Secret
 from paddlecloud.api.sampleset.spec import ReadReport
+from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.case import Finished, Runtime, SecretView
 from paddlecloud.kube.cache import Cache, Indexer
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.controller import Mapper
-from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.errors import BadRequest, Forbidden, NotFound
 from paddlecloud.kube.resource import SECRETS, Key, Object, controller_of, key_of
 
 
@@ -64,11 +65,20 @@ def without_ids(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{64}\b", "…", text)
 
 
-async def read_secret(client: Client, secret: Secret) -> SecretView | None:
-    """The Secret as it is now; None when there is none. `none` need not exist: it says that there are no keys."""
+async def read_secret(client: Client, secret: Secret, *, namespace: str) -> SecretView | None:
+    """The Secret as it is now; None when objects of `namespace` have none of that name, or none that they may use.
+
+    `none` need not exist: it says that there are no keys.
+    """
+    found: Object | None = None
     try:
         found = await client.get(SECRETS, secret.name, secret.namespace)
-    except NotFound:
+    except (NotFound, BadRequest):
+        pass  # reported in the same words as one that is not granted; a name like `a/b` is nobody's
+    except Forbidden:
+        if not grants.is_foreign(secret, namespace):
+            raise  # else a controller that serves one namespace was asked for another's, which it cannot give
+    if found is None or not grants.is_usable(found, namespace):
         return SecretView({}, "") if secret.name == "none" else None
     meta = found["metadata"]
     return SecretView(transfer.secret_values(found), f"{meta['uid']}/{meta['resourceVersion']}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampleset import adoption, names, objects, transfer
 from paddlecloud.controllers.sampleset.case import Case
 from paddlecloud.controllers.sampleset.draft import Draft
@@ -26,10 +27,10 @@ def check(draft: Draft) -> bool:
         text = "spec.secretRef.name: the juicefs engine needs the Secret of its file system"
         draft.complain("Valid", "SecretNotExist", text, event="ErrorSecretNotExist")
         return False
-    for secret in (settings.secret, settings.source_secret):
-        if secret is not None and secret in case.observed.secrets and case.observed.secrets[secret] is None:
-            text = f"Secret {secret.namespace}/{secret.name} does not exist"
-            draft.complain("Valid", "SecretNotExist", text, event="ErrorSecretNotExist")
+    for secret in sorted(case.secrets):
+        if secret in case.observed.secrets and case.observed.secrets[secret] is None:
+            reason, text = grants.refusal(secret, settings.namespace)
+            draft.complain("Valid", reason, text, event=f"Error{reason}")
             draft.look_again(AGAIN)
             return False
     if case.driver == "juicefs" and settings.secret is not None:

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from paddlecloud.api.sampleset import SampleSetSettings, uri_problem
+from paddlecloud.api.sampleset import SampleSetSettings, Secret, uri_problem
 from paddlecloud.controllers.sampleset import names
 from paddlecloud.kube.resource import Object
 
@@ -54,6 +54,12 @@ def mounted_cache_dirs(volume: Object | None) -> tuple[str, ...]:
     attributes = ((volume or {}).get("spec", {}).get("csi") or {}).get("volumeAttributes") or {}
     options = dict(item.strip().partition("=")[::2] for item in attributes.get("mountOptions", "").split(","))
     return tuple(path.rstrip("/") or "/" for path in options.get("cache-dir", "").split(":") if path)
+
+
+def mounted_secret(volume: Object | None) -> Secret | None:
+    """The Secret that a volume is mounted with, whoever made it."""
+    ref = ((volume or {}).get("spec", {}).get("csi") or {}).get("nodePublishSecretRef") or {}
+    return Secret(ref["name"], ref["namespace"]) if ref.get("name") and ref.get("namespace") else None
 
 
 def mount_options(settings: SampleSetSettings) -> dict[str, str | bool]:

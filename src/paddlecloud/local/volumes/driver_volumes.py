@@ -25,14 +25,22 @@ class DriverVolumes:
         self._drivers = drivers
 
     async def publish(
-        self, source: Object, pod: Object, place: Path, *, handle: str, readonly: bool, options: tuple[str, ...] = ()
+        self,
+        source: Object,
+        pod: Object,
+        place: Path,
+        *,
+        handle: str,
+        readonly: bool,
+        options: tuple[str, ...] = (),
+        claim: str = "",
     ) -> Path:
-        """The directory to bind into the pod. Raises `VolumeError`."""
+        """The directory to bind into the pod; `claim` as in `MountRequest`. Raises `VolumeError`."""
         driver = self._drivers.get(source["driver"])
         if driver is None:
             known = ", ".join(sorted(self._drivers)) or "none"
             raise VolumeError(f"no driver {source['driver']} on this machine; registered: {known}")
-        secrets = await self._secrets(source, pod)
+        secrets = await self._secrets(source, pod, claimed=bool(claim))
         await asyncio.to_thread(os.makedirs, place, exist_ok=True)
         request = MountRequest(
             handle=handle,
@@ -42,12 +50,13 @@ class DriverVolumes:
             secrets=secrets,
             options=options,
             readonly=readonly,
+            claim=claim,
         )
         return await driver.publish(request)
 
-    async def unpublish(self, source: Object, pod: Object, place: Path, *, handle: str) -> None:
+    async def unpublish(self, source: Object, pod: Object, place: Path, *, handle: str, claim: str = "") -> None:
         if driver := self._drivers.get(source["driver"]):
-            await driver.unpublish(MountRequest(handle, place, pod))
+            await driver.unpublish(MountRequest(handle, place, pod, claim=claim))
 
     async def keep_only(self, pods: Collection[str]) -> None:
         """Nobody is kept waiting by what would not go: it is tried again when the kubelet tidies up."""
@@ -57,11 +66,14 @@ class DriverVolumes:
             except VolumeError as error:
                 log.warning("%s: %s", name, error)
 
-    async def _secrets(self, source: Object, pod: Object) -> dict[str, str]:
-        name = (source.get("nodePublishSecretRef") or {}).get("name")
+    async def _secrets(self, source: Object, pod: Object, *, claimed: bool) -> dict[str, str]:
+        """A PersistentVolume says in which namespace its Secret is; a pod has those of its own namespace."""
+        ref = source.get("nodePublishSecretRef") or {}
+        name = ref.get("name")
         if not name:
             return {}
-        secret = await self._objects.secret(pod["metadata"].get("namespace", ""), name)
+        own = pod["metadata"].get("namespace", "")
+        secret = await self._objects.secret((ref.get("namespace") if claimed else None) or own, name)
         if secret is None:
             raise VolumeError(f'secret "{name}" not found')
         return {key: value.decode() for key, value in contents_of(secret).items()}

@@ -15,7 +15,11 @@ from paddlecloud.kube.resource import Object
 
 @dataclass(frozen=True, slots=True)
 class MountRequest:
-    """One volume for one pod. `target` is a directory of the pod that the driver may use, or not."""
+    """One volume for one pod. `target` is a directory of the pod that the driver may use, or not.
+
+    `claim` is the claim of the pod's namespace whose PersistentVolume this is. Without one the pod itself describes the
+    volume: its attributes are then a tenant's words, where those of a PersistentVolume are an administrator's.
+    """
 
     handle: str
     target: Path
@@ -24,6 +28,11 @@ class MountRequest:
     secrets: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     readonly: bool = False
+    claim: str = ""
+
+    @property
+    def namespace(self) -> str:
+        return str(self.pod["metadata"].get("namespace", ""))
 
 
 class Driver(Protocol):

@@ -119,7 +119,9 @@ class VolumeManager:
             elif claim := volume.get("persistentVolumeClaim"):
                 bound = await self._bound(wanted, claim["claimName"])
                 if bound and (csi := (bound.get("spec") or {}).get("csi")):
-                    await self._of_drivers.unpublish(csi, pod, wanted.place, handle=csi["volumeHandle"])
+                    await self._of_drivers.unpublish(
+                        csi, pod, wanted.place, handle=csi["volumeHandle"], claim=claim["claimName"]
+                    )
 
     async def keep_only(self, pods: Collection[str]) -> None:
         """Only these pods (by uid) are left: drivers take away what they hold for others."""
@@ -167,6 +169,7 @@ class VolumeManager:
                 handle=csi["volumeHandle"],
                 readonly=readonly,
                 options=tuple(spec.get("mountOptions") or ()),
+                claim=name,
             )
             return Volume(str(found), readonly=readonly)
         provided = await _provided(self._in_persistent_volumes, spec, wanted)
