@@ -164,6 +164,12 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
         "FieldValueRequired",
     ),
     (
+        "data of another namespace",
+        {"worker": role(), "sampleSetRef": {"name": "a", "namespace": "victim", "mountPath": "/mnt"}},
+        "spec.sampleSetRef.namespace",
+        "FieldValueInvalid",
+    ),
+    (
         "relative mount",
         {"worker": role(), "sampleSetRef": {"name": "a", "mountPath": "mnt"}},
         "spec.sampleSetRef.mountPath",

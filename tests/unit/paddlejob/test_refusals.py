@@ -19,6 +19,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "unknown intranet": ({"worker": 1, "intranet": "Carrier"}, "spec.intranet"),
     "not a mapping": ({"worker": "two"}, "worker"),
     "sample set without a name": ({"worker": 1, "sampleSetRef": {"mountPath": "/x"}}, "sampleSetRef.name"),
+    "sample set of another namespace": (
+        {"worker": 1, "sampleSetRef": {"name": "x", "namespace": "victim", "mountPath": "/x"}},
+        "spec.sampleSetRef.namespace",
+    ),
 }
 
 

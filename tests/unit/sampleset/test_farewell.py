@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paddlecloud.kube.resource import (
+    NAMESPACES,
     NODES,
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
@@ -104,6 +105,19 @@ async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World)
         PADDLEJOBS, "train", {"status": {"phase": "Completed"}}, namespace=NAMESPACE, subresource="status"
     )
     await here.client.delete(PODS, "notebook", namespace=NAMESPACE, grace_period=0)
+    await here.gone(SAMPLESETS, "imagenet")
+
+
+async def test_a_job_of_another_namespace_neither_keeps_the_set_nor_writes_into_its_status(here: World) -> None:
+    await here.create_set()
+    await here.phase("Ready")
+    await here.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant"}})
+    await here.create_reader("train", namespace="tenant", of=NAMESPACE)
+    status = {"phase": "Running", "cache": {"epochs": [{"epoch": 0, "hits": 1, "misses": 2}]}}
+    await here.client.patch(PADDLEJOBS, "train", {"status": status}, namespace="tenant", subresource="status")
+    await here.pass_time(20)
+    assert "reads" not in await here.status(SAMPLESETS, "imagenet")
+    await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
     await here.gone(SAMPLESETS, "imagenet")
 
 

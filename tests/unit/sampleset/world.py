@@ -170,12 +170,11 @@ class World:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
         return await self.client.create(resource, body)
 
-    async def create_reader(self, name: str) -> Object:
-        """A PaddleJob that names the set."""
-        ref = {"name": "imagenet", "mountPath": "/data"}
-        return await self._create(
-            PADDLEJOBS, name, NAMESPACE, {"sampleSetRef": ref, "worker": {"replicas": 1, "template": {}}}
-        )
+    async def create_reader(self, name: str, *, namespace: str = NAMESPACE, of: str | None = None) -> Object:
+        """A PaddleJob that names the set, `of` a namespace or its own."""
+        ref = {"name": "imagenet", "mountPath": "/data", **({"namespace": of} if of else {})}
+        spec = {"sampleSetRef": ref, "worker": {"replicas": 1, "template": {}}}
+        return await self._create(PADDLEJOBS, name, namespace, spec)
 
     async def create_secret(self, called: str, /, *, namespace: str = NAMESPACE, **values: str) -> None:
         data = {key.replace("_", "-"): base64.b64encode(value.encode()).decode() for key, value in values.items()}

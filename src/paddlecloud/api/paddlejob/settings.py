@@ -77,7 +77,6 @@ class SchedulingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 class SampleSetSettings(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    namespace: str
     mount_path: str
     policy: Literal["Required", "Preferred"]
     wait_for: Literal["Ready", "Warm", "None"]
@@ -147,7 +146,7 @@ def normalise(job: PaddleJob) -> Normalised:
         with_gloo=_with_gloo(spec, warnings),
         elastic=spec.elastic,
         scheduling=_scheduling(spec, run, sum(role.replicas for role in roles)),
-        sample_set=_sample_set(spec.sample_set_ref, job.namespace) if spec.sample_set_ref else None,
+        sample_set=_sample_set(spec.sample_set_ref) if spec.sample_set_ref else None,
         backoff_limit=_backoff_limit(_first(spec.backoff_limit, run.backoff_limit), roles),
         active_deadline_seconds=_first(spec.active_deadline_seconds, run.active_deadline_seconds),
         ttl_seconds_after_finished=_first(spec.ttl_seconds_after_finished, run.ttl_seconds_after_finished),
@@ -264,10 +263,9 @@ def _scheduling(spec: PaddleJobSpec, run: RunPolicy, total: int) -> SchedulingSe
     )
 
 
-def _sample_set(ref: SampleSetRef, namespace: str) -> SampleSetSettings:
+def _sample_set(ref: SampleSetRef) -> SampleSetSettings:
     return SampleSetSettings(
         name=ref.name or "",
-        namespace=ref.namespace or namespace,
         mount_path=ref.mount_path or "",
         policy="Preferred" if ref.policy == "Preferred" else "Required",
         wait_for=cast(Literal["Ready", "Warm", "None"], ref.wait_for or "Ready"),

@@ -64,9 +64,7 @@ class SampleSetRef(Wire):
     """The data set the job reads."""
 
     name: Annotated[str | None, doc("Name of the SampleSet; its PVC has the same name.", required=True)] = None
-    namespace: Annotated[
-        str | None, doc("Namespace in which the SampleSet is looked up; the job's own when left out.")
-    ] = None
+    namespace: Annotated[str | None, doc("The job's own namespace, or left out: a job reads no other's sets.")] = None
     mount_path: Annotated[str | None, doc("Where the first container of every role sees the data.", required=True)] = (
         None
     )

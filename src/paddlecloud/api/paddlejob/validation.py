@@ -42,7 +42,7 @@ def validate(job: PaddleJob) -> list[Problem]:
     problems += _intranet(job.spec)
     problems += _elastic(job.spec)
     if job.spec.sample_set_ref:
-        problems += _sample_set(job.spec.sample_set_ref)
+        problems += _sample_set(job.spec.sample_set_ref, job.namespace)
     problems += _scheduling(job.spec)
     if job.spec.failure_policy:
         for index, rule in enumerate(job.spec.failure_policy.rules or ()):
@@ -122,7 +122,10 @@ def _elastic(spec: PaddleJobSpec) -> Iterator[Problem]:
         yield invalid("spec.worker.replicas", replicas, f"must lie between requests ({low}) and limits ({high})")
 
 
-def _sample_set(ref: SampleSetRef) -> Iterator[Problem]:
+def _sample_set(ref: SampleSetRef, namespace: str) -> Iterator[Problem]:
+    if ref.namespace and ref.namespace != namespace:
+        text = f"must be {namespace}, the job's own: pods mount no claim of another namespace; make a SampleSet there"
+        yield invalid("spec.sampleSetRef.namespace", ref.namespace, f"{text} (noSync: true where the data is shared)")
     if ref.mount_path and not ref.mount_path.startswith("/"):
         yield invalid("spec.sampleSetRef.mountPath", ref.mount_path, "must be an absolute path")
 

@@ -7,7 +7,7 @@ nodes that hold a part of one. Nothing here judges or writes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from paddlecloud.controllers.paddlejob import data, gang, names, ports
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
@@ -70,15 +70,15 @@ class Caches:
         named = {resource: informer.cache.get(key) for resource, informer in self.owned.items() if resource != PODS}
         ours = {resource: obj for resource, obj in named.items() if obj is not None and _owner_uid(obj) == uid}
         leftovers, blockers = self._in_the_way(key, uid, named)
-        ref = _sample_set_of(job)
+        data_key = _sample_set_of(job)
         return Observed(
             pods=tuple(sorted((pod for pod in pods if pod is not None), key=_by_place)),
             config=ours.get(CONFIGMAPS),
             service=ours.get(SERVICES),
             pod_groups={resource: obj for resource, obj in named.items() if resource in GANGS and obj is not None},
-            claim=self.claims.cache.get(ref.claim) if ref else None,
-            sample_set=self.sets.cache.get(ref.key) if ref and self.sets else None,
-            cache_nodes=self._cache_nodes(job, ref) if ref else {},
+            claim=self.claims.cache.get(data_key) if data_key else None,
+            sample_set=self.sets.cache.get(data_key) if data_key and self.sets else None,
+            cache_nodes=self._cache_nodes(job, data_key) if data_key else {},
             leftovers=leftovers,
             blockers=blockers,
         )
@@ -93,15 +93,15 @@ class Caches:
         blockers = tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in foreign if obj not in mortal)
         return len(mortal), blockers
 
-    def _cache_nodes(self, job: Object, ref: _SampleSet) -> dict[int, tuple[str, str]]:
+    def _cache_nodes(self, job: Object, data_key: Key) -> dict[int, tuple[str, str]]:
         """The label of each partition that some node holds."""
         if self.nodes is None:
             return {}
         known = self.nodes.cache
-        sample_set = self.sets.cache.get(ref.key) if self.sets else None
+        sample_set = self.sets.cache.get(data_key) if self.sets else None
         replicas = block(job, "worker").get("replicas")
         count = replicas if isinstance(replicas, int) else 1
-        labels = data.partition_labels(ref.key.name, sample_set, self.claims.cache.get(ref.claim), count)
+        labels = data.partition_labels(data_key.name, sample_set, self.claims.cache.get(data_key), count)
         return {index: label for index, label in labels.items() if known.by_index("labels", "=".join(label))}
 
 
@@ -112,26 +112,16 @@ def block(job: Object, name: str) -> Object:
     return found if isinstance(found, dict) else {}
 
 
-class _SampleSet(NamedTuple):
-    """What a job's `sampleSetRef` points at: the set, and the claim of its name in the job's own namespace."""
-
-    key: Key
-    claim: Key
-
-
-def _sample_set_of(job: Object) -> _SampleSet | None:
-    ref = block(job, "sampleSetRef")
-    name = ref.get("name")
-    if not name:
-        return None
-    own = job["metadata"].get("namespace", "")
-    return _SampleSet(Key(str(ref.get("namespace") or own), str(name)), Key(own, str(name)))
+def _sample_set_of(job: Object) -> Key | None:
+    """The set a job reads, and the claim of the same name: both are in the job's own namespace, whatever it says."""
+    name = block(job, "sampleSetRef").get("name")
+    return Key(job["metadata"].get("namespace", ""), str(name)) if name else None
 
 
 def _data_of(job: Object) -> Iterable[str]:
     """Index of jobs by the data they read."""
-    ref = _sample_set_of(job)
-    return {str(ref.key), str(ref.claim)} if ref else ()
+    data_key = _sample_set_of(job)
+    return [str(data_key)] if data_key else ()
 
 
 def _by_place(pod: PodView) -> tuple[str, int]:

@@ -25,7 +25,7 @@ def missing(settings: JobSettings, observed: Observed) -> str:
     wanted = settings.sample_set
     if wanted is None:
         return ""
-    where = f"{wanted.namespace}/{wanted.name}"
+    where = f"{settings.namespace}/{wanted.name}"
     if observed.sample_set is None and observed.claim is None:
         return f"SampleSet {where} not found, nor a PersistentVolumeClaim {wanted.name}"
     if observed.claim is None:

@@ -148,9 +148,10 @@ def set_of_sample_job(job: Object) -> Iterable[str]:
 def set_of_paddle_job(job: Object) -> Iterable[str]:
     spec = job.get("spec")
     ref = spec.get("sampleSetRef") if isinstance(spec, dict) else None
-    if not isinstance(ref, dict) or not ref.get("name"):
-        return ()
-    return [f"{ref.get('namespace') or job['metadata'].get('namespace', '')}/{ref['name']}"]
+    own = job["metadata"].get("namespace", "")
+    if not isinstance(ref, dict) or not ref.get("name") or ref.get("namespace") not in (None, "", own):
+        return ()  # a job that names another namespace reads nothing there, and holds nothing back
+    return [f"{own}/{ref['name']}"]
 
 
 def keys_of(index: Indexer) -> Mapper:
