@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.timeout(240)]
 BATCH = "batch.paddlepaddle.org"
 GRANTED = f"{BATCH}/granted-namespaces"
 REFUSED = (
-    "Secret {victim}/{secret} is not granted to namespace {own}: use a Secret of {own}, or ask the owner of {victim} to "
-    "annotate theirs with batch.paddlepaddle.org/granted-namespaces: {own}"
+    "Secret {victim}/{secret} is not granted to namespace {own}: use a Secret of {own}, or ask the owner of {victim} "
+    "to annotate theirs with batch.paddlepaddle.org/granted-namespaces: {own}"
 )
 
 Tenant = Callable[[Object], None]
@@ -92,13 +92,11 @@ def test_the_secret_of_another_namespace_stays_there_until_it_is_granted(
     kubectl("delete", "sampleset", "exists", "absent", "--timeout=90s")
 
 
-def test_a_job_reads_no_set_of_another_namespace(
-    kubectl: Kubectl, namespace: str, victim: str, tenant: Tenant
-) -> None:
+def test_a_job_reads_no_set_of_another_namespace(kubectl: Kubectl, namespace: str, victim: str, tenant: Tenant) -> None:
     kubectl("apply", "-n", victim, "-f", "-", input=json.dumps(of_batch("SampleSet", "data", noSync=True)))
     obj = json.loads(job("thief", "true", sampleSetRef={"name": "data", "namespace": victim, "mountPath": "/data"}))
     tenant(obj)
     text = message(kubectl, "paddlejob", "thief")
-    assert f"spec.sampleSetRef.namespace: Invalid value: \"{victim}\": must be {namespace}, the job's own" in text
+    assert f'spec.sampleSetRef.namespace: Invalid value: "{victim}": must be {namespace}, the job\'s own' in text
     assert read(kubectl, "pods")["items"] == []
     kubectl("delete", "sampleset", "data", "-n", victim, "--timeout=90s")
