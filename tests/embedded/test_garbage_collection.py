@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from harness import eventually
@@ -62,6 +64,87 @@ async def test_foreground_deletion_keeps_the_owner_until_its_dependents_are_gone
     owner = await client.get(CONFIGMAPS, "owner", NS)
     assert owner["metadata"]["finalizers"] == ["foregroundDeletion"]
     await client.patch(CONFIGMAPS, "child", {"metadata": {"finalizers": None}}, namespace=NS)
+    await eventually(lambda: names(client), set())
+
+
+def reference(owner: Object) -> Object:
+    meta = owner["metadata"]
+    return {"apiVersion": "v1", "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"],
+            "blockOwnerDeletion": True}  # fmt: skip
+
+
+async def close_circle(client: Client, *members: str, finalizers: tuple[str, ...] = ()) -> None:
+    """Every member owns the next one, and the last owns the first."""
+    made = [await client.create(CONFIGMAPS, configmap(name, finalizers=finalizers)) for name in members]
+    for position, member in enumerate(made):
+        refs = [reference(made[position - 1])]
+        await client.patch(
+            CONFIGMAPS, member["metadata"]["name"], {"metadata": {"ownerReferences": refs}}, namespace=NS
+        )
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+async def test_objects_that_own_each_other_in_a_circle_go_when_one_is_deleted_in_the_foreground(
+    client: Client, size: int
+) -> None:
+    members = [f"pod{number}" for number in range(size)]
+    await client.create(CONFIGMAPS, configmap("stranger"))
+    await close_circle(client, *members)
+    await client.delete(CONFIGMAPS, "pod0", namespace=NS, propagation="Foreground")
+    await eventually(lambda: names(client), {"stranger"})
+
+
+async def test_a_circle_goes_even_when_all_of_it_is_deleted_in_the_foreground_at_once(client: Client) -> None:
+    members = ("a", "b", "c")
+    await close_circle(client, *members)
+    await asyncio.gather(*(client.delete(CONFIGMAPS, name, namespace=NS, propagation="Foreground") for name in members))
+    await eventually(lambda: names(client), set())
+
+
+async def test_a_circle_waits_for_what_it_owns_outside_and_goes_then(client: Client) -> None:
+    await close_circle(client, "a", "b", "c")
+    owner = await client.get(CONFIGMAPS, "b", NS)
+    await client.create(CONFIGMAPS, configmap("outside", owner, finalizers=("example.org/hold",)))
+    await client.delete(CONFIGMAPS, "a", namespace=NS, propagation="Foreground")
+
+    async def outside_is_leaving() -> bool:
+        found = await client.get(CONFIGMAPS, "outside", NS)
+        return bool(found["metadata"].get("deletionTimestamp"))
+
+    await eventually(outside_is_leaving, True)
+    assert "b" in await names(client)
+    await client.patch(CONFIGMAPS, "outside", {"metadata": {"finalizers": None}}, namespace=NS)
+    await eventually(lambda: names(client), set())
+
+
+async def test_a_dependent_with_another_living_owner_stays_and_does_not_hold_up_the_one_being_deleted(
+    client: Client,
+) -> None:
+    leaving = await client.create(CONFIGMAPS, configmap("leaving"))
+    staying = await client.create(CONFIGMAPS, configmap("staying"))
+    await client.create(CONFIGMAPS, configmap("shared", leaving, staying))
+    await client.delete(CONFIGMAPS, "leaving", namespace=NS, propagation="Foreground")
+    await eventually(lambda: names(client), {"staying", "shared"})
+    shared = await client.get(CONFIGMAPS, "shared", NS)
+    assert [ref["name"] for ref in shared["metadata"]["ownerReferences"]] == ["staying"]
+
+
+async def test_an_owner_goes_when_its_last_dependent_stops_blocking_it(client: Client) -> None:
+    owner = await client.create(CONFIGMAPS, configmap("owner"))
+    await client.create(CONFIGMAPS, configmap("child", owner, finalizers=("example.org/hold",)))
+    await client.delete(CONFIGMAPS, "owner", namespace=NS, propagation="Foreground")
+    released = {"metadata": {"ownerReferences": [{**reference(owner), "blockOwnerDeletion": False}]}}
+    await client.patch(CONFIGMAPS, "child", released, namespace=NS)
+    await eventually(lambda: names(client), {"child"})
+
+
+async def test_an_object_in_another_namespace_cannot_hold_up_a_foreground_deletion(client: Client) -> None:
+    await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    owner = await client.create(CONFIGMAPS, configmap("owner"))
+    intruder = configmap("intruder", owner, finalizers=("example.org/hold",))
+    intruder["metadata"]["namespace"] = "other"
+    await client.create(CONFIGMAPS, intruder, namespace="other")
+    await client.delete(CONFIGMAPS, "owner", namespace=NS, propagation="Foreground")
     await eventually(lambda: names(client), set())
 
 

@@ -112,6 +112,86 @@ def test_a_start_that_takes_long_says_so_and_one_given_up_leaves_nothing(
     assert main(["up", "--data", str(data)]) == 0, "nobody holds the directory"
 
 
+SPIN_ON_SIGNAL = """
+import asyncio, signal
+
+def spin_for_ever():
+    while True:
+        pass
+
+def start(*_):
+    asyncio.get_running_loop().call_soon_threadsafe(spin_for_ever)
+
+signal.signal(signal.SIGUSR1, start)
+"""
+SLEEPER = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "sleeper"},
+    "spec": {"containers": [{"name": "main", "image": "busybox", "command": ["sh", "-c", "exec sleep 3600"]}]},
+}
+
+
+def start_with_a_pod(data: Path, env: dict[str, str]) -> tuple[int, int]:
+    """The process ids of a platform and of the container of a pod that runs on it."""
+    daemon = json.loads(pdc("up", "--data", str(data), "--port", "0", "-o", "json", env=env).stdout)["pid"]
+    env = {**env, "KUBECONFIG": str(data / "kubeconfig")}
+    pdc("apply", "-f", "-", env=env, input=json.dumps(SLEEPER))
+    pdc("wait", "pod/sleeper", "--for=condition=Ready", "--timeout=60s", env=env)
+    pod = json.loads(pdc("get", "pod", "sleeper", "-o", "json", env=env).stdout)
+    uid = pod["metadata"]["uid"].encode()
+    (program,) = [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if _read(path) == b"sleep\0003600\0" and uid in _read(path.with_name("environ"))
+    ]
+    return daemon, program
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""  # of a process that has just ended
+
+
+def is_there(pid: int) -> bool:
+    """A process that has ended has no command line any more, even before its parent takes note."""
+    return _read(Path(f"/proc/{pid}/cmdline")) != b""
+
+
+def test_a_control_plane_that_answers_nobody_is_named_and_ended_and_its_pods_with_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SPIN_ON_SIGNAL)
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    daemon, program = start_with_a_pod(data, {**os.environ, "PYTHONPATH": path})
+    os.kill(daemon, signal.SIGUSR1)
+    until(lambda: "has held the event loop" in (data / "platform.log").read_text())
+    assert "spin_for_ever" in (data / "platform.log").read_text()
+    assert is_there(program)
+
+    monkeypatch.setattr("paddlecloud.cli.platform.STOP_TIMEOUT", 1.0)
+    assert main(["down", "--data", str(data)]) == 0
+    said = capsys.readouterr()
+    assert f"stopped (data kept in {data})" in said.out
+    assert "did not stop within 1 s and is killed" in said.err
+    assert "it was killed; 1 pod of it ran on and was ended" in said.err
+    assert not is_there(daemon)
+    assert not is_there(program)
+    assert machine.find(data) is None
+    assert main(["up", "--data", str(data)]) == 0, "nobody holds the directory"
+
+
+def test_a_control_plane_that_was_suspended_stops_as_any_other(data: Path) -> None:
+    daemon, program = start_with_a_pod(data, dict(os.environ))
+    os.kill(daemon, signal.SIGSTOP)
+    ended = pdc("down", "--data", str(data))
+    assert "killed" not in ended.stderr
+    assert not is_there(daemon)
+    assert not is_there(program)
+
+
 def test_a_kubeconfig_that_is_a_link_stays_one_and_keeps_what_others_wrote(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     link.symlink_to(real)

@@ -27,6 +27,7 @@ from paddlecloud.api import crd
 from paddlecloud.cli import machine, surroundings
 from paddlecloud.cli.assembly import Machine
 from paddlecloud.kube import garbage
+from paddlecloud.kube.watchdog import LoopWatchdog
 from paddlecloud.local.nodes.keeper import nodes_before
 from paddlecloud.local.platform import Platform, PlatformError
 from paddlecloud.local.store.log import StorageError
@@ -52,7 +53,7 @@ def main() -> int:
     try:
         while True:
             began = time.monotonic()
-            if asyncio.run(serve(args, answer)):
+            if asyncio.run(_watched(args, answer)):
                 return 0
             if time.monotonic() - began < FAILS_AT_ONCE:
                 log.critical("it failed again right after its start; see above, then `pdc up`")
@@ -80,6 +81,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-controllers", dest="controllers", action="store_false")
     parser.add_argument("--ready-fd", type=int, required=True)
     return parser.parse_args()
+
+
+async def _watched(args: argparse.Namespace, answer: Callable[[dict[str, Any]], None]) -> bool:
+    with LoopWatchdog(asyncio.get_running_loop()):
+        return await serve(args, answer)
 
 
 async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], None]) -> bool:

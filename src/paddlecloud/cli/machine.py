@@ -67,9 +67,19 @@ def withdraw(data: Path) -> None:
 
 
 def stop(endpoint: Endpoint, data: Path, *, timeout: float) -> bool:
-    """Ask the daemon to stop and wait for it. True when it has gone."""
+    """Ask the daemon to stop and wait for it, also one that was suspended. True when it has gone."""
+    return _signal(endpoint, data, (signal.SIGTERM, signal.SIGCONT), timeout)
+
+
+def kill(endpoint: Endpoint, data: Path, *, timeout: float) -> bool:
+    """End a daemon that does not answer; its pods run on under their shims. True when it has gone."""
+    return _signal(endpoint, data, (signal.SIGKILL,), timeout)
+
+
+def _signal(endpoint: Endpoint, data: Path, numbers: tuple[signal.Signals, ...], timeout: float) -> bool:
     try:
-        os.kill(endpoint.pid, signal.SIGTERM)
+        for number in numbers:
+            os.kill(endpoint.pid, number)
     except ProcessLookupError:
         return True
     deadline = time.monotonic() + timeout

@@ -201,36 +201,52 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
     data = _data(args)
     found = machine.find(data)
     running = found is not None and found.alive
-    if found is not None and found.alive and not machine.stop(found, data, timeout=STOP_TIMEOUT):
-        raise CliError(
-            f"the platform (pid {found.pid}) did not stop within {STOP_TIMEOUT:.0f} s",
-            next=f"see {data / 'platform.log'}, then kill -9 {found.pid}",
-        )
-    if found is not None and not running:
-        _end_leftovers(session, data)
+    killed = found is not None and found.alive and _end_daemon(session, data, found)
+    if found is not None and (killed or not running):
+        _end_leftovers(session, data, "it was killed" if killed else "it had crashed")
     machine.withdraw(data)
     if args.output == "json":
-        session.print(json.dumps(session.report("Platform", {"data": str(data), "stopped": running})))
+        body = {"data": str(data), "stopped": running, "killed": killed}
+        session.print(json.dumps(session.report("Platform", body)))
     else:
         session.print(f"stopped (data kept in {data})" if running else f"no platform runs on {data}")
     return 0
 
 
-def _end_leftovers(session: Session, data: Path) -> None:
-    """The platform is gone without a goodbye: its pods and mounts may still be there."""
+def _end_daemon(session: Session, data: Path, found: machine.Endpoint) -> bool:
+    """Stop the platform's process; True when it had to be killed."""
+    if machine.stop(found, data, timeout=STOP_TIMEOUT):
+        return False
+    session.note(
+        f"the platform (pid {found.pid}) did not stop within {STOP_TIMEOUT:.0f} s and is killed; "
+        f"{data / 'platform.log'} may say what it was doing"
+    )
+    if not machine.kill(found, data, timeout=STOP_TIMEOUT):
+        raise CliError(
+            f"the platform (pid {found.pid}) is stuck in the kernel and cannot be killed",
+            next=f"cat /proc/{found.pid}/stack, then free the device or file system that it waits for",
+        )
+    return True
+
+
+def _end_leftovers(session: Session, data: Path, why: str) -> None:
+    """The platform is gone without a goodbye: its pods, gateways and mounts may still be there."""
     import asyncio
 
     from paddlecloud.drivers import drivers_of
+    from paddlecloud.local.knative import supervisor
     from paddlecloud.local.kubelet import leftovers
     from paddlecloud.local.volumes.errors import VolumeError
 
+    async def end() -> int:
+        await supervisor.end_gateways(data / "gateway")
+        return await leftovers.end(data, drivers_of(data).values())
+
     try:
-        pods = asyncio.run(leftovers.end(data, drivers_of(data).values()))
+        pods = asyncio.run(end())
     except VolumeError as error:
         raise CliError(str(error), next=f"see who uses it, then pdc down --data {data}") from error
-    session.note(
-        f"it had crashed; {pods} pod{'' if pods == 1 else 's'} of it ran on and {'was' if pods == 1 else 'were'} ended"
-    )
+    session.note(f"{why}; {pods} pod{'' if pods == 1 else 's'} of it ran on and {'was' if pods == 1 else 'were'} ended")
 
 
 def run_status(session: Session, args: argparse.Namespace) -> int:

@@ -43,6 +43,7 @@ from paddlecloud.kube.manager import Manager, Service
 from paddlecloud.kube.metered import MeteredTransport
 from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.resource import PODS
+from paddlecloud.kube.watchdog import LoopWatchdog
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +203,8 @@ async def _until_told(work: Awaitable[None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
     try:
-        await task
+        with LoopWatchdog(loop):
+            await task
     except asyncio.CancelledError:
         log.info("told to end")
 

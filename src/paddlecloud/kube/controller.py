@@ -19,6 +19,7 @@ from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import PlanFailed
 from paddlecloud.kube.queue import RateLimitingQueue, ShutDown
 from paddlecloud.kube.resource import Key, Object, Resource, controller_of, key_of
+from paddlecloud.kube.timeslice import TimeSlice
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +134,9 @@ class Controller:
         await asyncio.gather(*workers, return_exceptions=True)
 
     async def _work(self) -> None:
+        slice_ = TimeSlice()
         while True:
+            await slice_.checkpoint()  # a reconcile that finds nothing to do never waits for anything
             try:
                 key = await self.queue.get()
             except ShutDown:

@@ -80,6 +80,18 @@ async def test_at_the_start_what_nobody_has_seen_to_comes_first() -> None:
         assert [key.name for key in story.keys] == ["changed", "new", "a", "b"]
 
 
+async def test_a_controller_that_always_has_work_lets_others_have_their_turn() -> None:
+    async def again_at_once(key: Key) -> float | None:
+        return 0.0
+
+    controller = Controller("test", again_at_once, workers=2)
+    running = asyncio.ensure_future(controller.run())
+    controller.queue.add(A)
+    await asyncio.wait_for(asyncio.sleep(0.05), 20)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_existing_objects_and_changes_lead_to_runs_of_their_own_key() -> None:
     story = Story()
     story.controller.watch(story.jobs)

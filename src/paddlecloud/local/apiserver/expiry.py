@@ -5,6 +5,7 @@ from __future__ import annotations
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.store.store import Store
 
 from .registry import Registry
@@ -44,7 +45,9 @@ class EventExpiry:
         kind = self._registry.find("", "v1", "events")
         assert kind is not None, "events are always served"
         horizon = self._clock.now() - KEEP
+        slice_ = TimeSlice()
         for record in self._store.list("/events"):
+            await slice_.checkpoint()
             if last_seen(record.object) >= horizon:
                 continue
             try:

@@ -4,16 +4,21 @@ The collector hears every commit synchronously and keeps two indexes: who has wh
 Work is queued by address and done in order by one task; each step re-reads the newest state, so it may be repeated or
 interrupted at any point. At start all objects are looked at once, so a crash between a deletion and its consequences
 loses nothing.
+
+Objects that own each other in a circle are collected, too. kube-controller-manager clears blockOwnerDeletion when it
+comes to the member that closes the circle, and misses a circle whose members are all deleted by hand at once; here an
+object in foreground deletion does not wait for a dependent that is itself waiting for that object.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.store.log import Op
 from paddlecloud.local.store.record import Address, Record
 from paddlecloud.local.store.store import Store
@@ -29,13 +34,17 @@ IGNORED = frozenset(("/events", "events.k8s.io/events", "coordination.k8s.io/lea
 """Collections that never own anything and are written too often to be worth indexing."""
 
 
+Owners = dict[str, bool]
+"""The uids that an object's ownerReferences name, and whether the object blocks that owner's foreground deletion."""
+
+
 class GarbageCollector:
     def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
         self._store = store
         self._registry = registry
         self._verbs = verbs
         self._uids: dict[str, Address] = {}
-        self._owners: dict[Address, tuple[str, ...]] = {}
+        self._owners: dict[Address, Owners] = {}
         self._dependents: dict[str, set[Address]] = {}
         self._dirty: dict[Address, None] = {}  # ordered set
         self._wake = asyncio.Event()
@@ -57,10 +66,7 @@ class GarbageCollector:
             gone = self._forget(address, change.record)
             for dependent in self._dependents.get(gone, ()):
                 self._mark(dependent)
-            for owner in self._owners.pop(address, ()):
-                self._dependents.get(owner, set()).discard(address)
-                if owner in self._uids:  # its foreground deletion may have waited for this one
-                    self._mark(self._uids[owner])
+            self._set_owners(address, {})
             return
         self._index(change.record)
         self._mark_if_due(change.record)
@@ -69,18 +75,25 @@ class GarbageCollector:
         if record.address.collection in IGNORED:
             return
         self._uids[record.meta.uid] = record.address
-        owners = tuple(ref.get("uid", "") for ref in record.meta.owner_references or ())
-        before = self._owners.get(record.address, ())
+        self._set_owners(record.address, _owners_of(record.meta.owner_references or ()))
+
+    def _set_owners(self, address: Address, owners: Owners) -> None:
+        before = self._owners.get(address, {})
         if owners == before:
             return
-        for uid in before:
-            self._dependents.get(uid, set()).discard(record.address)
+        for uid, blocked in before.items():
+            if uid not in owners:
+                self._dependents[uid].discard(address)
+                if not self._dependents[uid]:
+                    del self._dependents[uid]
+            if blocked and not owners.get(uid) and uid in self._uids:
+                self._mark(self._uids[uid])  # its foreground deletion may have waited for this one
         for uid in owners:
-            self._dependents.setdefault(uid, set()).add(record.address)
+            self._dependents.setdefault(uid, set()).add(address)
         if owners:
-            self._owners[record.address] = owners
+            self._owners[address] = owners
         else:
-            self._owners.pop(record.address, None)
+            self._owners.pop(address, None)
 
     def _forget(self, address: Address, record: Record) -> str:
         uid = record.meta.uid
@@ -100,10 +113,12 @@ class GarbageCollector:
     # Doing ---------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
+        slice_ = TimeSlice()
         while True:
             await self._wake.wait()
             self._wake.clear()
             while self._dirty:
+                await slice_.checkpoint()
                 address = next(iter(self._dirty))
                 del self._dirty[address]
                 try:
@@ -126,7 +141,7 @@ class GarbageCollector:
         finalizers = record.meta.finalizers or ()
         if record.meta.deletion_timestamp:
             if FOREGROUND in finalizers or ORPHAN in finalizers:
-                await self._finish_owner(info, record.object)
+                await self._finish_owner(info, address, record.object)
         elif address in self._owners:
             await self._judge_dependent(info, record.object)
 
@@ -135,47 +150,65 @@ class GarbageCollector:
         meta = obj["metadata"]
         refs = meta.get("ownerReferences", [])
         alive = [ref for ref in refs if self._lives(ref, meta.get("namespace", ""))]
-        waiting = [ref for ref in alive if self._foreground(ref)]
-        if alive and len(alive) == len(refs) and len(waiting) < len(alive):
+        solid = [ref for ref in alive if not self._foreground(self._uids[ref["uid"]])]
+        if solid and len(solid) == len(refs):
             return
-        if not alive or len(waiting) == len(alive):
-            policy = "Foreground" if waiting and meta["uid"] in self._dependents else "Background"
+        if not solid:
+            policy = "Foreground" if alive and meta["uid"] in self._dependents else "Background"
             await self._verbs.delete(
                 info, meta.get("namespace", ""), meta["name"], DeleteOptions(propagation=policy, uid=meta["uid"])
             )
             return
-        await self._rewrite(info, obj, lambda m: m.update(ownerReferences=alive))
+        # As kube-controller-manager: owners that wait in foreground are dropped as well, or they would wait for ever.
+        await self._rewrite(info, obj, lambda m: m.update(ownerReferences=solid))
 
     def _lives(self, ref: Object, namespace: str) -> bool:
         address = self._uids.get(ref.get("uid", ""))
         return address is not None and address.namespace in ("", namespace)
 
-    def _foreground(self, ref: Object) -> bool:
-        """The owner waits for its dependents to go first."""
-        record = self._store.latest(self._uids[ref["uid"]])
+    def _foreground(self, address: Address) -> bool:
+        """The object waits for its dependents to go first."""
+        record = self._store.latest(address)
         if record is None:
             return False
         return bool(record.meta.deletion_timestamp) and FOREGROUND in (record.meta.finalizers or ())
 
-    async def _finish_owner(self, info: KindInfo, obj: Object) -> None:
+    async def _finish_owner(self, info: KindInfo, owner: Address, obj: Object) -> None:
         meta = obj["metadata"]
-        dependents = [a for a in self._dependents.get(meta["uid"], ()) if self._store.latest(a) is not None]
+        dependents = [
+            address
+            for address in self._dependents.get(meta["uid"], ())
+            if owner.namespace in ("", address.namespace) and self._store.latest(address) is not None
+        ]
         if ORPHAN in meta["finalizers"]:
             for address in dependents:
                 await self._orphan(address, meta["uid"])
             await self._rewrite(info, obj, lambda m: _drop_finalizer(m, ORPHAN))
             return
-        blocking = [address for address in dependents if self._blocks(address, meta["uid"])]
-        if blocking:
+        circle = self._waiting_for(owner)
+        if any(self._owners[a].get(meta["uid"]) for a in dependents if a not in circle):
             for address in dependents:
-                self._mark(address)
+                self._mark_if_alive(address)
             return
         await self._rewrite(info, obj, lambda m: _drop_finalizer(m, FOREGROUND))
 
-    def _blocks(self, address: Address, uid: str) -> bool:
+    def _waiting_for(self, address: Address) -> set[Address]:
+        """Every object whose foreground deletion waits for this one, directly or through others."""
+        found: set[Address] = set()
+        todo = [address]
+        while todo:
+            for uid, blocks in self._owners.get(todo.pop(), {}).items():
+                owner = self._uids.get(uid)
+                if blocks and owner is not None and owner not in found and self._foreground(owner):
+                    found.add(owner)
+                    todo.append(owner)
+        return found
+
+    def _mark_if_alive(self, address: Address) -> None:
+        """What is on its way already needs no second judgement; marking it again would go round in circles."""
         record = self._store.latest(address)
-        refs = (record.meta.owner_references or ()) if record else ()
-        return any(ref.get("uid") == uid and ref.get("blockOwnerDeletion") for ref in refs)
+        if record is not None and not record.meta.deletion_timestamp:
+            self._mark(address)
 
     async def _orphan(self, address: Address, uid: str) -> None:
         info, record = self._info(address), self._store.latest(address)
@@ -198,6 +231,14 @@ class GarbageCollector:
     def _info(self, address: Address) -> KindInfo | None:
         group, _, plural = address.collection.partition("/")
         return self._registry.any_version(group, plural)
+
+
+def _owners_of(refs: Iterable[Object]) -> Owners:
+    owners: Owners = {}
+    for ref in refs:
+        uid = ref.get("uid", "")
+        owners[uid] = owners.get(uid, False) or bool(ref.get("blockOwnerDeletion"))
+    return owners
 
 
 def _drop_finalizer(meta: Object, name: str) -> None:

@@ -11,6 +11,7 @@ import logging
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.store.log import Op
 from paddlecloud.local.store.record import Address, Record
 from paddlecloud.local.store.store import Store
@@ -93,10 +94,12 @@ class NamespaceCollector:
             self._wake.set()
 
     async def run(self) -> None:
+        slice_ = TimeSlice()
         while True:
             await self._wake.wait()
             self._wake.clear()
             for name in tuple(self._terminating):
+                await slice_.checkpoint()
                 try:
                     await self._sweep(name)
                 except (errors.Conflict, errors.NotFound):

@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,8 @@ class Gateways:
             task.cancel()
         await asyncio.gather(*self._keepers.values(), return_exceptions=True)
         if processes:
-            await self._end_processes()
+            await _end_processes(self._pids.values())
+            (self._folder / "pids").unlink(missing_ok=True)
         if self._server is not None:
             self._server.close()
         for writer in self._writers.values():
@@ -155,17 +156,6 @@ class Gateways:
             slots.remove(self._pipes.pop(name))
         for reservation in self._reservations:
             reservation.close()
-
-    async def _end_processes(self) -> None:
-        pids = list(self._pids.values())
-        for pid in pids:
-            _signal(pid, signal.SIGTERM)
-        try:
-            await asyncio.wait_for(asyncio.gather(*(_ended(pid) for pid in pids)), STOP)
-        except asyncio.TimeoutError:
-            for pid in pids:
-                _signal(pid, signal.SIGKILL)
-        (self._folder / "pids").unlink(missing_ok=True)
 
     # Conversations
 
@@ -254,6 +244,22 @@ class Gateways:
         first, _, count = self._epoch.rpartition("-")
         self._epoch = f"{first}-{int(count) + 1}"
         self._changed()
+
+
+async def end_gateways(folder: Path) -> None:
+    """End the gateways of a control plane that is gone; without it they would go on by themselves for a while."""
+    await _end_processes([pid for pid in _recorded(folder / "pids") if _is_gateway(pid, folder)])
+    (folder / "pids").unlink(missing_ok=True)
+
+
+async def _end_processes(pids: Collection[int]) -> None:
+    for pid in pids:
+        _signal(pid, signal.SIGTERM)
+    try:
+        await asyncio.wait_for(asyncio.gather(*(_ended(pid) for pid in pids)), STOP)
+    except asyncio.TimeoutError:
+        for pid in pids:
+            _signal(pid, signal.SIGKILL)
 
 
 def _reserve(file: Path) -> socket.socket:
