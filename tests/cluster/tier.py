@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from .harness.cluster import ADDONS
 from .harness.engines import BASE
 from .harness.layout import Layout
 
@@ -30,7 +31,6 @@ ROOT = Path(__file__).parents[2]
 SEEN = Path(__file__).with_name("seen.yaml")
 PAGE = ROOT / "docs" / "full-tier.md"
 FOLDERS = ("tests/cluster", "tests/scenarios", "tests/conformance")
-ENGINES = ("volcano", "knative", "juicefs")
 REQUIRED = "audit,busybox,cluster,juicefs,knative,nodes,redis,s3,stores,volcano"
 """What a test on the fixture may not be skipped for: `PDC_REQUIRE` of `tests/harness.py`."""
 
@@ -131,11 +131,11 @@ def _prepare() -> None:
     """No cluster runs, and all engines are built: that takes minutes, once, more than the time limit of any test."""
     _harness("down")
     if os.geteuid() == 0:  # without root nothing can be started, which is what the tests then say
-        _harness("build", *BASE, *ENGINES)
+        _harness("build", *BASE, *(engine for engine, _ in ADDONS.values()))
 
 
 def _on_a_cluster(*arguments: str) -> int:
-    _harness("up", "--nodes", "3", *(word for engine in ENGINES for word in ("--with", engine)))
+    _harness("up", "--nodes", "3", *(word for name in ADDONS for word in ("--with", name)))
     try:
         required = f"{os.environ.get('PDC_REQUIRE', '')},{REQUIRED}"
         return _pytest(*arguments, PDC_KUBECONFIG=str(Layout.default().kubeconfig), PDC_REQUIRE=required)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from paddlecloud.local.images import dockerfile
 
-from . import python_image
+from . import preflight, python_image
 from .cluster import ADDONS, Cluster, Options
 from .engines import BASE, ENGINE_TABLE
 from .errors import HarnessError
@@ -30,6 +30,7 @@ def main() -> int:
     cluster = Cluster(layout, say=say)
     try:
         if arguments.command == "build":
+            preflight.install_packages(say)
             cluster.build(arguments.engines or BASE)
         elif arguments.command == "up":
             cluster.up(Options(nodes=arguments.nodes, durable=arguments.durable))
@@ -75,7 +76,7 @@ def _status(layout: Layout) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cluster.harness", description="A real Kubernetes on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
-    build = commands.add_parser("build", help="build the programs that the cache lacks")
+    build = commands.add_parser("build", help="install and build the programs that are missing")
     build.add_argument("engines", nargs="*", help=f"of {', '.join(ENGINE_TABLE)}; default: those of the base cluster")
     up = commands.add_parser("up", help="start a new cluster and print the path of its kubeconfig")
     up.add_argument("--nodes", type=int, default=1)

@@ -37,13 +37,14 @@ def check(layout: Layout, *, say: Callable[[str], None]) -> None:
             "a real cluster needs root for namespaces, mounts and packet filters: run `sudo make cluster`",
             reason="NoRoot",
         )
-    _packages(say)
+    install_packages(say)
     _kernel(layout)
     check_space(layout)
     _addresses(layout)
 
 
-def _packages(say: Callable[[str], None]) -> None:
+def install_packages(say: Callable[[str], None]) -> None:
+    """Programs of the distribution that a cluster consists of or is made with."""
     missing = sorted({package for program, package in PROGRAMS.items() if shutil.which(program) is None})
     if not any(Path(folder, "bridge").exists() for folder in ("/usr/lib/cni", "/opt/cni/bin")):
         missing.append("containernetworking-plugins")
