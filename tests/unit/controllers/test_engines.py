@@ -68,6 +68,19 @@ async def test_a_controller_is_made_for_what_two_looks_agree_on(looks: tuple[Loo
     assert story.ended == len(made)
 
 
+async def test_an_engine_that_comes_just_after_a_look_is_used_half_a_minute_later() -> None:
+    """The longest that it can take, by the clock."""
+    clock, story = FakeClock(), Story(NONE, NONE, VOLCANO)
+    task = asyncio.ensure_future(follow(story.find, story.make, clock=clock))
+    await clock.advance(LOOK_EVERY)  # from here on the engine is there
+    await clock.advance(29.9)
+    assert story.made == [frozenset()]
+    await clock.advance(0.1)
+    assert story.made == [frozenset(), frozenset(VOLCANO)]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_a_controller_that_fails_is_not_hidden() -> None:
     async def fails() -> None:
         raise RuntimeError("a mistake")

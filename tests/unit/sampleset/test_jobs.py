@@ -172,12 +172,15 @@ async def test_partial_coverage_is_a_failure_that_names_what_is_missing(here: Wo
     await here.said("warm", "ErrorDoWarmupJob")
 
 
-async def test_a_server_that_stays_away_fails_its_partition_only(here: World) -> None:
+async def test_a_server_that_stays_away_for_two_minutes_fails_its_partition_only(here: World) -> None:
     del here.servers.ends["warmup"]
     await here.create_job("warm", "warmup")
     await ended(here, "warm", "Running")
     here.servers.ends["warmup"] = done()
     here.servers.silent.add("imagenet-runtime-1")
+    await here.pass_time(115)
+    assert (await here.status(SAMPLEJOBS, "warm"))["phase"] == "Running"
+    await here.pass_time(20)
     status = await ended(here, "warm", "Failed")
     assert status["missing"] == ["partition 1"]
     assert "imagenet-runtime-1 is gone" in status["message"]
