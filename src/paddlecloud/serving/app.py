@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -14,18 +14,23 @@ from paddlecloud import __version__
 from paddlecloud.kube.metrics import CONTENT_TYPE
 from paddlecloud.serving import paddle_shapes, v2
 from paddlecloud.serving.errors import ModelError, Overloaded, ServingError
+from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.slot import Slot
-from paddlecloud.serving.tensors import parse_json
+from paddlecloud.serving.tensors import Feeds, as_json
 
 log = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def build(slot: Slot, metrics: Metrics, *, largest_body: int) -> web.Application:
-    app = web.Application(client_max_size=largest_body, middlewares=[_refusals(metrics)])
-    routes = _Routes(slot, metrics)
+LONGEST_MESSAGE = 1000
+"""Characters of a refusal; it may quote what the client sent."""
+
+
+def build(slot: Slot, metrics: Metrics, *, intake: Intake) -> web.Application:
+    app = web.Application(middlewares=[_refusals(metrics)])
+    routes = _Routes(slot, metrics, intake)
     app.add_routes(
         [
             web.get("/v2", routes.server),
@@ -50,9 +55,10 @@ def build(slot: Slot, metrics: Metrics, *, largest_body: int) -> web.Application
 
 
 class _Routes:
-    def __init__(self, slot: Slot, metrics: Metrics) -> None:
+    def __init__(self, slot: Slot, metrics: Metrics, intake: Intake) -> None:
         self._slot = slot
         self._metrics = metrics
+        self._intake = intake
 
     async def server(self, request: web.Request) -> web.Response:
         return _json({"name": "paddlecloud", "version": __version__, "extensions": ["binary_tensor_data"]})
@@ -75,21 +81,33 @@ class _Routes:
         return _json(v2.example(self._slot.model(**request.match_info)))
 
     async def infer(self, request: web.Request) -> web.Response:
+        intake = self._intake
         with self._slot.using(**request.match_info) as model:
-            asked = v2.read(model, await request.read(), request.headers.get(v2.HEADER_LENGTH))
-            body, header_length = v2.write(model, asked, await model.infer(asked.feeds, fetch=asked.fetch))
+            async with intake.body(request) as raw:
+                length = request.headers.get(v2.HEADER_LENGTH)
+                asked = await intake.decode(len(raw), v2.read, model, raw, length, intake.largest_json)
+                outputs = await model.infer(asked.feeds, fetch=asked.fetch)
+                body, header_length = await intake.decode(_size(outputs), v2.write, model, asked, outputs)
         if header_length is None:
-            return web.Response(body=body, content_type="application/json")
+            return _body(body)
         headers = {v2.HEADER_LENGTH: str(header_length)}
         return web.Response(body=body, content_type="application/octet-stream", headers=headers)
 
     async def prediction(self, request: web.Request) -> web.Response:
+        intake = self._intake
         with self._slot.using(request.match_info["name"]) as model:
-            return _json(await paddle_shapes.prediction(model, parse_json(await request.read())))
+            async with intake.body(request) as raw:
+                asked = await intake.decode(len(raw), paddle_shapes.read_prediction, model, raw, intake.largest_json)
+                write = partial(paddle_shapes.write_prediction, asked)
+                return _body(await model.predict(asked.entries, fetch=asked.fetch, write=write))
 
     async def general(self, request: web.Request) -> web.Response:
+        intake = self._intake
         with self._slot.using() as model:
-            return _json(await paddle_shapes.general(model, parse_json(await request.read())))
+            async with intake.body(request) as raw:
+                asked = await intake.decode(len(raw), paddle_shapes.read_general, model, raw, intake.largest_json)
+                outputs = await model.infer(asked.feeds, fetch=asked.fetch)
+                return _body(await intake.decode(_size(outputs), paddle_shapes.write_general, model, asked, outputs))
 
     async def index(self, request: web.Request) -> web.Response:
         model = self._slot.model()
@@ -132,8 +150,6 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     except web.HTTPException as error:
         if error.status == 404:
             return _refusal(request, 404, f"there is nothing at {request.path}; the model is at /v2/models/NAME/infer")
-        if error.status == 413:
-            return _refusal(request, 413, "the body is too large; the server's --largest-body allows less")
         return _refusal(request, error.status, error.reason)
     except Exception:
         log.exception("%s %s failed", request.method, request.path)
@@ -141,11 +157,19 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 def _refusal(request: web.Request, status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+    message = message[:LONGEST_MESSAGE]
     if request.path.startswith("/v2"):
         return _json({"error": message}, status=status, headers=headers)
     return _json({"error": message, "err_no": status, "err_msg": message}, status=status, headers=headers)
 
 
+def _size(outputs: Feeds) -> int:
+    return sum(int(array.nbytes) for array in outputs.values())
+
+
 def _json(content: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+    return _body(as_json(content), status=status, headers=headers)
+
+
+def _body(content: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(body=content, status=status, content_type="application/json", headers=headers)

@@ -20,6 +20,7 @@ from aiohttp import web
 
 from paddlecloud.serving import app, source
 from paddlecloud.serving.errors import ModelError
+from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
 from paddlecloud.serving.slot import Slot
@@ -73,14 +74,15 @@ async def serve(options: argparse.Namespace) -> None:
     for stage, seconds in model.stages.items():
         metrics.start.set(seconds, stage)
     stopped = _on_signals()
+    intake = Intake(options.largest_body << 20)
     runner = web.AppRunner(
-        app.build(slot, metrics, largest_body=options.largest_body << 20),
+        app.build(slot, metrics, intake=intake),
         access_log=None,
         shutdown_timeout=DRAIN_SECONDS,
     )
     await runner.setup()
     await web.TCPSite(runner, options.host, options.port, backlog=1024).start()
-    grpc = await _start_grpc(slot, options)
+    grpc = await _start_grpc(slot, intake, options)
     stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in model.stages.items())
     logging.info("serving %s version %s on port %d (%s)", model.name, model.version, options.port, stages)
     follower = asyncio.create_task(slot.follow(), name="new versions")
@@ -90,14 +92,15 @@ async def serve(options: argparse.Namespace) -> None:
     if grpc is not None:
         await grpc.stop(DRAIN_SECONDS)
     await slot.close()
+    intake.close()
 
 
-async def _start_grpc(slot: Slot, options: argparse.Namespace) -> Any:
+async def _start_grpc(slot: Slot, intake: Intake, options: argparse.Namespace) -> Any:
     if not options.grpc_port:
         return None
     from paddlecloud.serving import grpc_service
 
-    server = grpc_service.build(slot, largest_body=options.largest_body << 20)
+    server = grpc_service.build(slot, intake)
     server.add_insecure_port(f"{options.host}:{options.grpc_port}")
     await server.start()
     return server

@@ -23,6 +23,10 @@ class TooLarge(ServingError):
     status = 413
 
 
+class TooSlow(ServingError):
+    status = 408
+
+
 class Overloaded(ServingError):
     """More is waiting than will be answered in time; `retry_after` says when to come again."""
 

@@ -7,15 +7,29 @@ from typing import Any
 
 import grpc
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from paddlecloud import __version__
+from paddlecloud.serving import wire
 from paddlecloud.serving.errors import BadInput, ServingError
 from paddlecloud.serving.grpc_messages import PACKAGE, message
+from paddlecloud.serving.intake import Intake
+from paddlecloud.serving.limits import MOST_PARTS
 from paddlecloud.serving.model import Model
 from paddlecloud.serving.slot import Slot
 from paddlecloud.serving.tensors import DATATYPES, Feeds, datatype_of, fitting, from_bytes, to_bytes
 
-_CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    404: "NOT_FOUND",
+    413: "RESOURCE_EXHAUSTED",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
+MOST_CALLS = 256
+"""Calls under way at the same time; gRPC refuses the next one."""
+_INFER_SCHEMA: wire.Schema = {4: {2: {}}, 5: {4: {2: {}}, 5: {}}, 6: {2: {2: {}}}}
+"""Fields of ModelInferRequest that hold messages: parameters, inputs with their contents, outputs."""
 _CONTENTS = {
     "BOOL": "bool_contents",
     "INT8": "int_contents",
@@ -33,10 +47,11 @@ _CONTENTS = {
 """Where a tensor of a type lies that is not sent as raw bytes."""
 
 
-def build(slot: Slot, *, largest_body: int) -> Any:
+def build(slot: Slot, intake: Intake) -> Any:
     """A `grpc.aio.Server` without a port yet."""
-    server = grpc.aio.server(options=[("grpc.max_receive_message_length", largest_body), ("grpc.so_reuseport", 0)])
-    calls = _Calls(slot)
+    options = [("grpc.max_receive_message_length", intake.largest), ("grpc.so_reuseport", 0)]
+    server = grpc.aio.server(options=options, maximum_concurrent_rpcs=MOST_CALLS)
+    calls = _Calls(slot, intake)
     methods = {
         "ServerLive": calls.server_live,
         "ServerReady": calls.server_ready,
@@ -47,8 +62,7 @@ def build(slot: Slot, *, largest_body: int) -> Any:
     }
     handlers = {
         name: grpc.unary_unary_rpc_method_handler(
-            _refusing(method),
-            request_deserializer=message(f"{name}Request").FromString,
+            _refusing(method, message(f"{name}Request"), intake),  # gRPC itself would decode on the event loop
             response_serializer=message(f"{name}Response").SerializeToString,
         )
         for name, method in methods.items()
@@ -60,8 +74,9 @@ def build(slot: Slot, *, largest_body: int) -> Any:
 
 
 class _Calls:
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: Slot, intake: Intake) -> None:
         self._slot = slot
+        self._intake = intake
 
     async def server_live(self, request: Any) -> Any:
         return message("ServerLiveResponse")(live=True)
@@ -81,7 +96,7 @@ class _Calls:
 
     async def model_infer(self, request: Any) -> Any:
         with self._slot.using(request.model_name, request.model_version) as model:
-            feeds = _feeds(model, request)
+            feeds = await self._intake.decode(request.ByteSize(), _feeds, model, request)
             outputs = await model.infer(feeds, fetch=[output.name for output in request.outputs] or None)
             return _response(model, request.id, outputs)
 
@@ -118,10 +133,22 @@ def _response(model: Model, id: str, outputs: Feeds) -> Any:
     )
 
 
-def _refusing(method: Callable[[Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
-    async def call(request: Any, context: Any) -> Any:
+def parse(kind: Any, raw: bytes) -> Any:
+    """The message, after a look at how many fields it has: one of two bytes costs a hundred once it is decoded."""
+    try:
+        for _ in wire.walk(raw, _INFER_SCHEMA, most=MOST_PARTS):
+            pass
+        return kind.FromString(raw)
+    except (wire.Malformed, DecodeError) as error:
+        raise BadInput(f"the message cannot be read: {error}") from error
+
+
+def _refusing(
+    method: Callable[[Any], Awaitable[Any]], kind: Any, intake: Intake
+) -> Callable[[bytes, Any], Awaitable[Any]]:
+    async def call(raw: bytes, context: Any) -> Any:
         try:
-            return await method(request)
+            return await method(await intake.decode(len(raw), parse, kind, raw))
         except ServingError as error:
             await context.abort(getattr(grpc.StatusCode, _CODES.get(error.status, "INTERNAL")), str(error))
 

@@ -1,8 +1,11 @@
-"""How requests may be batched: part of what a model's folder says about itself."""
+"""Limits of requests: how they are batched, which a model's folder says of itself, and how many parts they may have."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+MOST_PARTS = 1 << 20
+"""Lists, objects, texts or fields in one request: each costs a hundred bytes, however few it was sent as."""
 
 
 @dataclass(frozen=True, slots=True)

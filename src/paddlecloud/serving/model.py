@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,11 +94,14 @@ class Model:
         outputs = {self._outer.get(name, name): array for name, array in ran.items()}
         return {name: outputs[name] for name in fetch} if fetch else outputs
 
-    async def predict(self, entries: list[dict[str, Any]], *, fetch: list[str] | None = None) -> Any:
-        """Through the model's processor, as Paddle Serving's clients expect it."""
+    async def predict(
+        self, entries: list[dict[str, Any]], *, fetch: list[str] | None, write: Callable[[Any], bytes]
+    ) -> bytes:
+        """Through the model's processor, as Paddle Serving's clients expect it. `write` makes an answer of the result,
+        in the processor's thread: results may be large."""
         feeds = await asyncio.to_thread(processing.prepare, self.processor, entries, self.inputs)
         outputs = await self.infer(feeds, fetch=fetch)
-        return await asyncio.to_thread(processing.conclude, self.processor, outputs, entries)
+        return await asyncio.to_thread(lambda: write(processing.conclude(self.processor, outputs, entries)))
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

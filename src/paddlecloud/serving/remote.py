@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import http.client
 import ipaddress
 import os
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,6 +63,10 @@ def _get(place: SplitResult, deadline: float, largest: int) -> bytes | str:
     host = place.hostname or ""
     try:
         connection = _connect(place, _checked(host, place.port or (443 if place.scheme == "https" else 80)), deadline)
+        # A socket's timeout begins again with every byte: a server that drips would hold a thread for ever.
+        watchdog = threading.Timer(max(0.1, deadline - time.monotonic()), _cut, (connection.sock,))
+        watchdog.daemon = True
+        watchdog.start()
         try:
             target = (place.path or "/") + (f"?{place.query}" if place.query else "")
             connection.request("GET", target, headers={"Host": place.netloc.rpartition("@")[2]})
@@ -71,20 +77,26 @@ def _get(place: SplitResult, deadline: float, largest: int) -> bytes | str:
                 raise BadInput(f"{place.geturl()[:200]!r} answers {answer.status} {answer.reason}")
             return _read(answer, deadline, largest)
         finally:
+            watchdog.cancel()
             connection.close()
     except (OSError, http.client.HTTPException) as error:
         raise BadInput(f"{place.geturl()[:200]!r} cannot be fetched: {error}") from error
 
 
 def _read(answer: http.client.HTTPResponse, deadline: float, largest: int) -> bytes:
-    content = b""
+    content = bytearray()
     while block := answer.read1(1 << 16):
         content += block
         if len(content) > largest:
             raise TooLarge(f"what the URL names is larger than {largest} bytes")
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not done after {PATIENCE:g} seconds")
-    return content
+    if time.monotonic() > deadline:
+        raise TimeoutError(f"not done after {PATIENCE:g} seconds")
+    return bytes(content)
+
+
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it has ended meanwhile
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _checked(host: str, port: int) -> tuple[str, int]:

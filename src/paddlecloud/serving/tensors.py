@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from paddlecloud.serving.errors import BadInput
+from paddlecloud.serving.errors import BadInput, TooLarge
+from paddlecloud.serving.limits import MOST_PARTS
 
 DATATYPES: dict[str, str] = {
     "BOOL": "bool",
@@ -112,7 +113,19 @@ def as_lists(array: Any) -> Any:
     return array.tolist()
 
 
-def parse_json(body: bytes) -> dict[str, Any]:
+def as_json(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def parse_json(body: bytes, *, largest: int) -> dict[str, Any]:
+    """The JSON object of a request, of at most `largest` bytes and `MOST_PARTS` lists and objects."""
+    if len(body) > largest:
+        raise TooLarge(
+            f"the JSON has {len(body)} bytes, allowed are {largest}, a quarter of --largest-body: "
+            "send tensors in binary form, or start the server with more"
+        )
+    if body.count(b"[") + body.count(b"{") > MOST_PARTS:
+        raise TooLarge(f"the JSON has more than {MOST_PARTS} lists and objects; send tensors flat or in binary form")
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -127,7 +140,7 @@ def _reshaped(name: str, array: Any, shape: Any) -> Any:
         raise BadInput(f"input {name!r}: shape must be a list of sizes, not {shape!r}")
     try:
         return array.reshape(tuple(shape))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise BadInput(f"input {name!r}: {array.size} values do not fill shape {list(shape)}") from None
 
 
@@ -159,4 +172,6 @@ def _split_texts(name: str, raw: bytes) -> list[bytes]:
             raise BadInput(f"input {name!r}: the texts are cut off")
         texts.append(text)
         at += 4 + size
+        if len(texts) > MOST_PARTS:
+            raise BadInput(f"input {name!r} has more than {MOST_PARTS} texts")
     return texts

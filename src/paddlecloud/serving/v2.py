@@ -26,9 +26,9 @@ class Request:
     """Outputs wanted as bytes; `*` stands for all."""
 
 
-def read(model: Model, body: bytes, header_length: str | None) -> Request:
+def read(model: Model, body: bytes, header_length: str | None, largest_json: int) -> Request:
     header, tail = _parts(body, header_length)
-    content = parse_json(header)
+    content = parse_json(header, largest=largest_json)
     inputs = content.get("inputs")
     if not isinstance(inputs, list) or not inputs:
         raise BadInput('the body needs "inputs": a list of {"name", "shape", "datatype", "data"}')
@@ -49,13 +49,14 @@ def read(model: Model, body: bytes, header_length: str | None) -> Request:
 
 def write(model: Model, request: Request, outputs: Feeds) -> tuple[bytes, int | None]:
     """The body, and the length of its JSON part where bytes follow."""
-    listed, tail = [], b""
+    listed: list[dict[str, Any]] = []
+    tail: list[bytes] = []
     for name, array in outputs.items():
         entry: dict[str, Any] = {"name": name, "datatype": datatype_of(array), "shape": list(array.shape)}
         if request.binary & {name, "*"}:
             raw = to_bytes(array)
             entry["parameters"] = {"binary_data_size": len(raw)}
-            tail += raw
+            tail.append(raw)
         else:
             entry["data"] = as_lists(array.reshape(-1))
         listed.append(entry)
@@ -63,7 +64,7 @@ def write(model: Model, request: Request, outputs: Feeds) -> tuple[bytes, int | 
     if request.id is not None:
         answer["id"] = request.id
     header = json.dumps(answer, separators=(",", ":")).encode()
-    return header + tail, len(header) if tail else None
+    return b"".join((header, *tail)), len(header) if tail else None
 
 
 def example(model: Model) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from paddlecloud.serving import app
+from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
 from paddlecloud.serving.slot import Slot
@@ -23,12 +24,12 @@ class Serve:
         self.slot: Slot
         self.ending = AsyncExitStack()
 
-    async def __call__(self, folder: Path) -> TestClient[Any, Any]:
+    async def __call__(self, folder: Path, *, largest: int = 1 << 19, seconds: float = 60) -> TestClient[Any, Any]:
         metrics = Metrics()
         self.slot = Slot(folder, name="", resources=Resources(workers=2), metrics=metrics)
         await self.slot.load()
         self.ending.push_async_callback(self.slot.close)
-        client = TestClient(TestServer(app.build(self.slot, metrics, largest_body=1 << 19)))
+        client = TestClient(TestServer(app.build(self.slot, metrics, intake=Intake(largest, seconds=seconds))))
         self.ending.push_async_callback(client.close)
         await client.start_server()
         return client

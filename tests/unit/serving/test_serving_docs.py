@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from paddlecloud.serving import app, artifact, command
+from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
 from paddlecloud.serving.slot import Slot
@@ -26,7 +27,7 @@ def page(request: pytest.FixtureRequest) -> str:
 
 async def test_every_path_is_named(page: str, tmp_path: Path) -> None:
     slot = Slot(tmp_path, name="", resources=Resources(), metrics=Metrics())
-    routes = app.build(slot, Metrics(), largest_body=1).router.resources()
+    routes = app.build(slot, Metrics(), intake=Intake(1)).router.resources()
     paths = {route.canonical.replace("{name}", "NAME").replace("{version}", "VERSION") for route in routes}
     missing = [path for path in paths if path.replace("/v2/models/NAME/versions", "…/versions") not in page]
     assert [path for path in missing if not path.startswith("/v2/models/NAME/versions/VERSION")] == []

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from paddlecloud.serving import grpc_service
+from paddlecloud.serving.errors import BadInput
 from paddlecloud.serving.grpc_messages import message
+from paddlecloud.serving.intake import Intake
+from paddlecloud.serving.limits import MOST_PARTS
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
 from paddlecloud.serving.slot import Slot
@@ -35,13 +38,20 @@ class Client:
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     slot = Slot(models.linear(tmp_path / "double"), name="", resources=Resources(), metrics=Metrics())
     await slot.load()
-    server = grpc_service.build(slot, largest_body=1 << 20)
+    server = grpc_service.build(slot, Intake(1 << 20))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Client(channel)
     await server.stop(None)
     await slot.close()
+
+
+def test_a_message_of_very_many_fields_is_refused_before_it_is_decoded() -> None:
+    with pytest.raises(BadInput, match=f"more than {MOST_PARTS} fields"):
+        grpc_service.parse(message("ModelInferRequest"), b"\x2a\x00" * (MOST_PARTS + 1))
+    with pytest.raises(BadInput, match="cut off"):
+        grpc_service.parse(message("ModelInferRequest"), b"\xff" * 20)
 
 
 async def test_it_describes_itself(client: Client) -> None:

@@ -87,7 +87,12 @@ async def test_tensors_as_bytes_in_both_directions(serve: Serve, tmp_path: Path)
         ("/GeneralModelService/inference", {"tensor": [{"name": "x", "elem_type": 9}]}, 400, "unknown elem_type 9"),
         ("/GeneralModelService/inference", {"tensor": [{"name": "x", "elem_type": 1}]}, 400, "needs float_data"),
         ("/nowhere", {}, 404, "nothing at /nowhere"),
-        ("/v2/models/double/infer", "x" * (1 << 20), 413, "too large"),
+        ("/v2/models/double/infer", "x" * (1 << 20), 413, "larger than 524288 bytes; the server's --largest-body"),
+        ("/v2/models/double/infer", "x" * (1 << 18), 413, "JSON has 262144 bytes, allowed are 131072"),
+        ("/double/prediction", "x" * (1 << 18), 413, "send tensors in binary form"),
+        ("/GeneralModelService/inference", "x" * (1 << 18), 413, "send tensors in binary form"),
+        ("/v2/models/double/infer", inputs({**ROW, "shape": [10**30]}), 400, "3 values do not fill"),
+        ("/GeneralModelService/inference", {"tensor": [{"name": "x", "elem_type": []}]}, 400, "unknown elem_type []"),
     ],
 )
 async def test_what_does_not_fit_is_refused_with_the_reason(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +97,29 @@ def test_addresses_inside_are_refused(host: str) -> None:
 def test_limits(site: str, path: str, message: str) -> None:
     with pytest.raises(ServingError, match=message):
         remote.fetch(site + path, largest=10_000)
+
+
+@pytest.mark.usefixtures("allowed")
+def test_who_sends_a_byte_now_and_then_is_given_up_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "PATIENCE", 0.3)
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                while not over.wait(0.02):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            with pytest.raises(BadInput, match="cannot be fetched"):
+                remote.fetch(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        finally:
+            over.set()
+            thread.join()
 
 
 @pytest.mark.parametrize(

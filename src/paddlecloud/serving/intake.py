@@ -1,0 +1,76 @@
+"""Bodies of requests on their way to tensors: how much may come, and where it is decoded.
+
+Small bodies are decoded at once. Large ones are decoded in a thread, one at a time, so that the event loop answers
+other clients meanwhile. All large bodies together are limited, and so is the time that one may take to arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from paddlecloud.serving.errors import BadInput, Overloaded, TooLarge, TooSlow
+
+T = TypeVar("T")
+
+SMALL = 64 * 1024
+"""Bytes that are decoded sooner than a thread begins."""
+TOGETHER = 2
+"""Bodies of the largest size that may be under way at the same time."""
+BODY_SECONDS = 60.0
+
+
+class Intake:
+    """`largest` bytes of a body; of JSON a quarter of it, because JSON needs several times its size in memory."""
+
+    def __init__(self, largest: int, *, seconds: float = BODY_SECONDS) -> None:
+        self.largest = largest
+        self.largest_json = largest // 4
+        self._seconds = seconds
+        self._held = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="decode")
+
+    @asynccontextmanager
+    async def body(self, request: web.Request) -> AsyncIterator[bytes]:
+        """The body of a request, which counts as long as the request is under way."""
+        pieces: list[bytes] = []
+        try:
+            try:
+                await asyncio.wait_for(self._read(request, pieces), self._seconds)
+            except asyncio.TimeoutError:
+                raise TooSlow(f"the body did not arrive within {self._seconds:g} s") from None
+            except ConnectionError as error:
+                raise BadInput("the body broke off") from error
+            yield b"".join(pieces)
+        finally:
+            self._let_go(pieces)
+
+    async def _read(self, request: web.Request, pieces: list[bytes]) -> None:
+        size = 0
+        async for piece in request.content.iter_any():
+            pieces.append(piece)
+            self._held += len(piece)
+            size += len(piece)
+            if size > self.largest:
+                raise TooLarge(f"the body is larger than {self.largest} bytes; the server's --largest-body allows less")
+            if size > SMALL and self._held > TOGETHER * self.largest:
+                self._let_go(pieces)  # at once: nobody else is refused for what is given up
+                raise Overloaded(f"bodies of {TOGETHER * self.largest} bytes are under way already")
+
+    def _let_go(self, pieces: list[bytes]) -> None:
+        self._held -= sum(map(len, pieces))
+        pieces.clear()
+
+    async def decode(self, size: int, function: Callable[..., T], *arguments: Any) -> T:
+        """What the function makes of something of that size: here if it is small, otherwise in the thread."""
+        if size <= SMALL:
+            return function(*arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False)

@@ -1,0 +1,126 @@
+"""Requests made to cost more than they should: they are refused or read cheaply, and other clients are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unit.serving import models
+from unit.serving.conftest import Serve
+
+SIZE = (1 << 20) - 100
+"""Bytes; as Python's notation a little less than is read."""
+LONGEST_TURN = 0.25
+"""CPU seconds that the event loop's own thread may spend in one turn; a busy machine does not count."""
+
+
+def keyed(text: str) -> str:
+    return json.dumps({"key": ["x"], "value": [text]})
+
+
+def repeated(unit: str, *, before: str = "", after: str = "") -> str:
+    return before + unit * ((SIZE - len(before + after)) // len(unit)) + after
+
+
+LITERALS = {
+    "a list that never ends": repeated("1,", before="["),
+    "tuples": repeated("(1,),", before="(", after=")"),
+    "lists in lists": "[" * SIZE,
+    "negated for ever": "-" * SIZE,
+    "sums": repeated("1+", after="1"),
+    "texts": repeated("'',", before="[", after="'a']"),
+    "escapes": repeated(r"\x41", before="['", after="']"),
+    "a text without an end": repeated(r"\\", before="['"),
+    "dicts": repeated("{},", before="[", after="()]"),
+    "a long number": "1" * SIZE,
+}
+BODIES = {
+    **{f"key and value: {name}": ("/double/prediction", keyed(text)) for name, text in LITERALS.items()},
+    "feed: lists in lists": ("/double/prediction", '{"feed": ' + "[" * SIZE),
+    "feed: rows": ("/double/prediction", repeated('{"x":[1,2,3]},', before='{"feed":[', after='{"x":[1,2,3]}]}')),
+    "feed: objects": ("/double/prediction", repeated("{},", before='{"feed":[', after="{}]}")),
+    "tensors": ("/GeneralModelService/inference", repeated('{"name":"x"},', before='{"tensor":[', after="{}]}")),
+    "inputs": ("/v2/models/double/infer", repeated('{"name":"x"},', before='{"inputs":[', after="{}]}")),
+    "outputs": (
+        "/v2/models/double/infer",
+        repeated('{"name":"y"},', before='{"inputs":[{"name":"x","data":[1]}],"outputs":[', after='{"name":"q"}]}'),
+    ),
+    "keys": ("/v2/models/double/infer", "{" + ",".join(f'"{n}":{n}' for n in range(70_000)) + "}"),
+}  # fmt: skip
+
+
+async def _longest_turn(during: asyncio.Future[Any]) -> float:
+    longest, before = 0.0, time.thread_time()
+    while not during.done():
+        await asyncio.sleep(0)
+        now = time.thread_time()
+        longest, before = max(longest, now - before), now
+    return longest
+
+
+@pytest.mark.parametrize("body", BODIES)
+async def test_a_body_made_to_be_slow_holds_up_no_other_client(serve: Serve, tmp_path: Path, body: str) -> None:
+    client = await serve(models.linear(tmp_path / "double"), largest=16 << 20)
+    path, content = BODIES[body]
+    began = time.process_time()
+    slow = asyncio.ensure_future(client.post(path, data=io.BytesIO(content.encode())))
+    turn = asyncio.ensure_future(_longest_turn(slow))
+    others = 0
+    while not slow.done() and others < 5:
+        answer = await client.post("/double/prediction", json={"feed": [{"x": [1, 2, 3]}]})
+        assert answer.status == 200
+        others += 1
+    await slow
+    assert await turn < LONGEST_TURN
+    assert slow.result().status in (200, 400, 413)
+    assert len(await slow.result().read()) < 4 * SIZE
+    assert time.process_time() - began < 4, "CPU seconds for 1 MB"
+
+
+async def test_a_refusal_does_not_repeat_what_was_sent(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"), largest=16 << 20)
+    body = json.dumps({"inputs": [{"name": "z" * SIZE}]}).encode()
+    answer = await client.post("/v2/models/double/infer", data=io.BytesIO(body))
+    assert answer.status == 400
+    assert len(await answer.read()) < 2000
+
+
+async def test_a_body_that_does_not_arrive_is_given_up(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"), seconds=0.1)
+    over = asyncio.Event()
+
+    async def slow() -> Any:
+        yield b"{"
+        await over.wait()
+
+    answer = await client.post("/double/prediction", data=slow())
+    assert answer.status == 408
+    over.set()
+
+
+async def test_all_bodies_under_way_together_are_limited(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"), largest=1 << 20)
+    over = asyncio.Event()
+
+    async def held() -> Any:
+        yield b" " * ((1 << 20) - 10)
+        await over.wait()
+        yield b"{}"
+
+    holding = [asyncio.ensure_future(client.post("/double/prediction", data=held())) for _ in range(3)]
+    done, waiting = await asyncio.wait(holding, return_when=asyncio.FIRST_COMPLETED)
+    refused = done.pop().result()
+    assert (refused.status, len(waiting)) == (429, 2)
+    assert int(refused.headers["Retry-After"]) >= 1
+    small = await client.post("/double/prediction", json={"feed": [{"x": [1, 2, 3]}]})
+    assert small.status == 200, "what is small is answered beside them"
+    over.set()
+    assert {answer.status for answer in await asyncio.gather(*waiting)} == {413}, "too much JSON"
+    again = await client.post("/double/prediction", data=io.BytesIO(b" " * ((1 << 20) - 10)))
+    assert again.status == 413, "their place is free again"
