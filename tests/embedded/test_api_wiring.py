@@ -13,8 +13,9 @@ from embedded.raw import Raw, raw_client
 from harness import eventually
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import PODS, SERVICEACCOUNTS, Resource
+from paddlecloud.kube.resource import NODES, PODS, SERVICEACCOUNTS, Resource
 from paddlecloud.local.platform import Platform
+from paddlecloud.local.workloads.metrics.api import serve_metrics
 
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 RANGES = Resource("", "v1", "limitranges", "LimitRange")
@@ -178,3 +179,13 @@ async def test_metrics_tell_requests_watchers_and_the_store(raw: Raw, inner: Pla
         assert f"\n{name}" in text
     assert (await raw("GET", "/metrics", token=None)).status == 401
     assert (await raw.as_user("nobody", method="GET", path="/metrics")).status == 403
+
+
+async def test_metrics_of_one_name_are_a_list_of_that_name(raw: Raw, inner: Platform, client: Client) -> None:
+    """Kinds that are answered, not stored, select by the name that the request was authorised for."""
+    serve_metrics(inner)
+    for name in ("a", "b"):
+        await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    reply = await raw("GET", "/apis/metrics.k8s.io/v1beta1/nodes?fieldSelector=metadata.name=a")
+    assert (reply.status, reply.json["kind"]) == (200, "NodeMetricsList")
+    assert [item["metadata"]["name"] for item in reply.json["items"]] == ["a"]
