@@ -202,6 +202,38 @@ def test_a_role_is_not_labelled_into_another_by_who_does_not_hold_its_rules(here
         clusterwide.delete(CLUSTER_ROLES, strong)
 
 
+def bound(name: str, role: str, user: str) -> Object:
+    return a(
+        BINDINGS, name,
+        roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        subjects=[{"apiGroup": RBAC, "kind": "User", "name": user}],
+    )  # fmt: skip
+
+
+def test_the_administrator_of_one_namespace_may_share_it_and_nothing_else(here: Here, victim: str) -> None:
+    here.create(BINDINGS, bound("owner", "cluster-admin", "owner"))
+    owner = here.api.sending(("Impersonate-User", "owner"))
+    eventually(lambda: owner.send("GET", here.path(BINDINGS)).status, 200)
+    assert owner.send("POST", here.path(BINDINGS), bound("friend", "cluster-admin", "friend")).status == 201
+    assert owner.send("POST", BINDINGS.path(victim), bound("friend", "view", "friend")).status == 403
+    everywhere = {**bound("friend", "view", "friend"), "kind": "ClusterRoleBinding"}
+    assert owner.send("POST", CLUSTER_BINDINGS.path(None), everywhere).status == 403
+    assert owner.send("GET", "/metrics").status == 403, "a URL is in no namespace"
+    owner.close()
+
+
+def test_a_right_to_escalate_one_role_covers_changing_it_and_not_creating_it(here: Here) -> None:
+    writing = {"apiGroups": [RBAC], "resources": ["roles"], "verbs": ["create", "patch"]}
+    escalating = {**writing, "verbs": ["escalate"], "resourceNames": ["special"]}
+    writer = acting_as(here, "writer", writing, escalating)
+    special = a(ROLES, "special", rules=[{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}])
+    assert writer.send("POST", here.path(ROLES), special).status == 403
+    here.make(ROLES, "special", rules=[])
+    path, merge = here.path(ROLES, "special"), "application/merge-patch+json"
+    assert writer.send("PATCH", path, {"rules": special["rules"]}, content_type=merge).status == 200
+    writer.close()
+
+
 # Single objects by resourceNames -------------------------------------------------------------------------------------
 
 
