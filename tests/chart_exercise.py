@@ -96,17 +96,11 @@ def service(name: str, version: str, image: str, word: str, *, canary: str = "")
 
 
 def taken(name: str) -> list[Any]:
-    """What is in the way of objects of a name: a pod and Services of somebody else's, the token of an earlier job."""
+    """What is in the way of objects of a name: a pod and Services of somebody else's."""
     ports = {"clusterIP": "None", "ports": [{"port": 80}]}
     pod = {"containers": [{"name": "main", "image": "busybox", "command": ["sleep", "600"]}]}
     return [
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-worker-0"}, "spec": pod},
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": f"{name}-report", "labels": {"paddlepaddle.org/job-name": name}},
-            "stringData": {"token": "of an earlier one"},
-        },
         *(
             {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"{name}-{role}"}, "spec": ports}
             for role in ("default", "runtime-service")

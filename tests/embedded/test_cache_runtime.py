@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
+import ssl
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,12 +15,14 @@ from typing import Any
 import pytest
 
 from harness import eventually, need
+from paddlecloud.controllers.sampleset import access
 from paddlecloud.drivers import JUICEFS, LOCAL, drivers_of
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, SECRETS, Object
 from paddlecloud.local.images.store import ImageStore
 from unit.kubelet.machine import TestMachine, running_machine
 
-TOKEN = "token-of-the-set"
+KEYS = access.fresh()
+TOKEN = base64.b64decode(KEYS["token"]).decode()
 IMAGE = "paddlecloud/runtime:0.1.0"
 
 
@@ -26,6 +30,7 @@ IMAGE = "paddlecloud/runtime:0.1.0"
 async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
     data = tmp_path / "data"
     async with running_machine(data, images=ImageStore(), drivers=drivers_of(data)) as running:
+        await running.client.create(SECRETS, {"metadata": {"name": "keys"}, "data": dict(KEYS)}, namespace="default")
         yield running
 
 
@@ -43,19 +48,19 @@ async def volume(machine: TestMachine, name: str, csi: Object) -> None:
 
 
 def runtime_pod(name: str, volumes: list[Object], mounts: list[Object], *flags: str) -> Object:
+    asked = {"path": "/readyz", "port": 7716, "scheme": "HTTPS"}
     return {
         "metadata": {"name": f"{name}-runtime-0"},
         "spec": {
             "nodeName": "node-1",
-            "volumes": volumes,
+            "volumes": [*volumes, {"name": "keys", "secret": {"secretName": "keys"}}],
             "containers": [
                 {
                     "name": "runtime",
                     "image": IMAGE,
-                    "command": ["nuwa", "server", f"--dataDir=/mnt/{name}", *flags],
-                    "env": [{"name": "PADDLECLOUD_CACHE_TOKEN", "value": TOKEN}],
-                    "readinessProbe": {"httpGet": {"path": "/readyz", "port": 7716}, "periodSeconds": 1},
-                    "volumeMounts": mounts,
+                    "command": ["nuwa", "server", f"--dataDir=/mnt/{name}", "--keys=/keys", *flags],
+                    "readinessProbe": {"httpGet": asked, "periodSeconds": 1},
+                    "volumeMounts": [*mounts, {"name": "keys", "mountPath": "/keys", "readOnly": True}],
                 }
             ],
         },
@@ -67,15 +72,21 @@ def ready(pod: Object) -> bool:
     return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
+def _trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=base64.b64decode(KEYS["tls.crt"]).decode())
+    context.check_hostname = False
+    return context
+
+
 async def call(pod: Object, method: str, path: str, body: Any = None) -> Any:
     def send() -> Any:
         request = urllib.request.Request(
-            f"http://{pod['status']['podIP']}:7716{path}",
+            f"https://{pod['status']['podIP']}:7716{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {TOKEN}"},
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=30, context=_trusting()) as answer:
             return json.load(answer)
 
     return await asyncio.to_thread(send)

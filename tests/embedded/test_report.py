@@ -45,7 +45,8 @@ def test_progress_shows_in_ps(kubectl: Kubectl, server: Target, namespace: str) 
 def test_the_token_is_nowhere_but_in_its_secret(kubectl: Kubectl, platform_data: Path) -> None:
     kubectl("apply", "-f", "-", input=job("quiet", TRAINING))
     finished(kubectl, "quiet")
-    bearer = base64.b64decode(read(kubectl, "secret", "quiet-report")["data"]["token"]).decode()
+    (secret,) = read(kubectl, "secret", "-l", "paddlepaddle.org/job-name=quiet")["items"]
+    bearer = base64.b64decode(secret["data"]["token"]).decode()
     shown = kubectl("get", "pods,configmaps,events,pdj", "-o", "yaml").stdout + kubectl("describe", "pdj,pods").stdout
     assert bearer not in shown
     for log in ("platform.log", "audit.log"):

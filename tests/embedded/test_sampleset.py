@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 from harness import Completed, pdc, until
+from paddlecloud.controllers.sampleset import access
 from paddlecloud.kube.resource import Object
+from paddlecloud.local import loopback
+from tools.impostor import Impostor
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
 Kubectl = Callable[..., Completed]
@@ -108,6 +111,35 @@ def test_keys_that_were_wrong_are_corrected_and_are_seen_nowhere(kubectl: Kubect
     for text in seen:
         assert SECRET_KEY not in text
         assert "wrong-key-of-the-tests" not in text
+
+
+def test_a_program_that_holds_the_address_first_gets_no_secret_and_makes_nothing_ready(
+    kubectl: Kubectl, folder: Path, tmp_path: Path
+) -> None:
+    """Pod addresses can be guessed: the next ones of the platform's network are taken before a set's server starts."""
+    values = {"access-key": ACCESS_KEY, "secret-key": SECRET_KEY}
+    data = {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "guarded"}, "data": data}
+    kubectl("apply", "-f", "-", input=json.dumps(secret))
+    for name, value in access.fresh().items():
+        (tmp_path / name).write_bytes(base64.b64decode(value))
+    network = loopback.network_for(str(folder.resolve()), loopback.PODS)
+    next_ones = [str(network[number]) for number in range(1, 600)]
+    guarded = sample_set("guarded", "bos://private.endpoint/coco", secretRef={"name": "guarded"})
+    with Impostor(next_ones, 7716, tmp_path / "tls.crt", tmp_path / "tls.key") as impostor:
+        kubectl("apply", "-f", "-", input=guarded)
+        until(lambda: impostor.requests >= 3, timeout=120)
+        runtime = json.loads(kubectl("get", "pod", "guarded-runtime-0", "-o", "json").stdout)
+        assert runtime["status"]["podIP"] in impostor.addresses
+        until(lambda: "guarded-runtime-0" in status(kubectl, "sampleset", "guarded").get("message", ""), timeout=60)
+        found = status(kubectl, "sampleset", "guarded")
+        assert (found["phase"], found["runtimeStatus"]["runtimeReady"]) == ("Bound", "0/1")
+        token = json.loads(kubectl("get", "secret", "guarded-runtime-keys", "-o", "json").stdout)["data"]["token"]
+    for value in (SECRET_KEY, ACCESS_KEY, "Bearer", base64.b64decode(token).decode()):
+        assert value.encode() not in impostor.received
+    kubectl("delete", "pod", "guarded-runtime-0", "--grace-period=0", "--force")  # else it waits in its back-off
+    ready(kubectl, "guarded")
+    kubectl("delete", "sampleset", "guarded", "--timeout=90s")
 
 
 def test_a_cache_server_that_dies_is_noticed_and_goes_on(kubectl: Kubectl, config: str, tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def test_progress_and_checkpoint_show_on_the_job_and_survive_the_controller(
     assert found["heartbeatTime"]
     header, row = kubectl("get", "pdj", "told", "-o", "wide").stdout.splitlines()
     assert row[header.index("PROGRESS") :].startswith("30/40 (75%)")
-    bearer = base64.b64decode(read(kubectl, "secret", "told-report")["data"]["token"]).decode()
+    (secret,) = read(kubectl, "secret", "-l", "paddlepaddle.org/job-name=told")["items"]
+    bearer = base64.b64decode(secret["data"]["token"]).decode()
     assert bearer not in kubectl("get", "pods,configmaps,events,pdj", "-o", "yaml").stdout
 
     hands.stop_controller()

@@ -16,6 +16,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +33,6 @@ from paddlecloud.cache.progress import Task
 from paddlecloud.storage import credentials
 from paddlecloud.storage.errors import StorageError
 
-TOKEN = "PADDLECLOUD_CACHE_TOKEN"  # noqa: S105 - the variable's name
 PORT = 7716
 ADDRESS = "POD_IP"
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -67,8 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     server = commands.add_parser("server", parents=[shared], help="serve orders over HTTP")
     server.add_argument("--serverPort", dest="port", type=int, default=PORT)
+    server.add_argument("--serverAddress", dest="address", default="", help=f"default: {ADDRESS}, else all, with keys")
     server.add_argument(
-        "--serverAddress", dest="address", default="", help=f"default: {ADDRESS}, else all, with a token"
+        "--keys", default="", help="folder with token, tls.crt and tls.key; without it the server is on loopback only"
     )
     server.add_argument("--interval", help="accepted for compatibility: figures are always fresh")
     server.add_argument("--timeout", help="accepted for compatibility")
@@ -148,15 +149,29 @@ def _work(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    token = os.environ.pop(TOKEN, "").strip()  # what we start must not inherit it
-    address = args.address or os.environ.get(ADDRESS) or "0.0.0.0"  # noqa: S104 - with a token only
+    address = args.address or os.environ.get(ADDRESS) or "0.0.0.0"  # noqa: S104 - with keys only
+    if not args.keys:
+        asyncio.run(_serving(args, "", None, "127.0.0.1"))
+        return OK
+    folder = Path(args.keys)
+    token = (folder / "token").read_text().strip()
     if not token:
-        address = "127.0.0.1"
-    asyncio.run(_serving(args, token, address))
+        raise BadOptions(f"--keys: {folder / 'token'} is empty")
+    asyncio.run(_serving(args, token, _tls(folder), address))
     return OK
 
 
-async def _serving(args: argparse.Namespace, token: str, address: str) -> None:
+def _tls(folder: Path) -> ssl.SSLContext:
+    """What proves to clients that this is the set's server, before they send anything."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    except ssl.SSLError as error:
+        raise BadOptions(f"--keys: {folder}/tls.crt and tls.key cannot be used: {error.reason}") from error
+    return context
+
+
+async def _serving(args: argparse.Namespace, token: str, tls: ssl.SSLContext | None, address: str) -> None:
     from aiohttp import web
 
     from paddlecloud.cache.jobs import Jobs
@@ -170,7 +185,7 @@ async def _serving(args: argparse.Namespace, token: str, address: str) -> None:
     jobs = Jobs(state / "jobs", engine, fixed=lambda: credentials.from_folder(Path(args.credentials)))
     runner = web.AppRunner(Server(jobs, engine, token=token).application(), access_log=None)
     await runner.setup()
-    site = web.TCPSite(runner, address, args.port)
+    site = web.TCPSite(runner, address, args.port, ssl_context=tls)
     await site.start()
     jobs.start()
     port = runner.addresses[0][1]

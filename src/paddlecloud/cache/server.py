@@ -1,8 +1,8 @@
 """The HTTP API of a cache server, on port 7716.
 
-`/v2/…` is the API of today, `legacy` the one that older controllers speak. Both go to the same jobs. With a token
-every request must carry it, but for the two that probes send; without one the server listens on loopback only. Nothing
-here is a file server: what is not a route does not exist.
+`/v2/…` is the API of today, `legacy` the one that older controllers speak. Both go to the same jobs. With keys it is
+served over TLS, and every request must carry the token, but for the two that probes send; without keys the server
+listens on loopback only. Nothing here is a file server: what is not a route does not exist.
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 import http.client
 import os
 import shutil
 import threading
 from typing import Protocol
 from urllib.parse import quote, urlsplit
+
+from .report import sign
 
 PATIENCE = 60.0
 """Seconds a server may be silent."""
@@ -69,12 +72,31 @@ class Folder:
         return os.stat(target).st_size
 
 
+PROOF = "X-Paddlecloud-Proof"
+
+
+def request_proof(token: str, address: str, url: str, nonce: str) -> str:
+    """The header `Authorization` of a request to one address; `nonce` makes its answer one that nobody can repeat."""
+    return f"Signed {nonce}:{sign(token, b'GET', address.encode(), url.encode(), nonce.encode())}"
+
+
+def answer_proof(token: str, nonce: str) -> str:
+    return sign(token, b"answer", nonce.encode())
+
+
+def is_same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+
+
 class Web:
-    """A connection per thread and process, kept open; one that the server closed meanwhile is opened again."""
+    """A connection per thread and process, kept open; one that the server closed meanwhile is opened again.
+
+    With a token both sides prove that they have it, and neither sends it (`request_proof`, `answer_proof`).
+    """
 
     def __init__(self, url: str, *, token: str = "", patience: float = PATIENCE) -> None:
         self._place = urlsplit(url)
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._token = token
         self._patience = patience
         self._mine = threading.local()
 
@@ -99,8 +121,13 @@ class Web:
 
     def _ask(self, url: str) -> http.client.HTTPResponse:
         connection = self._connection()
-        connection.request("GET", url, headers=self._headers)
+        nonce = os.urandom(16).hex()
+        headers = {"Authorization": request_proof(self._token, self._place.netloc, url, nonce)} if self._token else {}
+        connection.request("GET", url, headers=headers)
         answer = connection.getresponse()
+        if self._token and not is_same(answer.getheader(PROOF, ""), answer_proof(self._token, nonce)):
+            self._close()
+            raise OSError(f"{self._place.netloc} does not prove that it is a rank of this job")
         if answer.status != 200:
             answer.read()
             kind = FileNotFoundError if answer.status == 404 else OSError

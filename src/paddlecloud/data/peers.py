@@ -4,12 +4,12 @@ Every rank of a shuffled training reads each sample once an epoch, and the plan 
 a sample last keeps it until its next reader asks, a window ahead of the step that needs it, and then lets it go. The
 origin is asked only for what no node has.
 
-A rank serves its cache over HTTP to those who show the job's token, the files of its set and nothing else.
+A rank serves its cache over HTTP to those who prove that they have the job's token, the files of its set and nothing
+else. It proves the same to them: another program at its address can neither learn the token nor pass on samples.
 """
 
 from __future__ import annotations
 
-import hmac
 import http.server
 import os
 import threading
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from .origin import Web
+from .origin import PROOF, Web, answer_proof, is_same, request_proof
 from .place import Place
 
 PATIENCE = 5.0
@@ -53,15 +53,17 @@ class Peers:
     def serve(self, place: Place, paths: Sequence[str], taken: Callable[[int], None]) -> None:
         """Hand files of this rank's cache to others; `taken` is told of each."""
         index = {path: number for number, path in enumerate(paths)}
-        expected = f"Bearer {self._token}" if self._token else ""
+        token, address = self._token, self._address
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
                 given = self.headers.get("Authorization", "")
-                if not hmac.compare_digest(given.encode(), expected.encode()):
+                nonce = given.removeprefix("Signed ").partition(":")[0]
+                if token and not is_same(given, request_proof(token, address, self.path, nonce)):
                     return self._answer(401)
+                self._nonce = nonce
                 path = unquote(self.path.removeprefix("/"))
                 content = place.read(path) if path in index else None
                 if content is None:
@@ -71,6 +73,8 @@ class Peers:
 
             def _answer(self, status: int, content: bytes = b"") -> None:
                 self.send_response(status)
+                if token and status != 401:
+                    self.send_header(PROOF, answer_proof(token, self._nonce))
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import urllib.error
@@ -14,8 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from harness import until
+from paddlecloud.controllers.sampleset import access
 
 TOKEN = "a-token-nobody-else-has"
+
+
+def write_keys(folder: Path, token: str = TOKEN) -> None:
+    """The files of a server's mounted Secret."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in access.fresh().items():
+        (folder / name).write_bytes(base64.b64decode(value))
+    (folder / "token").write_text(token)
 
 
 class Nuwa:
@@ -32,6 +43,13 @@ class Nuwa:
         self._token = token
         self._env = env or {}
         self.address = ""
+        self._tls: ssl.SSLContext | None = None
+        if token:
+            keys = folder / "keys"
+            write_keys(keys, token)
+            self._flags = (f"--keys={keys}", *flags)
+            self._tls = ssl.create_default_context(cafile=str(keys / "tls.crt"))
+            self._tls.check_hostname = False
 
     def start(self) -> Nuwa:
         self.cache.mkdir(parents=True, exist_ok=True)
@@ -40,7 +58,7 @@ class Nuwa:
             f"--dataDir={self.data}", f"--cacheDirs={self.cache}", "--serverPort=0", "--serverAddress=127.0.0.1",
             *self._flags,
         ]  # fmt: skip
-        env = {**os.environ, "PADDLECLOUD_CACHE_TOKEN": self._token, **self._env}
+        env = {**os.environ, **self._env}
         with self.log.open("a") as log:
             before = log.tell()
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
@@ -66,13 +84,13 @@ class Nuwa:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:
         request = urllib.request.Request(
-            f"http://{self.address}{path}",
+            f"{'https' if self._tls else 'http'}://{self.address}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self._token}"} if headers is None else headers,
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=30, context=self._tls) as answer:
                 return answer.status, _decoded(answer.read())
         except urllib.error.HTTPError as error:
             with error:

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -116,6 +116,33 @@ def test_a_cache_is_served_to_those_who_have_the_token_and_nothing_else_is(data:
         assert peers.copy(0, other, copy) is None
     assert Peers([f"127.0.0.1:{port}"], 0, "guess").copy(0, "images/008.jpg", copy) is None
     until(lambda: taken == [7], every=0.01)
+
+
+class _Impostor(http.server.BaseHTTPRequestHandler):
+    """Holds a rank's address: answers every request with samples of its own, and keeps what it was sent."""
+
+    received: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.received.append(str(self.headers))
+        self.send_response(200)
+        self.send_header("Content-Length", "6")
+        self.end_headers()
+        self.wfile.write(b"poison")
+
+    def log_message(self, *_: Any) -> None:
+        """Tests are quiet."""
+
+
+def test_a_program_at_a_ranks_address_learns_no_token_and_passes_on_no_sample(tmp_path: Path) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Impostor)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    peers = Peers([f"127.0.0.1:{server.server_address[1]}"], 0, "s3cret")
+    assert peers.copy(0, "images/007.jpg", str(tmp_path / "copy")) is None
+    server.shutdown()
+    server.server_close()
+    assert _Impostor.received
+    assert not any("s3cret" in headers for headers in _Impostor.received)
 
 
 def test_peers_beyond_the_machine_need_a_token() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import http.server
 import json
 import os
@@ -91,7 +92,10 @@ report.checkpoint("/checkpoint/last", step=100)
         "metrics": {"acc": 0.5},
         "checkpoint": {"path": "/checkpoint/last", "step": 100},
     }
-    assert {header["Authorization"] for header in controller.headers} == {"Bearer s3cret"}
+    for header, body in zip(controller.headers, controller.bodies, strict=True):
+        proof = hmac.new(b"s3cret", f"{header['path']}\n{json.dumps(body)}".encode(), "sha256").hexdigest()
+        assert header["Authorization"] == f"Signed {proof}"
+        assert not any("s3cret" in value for value in header.values())
     assert {header["path"] for header in controller.headers} == {"/report/default/job/0/worker/0"}
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -13,8 +14,9 @@ import pytest
 from harness import eventually
 from paddlecloud.controllers.paddlejob import token
 from paddlecloud.controllers.paddlejob.channel import BODY_LIMIT, BURST, Channel, Place, Report
+from paddlecloud.data.report import sign
 from paddlecloud.kube.clock import FakeClock
-from paddlecloud.kube.resource import CONFIGMAPS, PADDLEJOBS, PODS, SECRETS, Key
+from paddlecloud.kube.resource import CONFIGMAPS, PADDLEJOBS, PODS, SECRETS, Key, Object
 
 from .test_controller import Cluster, cluster_of
 
@@ -25,8 +27,11 @@ class World:
     def __init__(self, url: str, session: aiohttp.ClientSession, taken: list[Report], clock: FakeClock) -> None:
         self.url, self.session, self.taken, self.clock = url, session, taken, clock
 
-    async def post(self, path: str = PATH, body: Any = b"{}", bearer: str = "good") -> int:
-        headers = {"Authorization": f"Bearer {bearer}"}
+    async def post(self, path: str = PATH, body: bytes = b"{}", bearer: str = "good") -> int:
+        return await self.send(path, body, f"Signed {sign(bearer, path.encode(), body)}")
+
+    async def send(self, path: str, body: bytes, authorization: str) -> int:
+        headers = {"Authorization": authorization}
         async with self.session.post(self.url + path, data=body, headers=headers) as answer:
             return answer.status
 
@@ -35,7 +40,7 @@ class World:
 async def world() -> AsyncIterator[World]:
     taken: list[Report] = []
     clock = FakeClock()
-    channel = Channel(lambda key, bearer: (key, bearer) == (Key("default", "job"), "good"), taken.append, clock=clock)
+    channel = Channel(lambda key: "good" if key == Key("default", "job") else "", taken.append, clock=clock)
     async with channel.serve(Place()) as url, aiohttp.ClientSession() as session:
         yield World(url, session, taken, clock)
 
@@ -96,13 +101,44 @@ async def test_a_successor_listens_at_the_same_place(tmp_path: Path) -> None:
 
 def test_tokens_are_of_one_job_and_one_key() -> None:
     given = token.derive(b"key", "uid-1")
-    assert token.fits(b"key", "uid-1", given)
-    assert not token.fits(b"key", "uid-2", given)
-    assert not token.fits(b"another", "uid-1", given)
-    assert not token.fits(b"key", "uid-1", "ÿ\udcff")
+    assert given == token.derive(b"key", "uid-1")
+    assert given != token.derive(b"key", "uid-2")
+    assert given != token.derive(b"another", "uid-1")
+
+
+@pytest.mark.parametrize(
+    ("authorization", "is_proof"),
+    [
+        (f"Signed {sign('good', PATH.encode(), b'{}')}", True),
+        ("Bearer good", True),  # of a program of an earlier release
+        (f"Signed {sign('good', PATH.encode(), b'[]')}", False),
+        (f"Signed {sign('good', b'/report/default/other/0/worker/0', b'{}')}", False),
+        (f"Signed {sign('', PATH.encode(), b'{}')}", False),
+        ("Signed good", False),
+        ("Bearer ", False),
+        ("Signed", False),
+        ("Basic good", False),
+        ("", False),
+        ("Signed ÿ\udcff", False),
+    ],
+)
+def test_a_proof_is_of_one_token_one_path_and_one_body(authorization: str, is_proof: bool) -> None:
+    assert token.proves(authorization, "good", PATH, b"{}") is is_proof
+    assert not token.proves(authorization, "", PATH, b"{}")
+
+
+async def test_programs_of_an_earlier_release_are_accepted(world: World) -> None:
+    assert await world.send(PATH, b'{"step": 7}', "Bearer good") == 204
+    assert await world.send(PATH, b'{"step": 7}', "Bearer bad") == 401
+    assert len(world.taken) == 1
 
 
 # The whole controller
+
+
+async def report_secret(cluster: Cluster) -> Object:
+    (secret,) = (await cluster.client.list(SECRETS, "default", label_selector="paddlepaddle.org/job-name=job")).items
+    return secret
 
 
 @pytest.fixture
@@ -114,7 +150,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 async def test_a_pods_report_shows_on_the_job(cluster: Cluster) -> None:
     await cluster.apply(worker=1)
     await cluster.bring_up(1)
-    secret = await cluster.get(SECRETS, "job-report")
+    secret = await report_secret(cluster)
     bearer = base64.b64decode(secret["data"]["token"]).decode()
     pod = await cluster.get(PODS, "job-worker-0")
     assert bearer not in str(pod)
@@ -122,10 +158,11 @@ async def test_a_pods_report_shows_on_the_job(cluster: Cluster) -> None:
     url = env["PADDLECLOUD_REPORT_URL"]["value"]
     async with aiohttp.ClientSession() as session:
         body = {"step": 5, "totalSteps": 10, "loss": 0.5}
-        async with session.post(url, json=body, headers={"Authorization": f"Bearer {bearer}"}) as answer:
-            assert answer.status == 204
-        async with session.post(url, json=body, headers={"Authorization": "Bearer stolen"}) as answer:
-            assert answer.status == 401
+        content, path = json.dumps(body).encode(), urlsplit(url).path.encode()
+        for key, status in ((bearer, 204), ("guessed", 401)):
+            headers = {"Authorization": f"Signed {sign(key, path, content)}"}
+            async with session.post(url, data=content, headers=headers) as answer:
+                assert answer.status == status
     await cluster.succeed("job-worker-0")
     job = await cluster.phase("Completed")
     assert (job["status"]["progress"]["done"], job["status"]["progress"]["loss"]) == ("5/10 (50%)", 0.5)
@@ -135,7 +172,7 @@ async def test_a_pods_report_shows_on_the_job(cluster: Cluster) -> None:
 async def test_a_job_of_the_same_name_has_another_token(cluster: Cluster) -> None:
     await cluster.apply(worker=1)
     await cluster.bring_up(1)
-    first = (await cluster.get(SECRETS, "job-report"))["data"]
+    first = (await report_secret(cluster))["data"]
     await cluster.client.delete(PADDLEJOBS, "job", namespace="default", propagation="Orphan")
     await cluster.client.delete(PODS, "job-worker-0", namespace="default", grace_period=0)
     await cluster.client.delete(CONFIGMAPS, "job", namespace="default")
@@ -147,8 +184,8 @@ async def test_a_job_of_the_same_name_has_another_token(cluster: Cluster) -> Non
     await cluster.apply(worker=1)
 
     async def replaced() -> bool:
-        there = (await cluster.client.list(SECRETS, "default")).items  # none at the moment it is replaced
-        return any(secret["metadata"]["name"] == "job-report" and secret["data"] != first for secret in there)
+        there = (await cluster.client.list(SECRETS, "default", label_selector="paddlepaddle.org/job-name=job")).items
+        return any(secret["data"] != first for secret in there)
 
     await eventually(replaced)
 

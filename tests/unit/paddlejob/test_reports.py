@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -176,11 +177,9 @@ def test_pods_are_told_where_to_report_but_the_token_is_a_reference() -> None:
     world.settle()
     told = reporting(world)
     assert told["PADDLECLOUD_REPORT_URL"]["value"] == "http://127.0.0.1:4000/report/default/job/0/worker/0"
-    secret = {"name": "job-report", "key": "token", "optional": True}
-    assert told["PADDLECLOUD_REPORT_TOKEN"] == {
-        "name": "PADDLECLOUD_REPORT_TOKEN",
-        "valueFrom": {"secretKeyRef": secret},
-    }
+    secret = told["PADDLECLOUD_REPORT_TOKEN"]["valueFrom"]["secretKeyRef"]
+    assert (secret["key"], secret["optional"]) == ("token", True)
+    assert re.fullmatch("job-report-[0-9a-f]{8}", secret["name"])
     assert told["PADDLECLOUD_HEARTBEAT_SECONDS"]["value"] == "30"
     assert told["PYTHONPATH"]["value"] == "/library"
 

@@ -10,7 +10,6 @@ from paddlecloud.kube.resource import (
     PERSISTENTVOLUMES,
     PODS,
     SAMPLESETS,
-    SECRETS,
     SERVICES,
     STATEFULSETS,
     Object,
@@ -56,7 +55,6 @@ async def test_a_set_that_is_deleted_takes_everything_along_but_the_data(here: W
     for resource, name in (
         (STATEFULSETS, "imagenet-runtime"),
         (SERVICES, "imagenet-runtime-service"),
-        (SECRETS, "imagenet-runtime"),
         (PERSISTENTVOLUMECLAIMS, "imagenet"),
         (PERSISTENTVOLUMES, "imagenet"),
     ):

@@ -70,7 +70,8 @@ def test_every_cache_directory_is_mounted_and_so_is_the_data() -> None:
     paths = ["/dev/shm/imagenet", "/data/imagenet", "/dev/ssd/imagenet"]
     pod = objects.build_template(case(cache={"levels": [{"path": ":".join(paths)}]}))["spec"]
     (container,) = pod["containers"]
-    assert len(pod["volumes"]) == len(container["volumeMounts"]) == 4
+    assert [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume] == paths
+    assert len(pod["volumes"]) == len(container["volumeMounts"]) == 5  # and the data, and the server's keys
     assert container["command"] == [
         "nuwa",
         "server",
@@ -80,6 +81,7 @@ def test_every_cache_directory_is_mounted_and_so_is_the_data() -> None:
         "--cacheDirs=/cache/dev-ssd-imagenet",
         "--cacheLevels=,0,/cache/dev-shm-imagenet:/cache/data-imagenet:/cache/dev-ssd-imagenet",
         "--dataDir=/mnt/imagenet",
+        "--keys=/var/run/paddlecloud/keys",
     ]
     assert container["ports"] == [{"name": "runtime", "containerPort": 7716}]
 
@@ -198,7 +200,7 @@ def test_the_volume_is_the_one_older_controllers_make() -> None:
 
 def test_virtual_nodes_of_one_machine_have_caches_of_their_own() -> None:
     pod = objects.build_template(case(driver="local"))["spec"]
-    cache, data = pod["containers"][0]["volumeMounts"]
+    cache, data, _ = pod["containers"][0]["volumeMounts"]
     assert cache["subPathExpr"] == "$(NODE_NAME)"
     assert "subPathExpr" not in data
     assert pod["volumes"][0]["hostPath"]["path"] == "/var/lib/sets/paddle-system/imagenet/cache"
@@ -217,7 +219,8 @@ def test_what_is_said_about_a_server_does_not_change_with_every_try() -> None:
     container = "6b51c6c7c4b31332a20a560125b2a4ddc0900d0f0db550d0c80c08503f400615"
     waiting = {"reason": "CreateContainerError", "message": f'failed to generate container "{container}" spec'}
     status = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": waiting}}]}
-    pod = {"metadata": {"name": "imagenet-runtime-0", "uid": "u"}, "spec": {}, "status": status}
-    found = runtime_of(pod, "imagenet")
+    owner = {"kind": "StatefulSet", "name": "imagenet-runtime", "uid": "s", "controller": True}
+    meta = {"name": "imagenet-runtime-0", "uid": "u", "ownerReferences": [owner]}
+    found = runtime_of({"metadata": meta, "spec": {}, "status": status}, "imagenet", "s")
     assert found is not None
     assert found.trouble == 'CreateContainerError: failed to generate container "…" spec'

@@ -52,7 +52,7 @@ class Played(Servers):
         return None
 
     def _hear(self, server: Server) -> None:
-        self.tokens.add(server.token)
+        self.tokens.add(server.access.token)
         if server.pod in self.silent:
             raise ServerSilent(f"{server.pod} does not answer: played")
 

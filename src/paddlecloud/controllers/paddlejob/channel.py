@@ -1,10 +1,13 @@
 """Where pods report to: a small HTTP listener in the controller's process, the same on every platform.
 
     POST /report/<namespace>/<job>/<generation>/<role>/<index>
-    Authorization: Bearer <token of the job>
+    Authorization: Signed <HMAC-SHA256 of path and body under the token of the job>
+
+Programs prove that they have the token and do not send it: when this process is away, another program can take its
+address. Those of earlier releases send it (`Bearer`) and are accepted.
 
 Everybody in the cluster can reach it, so it gives nothing away and takes little: one method on one path, bodies of
-bounded size and shape, a token compared in constant time, one answer for an unknown job and a wrong token, and a
+bounded size and shape, proofs compared in constant time, one answer for an unknown job and a wrong token, and a
 bounded rate per rank. It never logs what it was sent. Reports of an earlier generation are accepted and dropped: their
 pods are about to go and need not know.
 """
@@ -22,6 +25,7 @@ from typing import NamedTuple
 import msgspec
 from aiohttp import web
 
+from paddlecloud.controllers.paddlejob import token
 from paddlecloud.controllers.paddlejob.report import Message, Rank
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Key
@@ -63,17 +67,17 @@ class _Bucket(NamedTuple):
 
 
 class Channel:
-    """`admit(job, token)` says whether the token is the job's; `take` gets what came. Neither may block."""
+    """`token_of(job)` is the job's token, empty for one that is not there; `take` gets what came. Neither may block."""
 
     def __init__(
         self,
-        admit: Callable[[Key, str], bool],
+        token_of: Callable[[Key], str],
         take: Callable[[Report], None],
         *,
         clock: Clock,
         ranks_kept: int = 65536,
     ) -> None:
-        self._admit = admit
+        self._token_of = token_of
         self._take = take
         self._clock = clock
         self._ranks_kept = ranks_kept
@@ -98,16 +102,16 @@ class Channel:
         if sender is None:
             return web.Response(status=404)
         job, generation, rank = sender
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme != "Bearer" or not self._admit(job, token):
-            return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+        try:
+            body = await asyncio.wait_for(request.read(), BODY_SECONDS)
+        except asyncio.TimeoutError:
+            return web.Response(status=408)
+        if not token.proves(request.headers.get("Authorization", ""), self._token_of(job), request.path, body):
+            return web.Response(status=401, headers={"WWW-Authenticate": "Signed"})
         if not self._within_rate((job, rank)):
             return web.Response(status=429, headers={"Retry-After": "2"})
         try:
-            body = await asyncio.wait_for(request.read(), BODY_SECONDS)
             message = self._decoder.decode(body or b"{}")
-        except asyncio.TimeoutError:
-            return web.Response(status=408)
         except msgspec.DecodeError as error:
             return web.Response(status=400, text=f"{error}\n")
         self._take(Report(job, generation, rank, message))

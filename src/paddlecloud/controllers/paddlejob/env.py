@@ -193,12 +193,12 @@ def neighbours(settings: JobSettings, role: str) -> Env:
     return [{"name": name, "valueFrom": {"configMapKeyRef": {"name": settings.name, "key": key}}}]
 
 
-def reporting(settings: JobSettings, role: str, index: int, *, generation: int, url: str) -> Env:
+def reporting(settings: JobSettings, role: str, index: int, *, uid: str, generation: int, url: str) -> Env:
     """Where and with which token a pod reports. The reference is optional: a job without the Secret trains silently."""
     if not url:
         return []
     path = f"report/{settings.namespace}/{settings.name}/{generation}/{role}/{index}"
-    secret = {"name": token.secret_name(settings.name), "key": token.TOKEN, "optional": True}
+    secret = {"name": token.secret_name(settings.name, uid), "key": token.TOKEN, "optional": True}
     entries: Env = [
         {"name": "PADDLECLOUD_REPORT_URL", "value": f"{url}/{path}"},
         {"name": "PADDLECLOUD_REPORT_TOKEN", "valueFrom": {"secretKeyRef": secret}},

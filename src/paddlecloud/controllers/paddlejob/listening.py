@@ -40,7 +40,7 @@ class Ear:
         self._key = b""
         self._listeners: dict[str, Listener] = {}
         self._equipped: dict[str, int] = {}
-        self._channel = Channel(self._admit, self._take, clock=clock)
+        self._channel = Channel(self._token_of, self._take, clock=clock)
 
     @asynccontextmanager
     async def open(self, place: Place) -> AsyncIterator[str]:
@@ -65,9 +65,9 @@ class Ear:
             known = self._listeners[uid] = Listener(generation, self._clock.now())
         return known
 
-    def _admit(self, key: Key, presented: str) -> bool:
+    def _token_of(self, key: Key) -> str:
         job = self._job_of(key)
-        return job is not None and token.fits(self._key, job["metadata"]["uid"], presented)
+        return "" if job is None else token.derive(self._key, job["metadata"]["uid"])
 
     def _take(self, report: Report) -> None:
         job = self._job_of(report.job)
@@ -84,7 +84,7 @@ class Ear:
         meta = job["metadata"]
         if self._equipped.get(meta["uid"]) == _generation(job):
             return
-        name = token.secret_name(meta["name"])
+        name = token.secret_name(meta["name"], meta["uid"])
         described = objects.metadata(job, name, labels={names.JOB: meta["name"]})
         secret = token.build_secret(described, token.derive(self._key, meta["uid"]))
         try:
@@ -94,18 +94,15 @@ class Ear:
         self._equipped[meta["uid"]] = _generation(job)
 
     async def _settle_existing(self, job: Object, secret: Object) -> None:
-        """From before a crash or a restart: good. Of an earlier job of that name: replaced. Anybody else's: left."""
+        """From before a crash or a restart: good. Anybody else's: left alone."""
         name, namespace = secret["metadata"]["name"], key_of(job).namespace
         try:
             existing = await self._client.get(SECRETS, name, namespace)
         except NotFound:
             await self._client.create(SECRETS, secret)
             return
-        if names.JOB not in (existing["metadata"].get("labels") or {}):
+        if existing.get("data") != secret["data"]:
             log.warning("secret %s/%s is not ours: the pods of job %s cannot report", namespace, name, key_of(job))
-        elif existing.get("data") != secret["data"]:
-            await self._client.delete(SECRETS, name, namespace=namespace, uid=existing["metadata"]["uid"])
-            await self._client.create(SECRETS, secret)
 
 
 def _generation(job: Object) -> int:

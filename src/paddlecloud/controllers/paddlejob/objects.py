@@ -47,7 +47,9 @@ def build_pod(case: Case, role: RoleSettings, index: int, *, port: int) -> Objec
     container = spec["containers"][0]
     container["env"] = [
         *env.own(settings, role.name, index, port=port, container=container, etcd=case.etcd),
-        *env.reporting(settings, role.name, index, generation=generation, url=options.report_url),
+        *env.reporting(
+            settings, role.name, index, uid=case.job["metadata"]["uid"], generation=generation, url=options.report_url
+        ),
         *env.python_path(container, options.python_path),
     ]
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # the end of a traceback, in the status

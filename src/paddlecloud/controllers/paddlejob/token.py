@@ -22,17 +22,24 @@ SUFFIX = "-report"
 TOKEN = "token"  # noqa: S105 - the name of a field
 
 
-def secret_name(job: str) -> str:
-    return f"{job}{SUFFIX}"
+def secret_name(job: str, uid: str) -> str:
+    """Another for a later job of the same name: the Secret of the earlier one goes with its owner."""
+    return f"{job}{SUFFIX}-{hashlib.sha256(uid.encode()).hexdigest()[:8]}"
 
 
 def derive(key: bytes, uid: str) -> str:
     return hmac.new(key, f"paddlejob report {uid}".encode(), hashlib.sha256).hexdigest()
 
 
-def fits(key: bytes, uid: str, presented: str) -> bool:
-    """Compares in constant time: how long a refusal takes tells nothing about the token."""
-    return hmac.compare_digest(derive(key, uid).encode(), presented.encode(errors="replace"))
+def proves(authorization: str, token: str, path: str, body: bytes) -> bool:
+    """Whether a request is of somebody who has the token. Programs sign (`paddlecloud.data.report.sign`).
+
+    Compares in constant time: how long a refusal takes tells nothing about the token.
+    """
+    scheme, _, given = authorization.partition(" ")
+    signed = hmac.new(token.encode(), path.encode() + b"\n" + body, hashlib.sha256).hexdigest()
+    expected = {"Signed": signed, "Bearer": token}.get(scheme, "")
+    return bool(token and expected) and hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
 
 
 def build_secret(metadata: Object, token: str) -> Object:

@@ -10,7 +10,9 @@ from paddlecloud.api.sampleset import Secret
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.samplejob.decide import decide
 from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Observed
-from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset import names
+from paddlecloud.controllers.sampleset.access import Access
+from paddlecloud.controllers.sampleset.access import read as read_access
 from paddlecloud.controllers.sampleset.answers import JobReport
 from paddlecloud.controllers.sampleset.case import Options, Runtime, SecretView
 from paddlecloud.controllers.sampleset.observe import read_secret, runtimes, set_by_label, set_of_sample_job
@@ -21,7 +23,7 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.plan import carry_out
-from paddlecloud.kube.resource import PODS, SAMPLEJOBS, SAMPLESETS, SECRETS, Key, Object, key_of
+from paddlecloud.kube.resource import PODS, SAMPLEJOBS, SAMPLESETS, SECRETS, STATEFULSETS, Key, Object, key_of
 
 COMPONENT = "SampleJob"
 LOST_AFTER = 120.0
@@ -60,6 +62,7 @@ class SampleJobController(Operator):
         self._jobs = self.informer(SAMPLEJOBS, indexers={"set": set_of_sample_job, "owner": by_owner})
         self._sets = self.informer(SAMPLESETS)
         self._pods = self.informer(PODS, label_selector=names.SAMPLE_SET, indexers={"set": by_label(names.SAMPLE_SET)})
+        self._stateful_sets = self.informer(STATEFULSETS, label_selector=names.SAMPLE_SET)
         self.controller.watch(self._jobs, expectations=self._expectations)
         self.controller.watch_owned(self._jobs, owner_kind=SAMPLEJOBS, expectations=self._expectations)
         self.controller.watch(self._sets, map=lambda found: self._jobs_of(key_of(found)))
@@ -119,9 +122,12 @@ class SampleJobController(Operator):
     async def _hand_over(self, decision: Decision, observed: Observed, memory: _Memory) -> bool:
         """Give the work to its servers, before the status that says so is written; False when one did not take it."""
         pods = {server.ordinal: server for server in observed.servers}
+        access = observed.access
+        if access is None:
+            return not decision.submit
         for ordinal, work in decision.submit.items():
             try:
-                await self._servers.submit(Server(pods[ordinal].name, pods[ordinal].ip, observed.token), work)
+                await self._servers.submit(Server(pods[ordinal].name, pods[ordinal].ip, access), work)
             except ServerSilent:
                 return False  # nothing is written: the next pass offers it again, under the same id
             except ServerRefused as error:
@@ -132,15 +138,18 @@ class SampleJobController(Operator):
     async def observe(self, job: Object, memory: _Memory) -> Observed:
         key = key_of(job)
         name = next((text.split("/", 1)[1] for text in set_of_sample_job(job)), "")
-        servers = runtimes(self._pods.cache, Key(key.namespace, name))
-        token = await self._token(key.namespace, name) if servers else ""
-        reports, silent = await self._ask(job, servers, token)
+        sample_set = self._sets.cache.get(Key(key.namespace, name))
+        owner = sample_set["metadata"]["uid"] if sample_set else ""
+        stateful_set = self._stateful_sets.cache.get(Key(key.namespace, names.runtime(name)))
+        servers = runtimes(self._pods.cache, Key(key.namespace, name), stateful_set, owner)
+        access = await self._access(key.namespace, name) if servers else None
+        reports, silent = await self._ask(job, servers, access)
         now = self._clock.monotonic()
         memory.silent_since = {ordinal: memory.silent_since.get(ordinal, now) for ordinal in silent}
         return Observed(
-            sample_set=self._sets.cache.get(Key(key.namespace, name)),
+            sample_set=sample_set,
             servers=servers,
-            token=token,
+            access=access,
             secret=await self._secret(job),
             reports=reports,
             silent=silent,
@@ -149,12 +158,11 @@ class SampleJobController(Operator):
             refused=memory.refused,
         )
 
-    async def _token(self, namespace: str, name: str) -> str:
+    async def _access(self, namespace: str, name: str) -> Access | None:
         try:
-            secret = await self._client.get(SECRETS, names.runtime(name), namespace)
+            return read_access(await self._client.get(SECRETS, names.runtime_keys(name), namespace))
         except NotFound:
-            return ""
-        return transfer.secret_values(secret).get("token", "")
+            return None
 
     async def _secret(self, job: Object) -> SecretView | None:
         ref = job["spec"].get("secretRef") if isinstance(job.get("spec"), dict) else None
@@ -164,7 +172,7 @@ class SampleJobController(Operator):
         return await read_secret(self._client, Secret(ref["name"], ref.get("namespace") or own), namespace=own)
 
     async def _ask(
-        self, job: Object, servers: tuple[Runtime, ...], token: str
+        self, job: Object, servers: tuple[Runtime, ...], access: Access | None
     ) -> tuple[dict[int, JobReport | None], dict[int, str]]:
         """How the job stands on each of its servers."""
         status = job.get("status") or {}
@@ -177,11 +185,11 @@ class SampleJobController(Operator):
 
         async def ask(ordinal: int) -> None:
             pod = pods.get(ordinal)
-            if pod is None or not pod.running or not pod.ip or not token:
+            if pod is None or not pod.running or not pod.ip or access is None:
                 silent[ordinal] = f"waiting for {pod.name if pod else f'cache server {ordinal}'}"
                 return
             try:
-                reports[ordinal] = await self._servers.job(Server(pod.name, pod.ip, token), id)
+                reports[ordinal] = await self._servers.job(Server(pod.name, pod.ip, access), id)
             except (ServerSilent, ServerRefused) as error:
                 silent[ordinal] = str(error)
 
@@ -190,4 +198,5 @@ class SampleJobController(Operator):
 
 
 def _reachable(observed: Observed) -> list[Server]:
-    return [Server(s.name, s.ip, observed.token) for s in observed.servers if s.running and s.ip and observed.token]
+    access = observed.access
+    return [Server(s.name, s.ip, access) for s in observed.servers if access and s.running and s.ip]

@@ -159,7 +159,7 @@ def _start(draft: Draft) -> None:
     partitions = case.settings.partitions
     targets = work.targets(settings.type, partitions)
     ready = {server.ordinal for server in observed.servers if server.ready}
-    if not observed.token or not ready.issuperset(targets):
+    if observed.access is None or not ready.issuperset(targets):
         away = ", ".join(names.runtime_pod(settings.sample_set, n) for n in targets if n not in ready)
         draft.wait(f"waiting for cache server {away}" if away else "waiting for the cache servers", after=2.0)
         return

@@ -9,6 +9,7 @@ import msgspec
 
 from paddlecloud.api.samplejob import SampleJobSettings, SampleJobStatus
 from paddlecloud.controllers.sampleset import conditions, names
+from paddlecloud.controllers.sampleset.access import Access
 from paddlecloud.controllers.sampleset.answers import JobReport
 from paddlecloud.controllers.sampleset.case import Options, Runtime, SecretView
 from paddlecloud.controllers.sampleset.servers import Work
@@ -23,7 +24,7 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 class Observed:
     sample_set: Object | None = None
     servers: tuple[Runtime, ...] = ()
-    token: str = ""
+    access: Access | None = None
     secret: SecretView | None = None
     """The Secret of the source; None when it does not exist, is not granted, or none is named."""
     reports: Mapping[int, JobReport | None] = field(default_factory=dict)

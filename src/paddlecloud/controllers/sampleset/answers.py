@@ -1,10 +1,25 @@
-"""What cache servers answer, as far as controllers read it. Unknown fields are ignored: servers may be newer."""
+"""What cache servers answer, as far as controllers read it. Unknown fields are ignored: servers may be newer.
+
+Texts reach the status of a set, so they are taken on one line, of bounded length, without control characters.
+"""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import msgspec
 
 ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
+_MOST_TEXT = 1000
+"""Characters of a message that reach a status."""
+_MOST_NAMED = 10
+"""Files of a warm-up that are named."""
+
+
+def for_people(text: str) -> str:
+    """A server's text on one line, of bounded length, without control characters."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text[: 4 * _MOST_TEXT]).split())
+    return line if len(line) <= _MOST_TEXT else f"{line[:_MOST_TEXT]}…"
 
 
 class Answer(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -28,17 +43,24 @@ class Coverage(Answer, frozen=True):
     cached: int = 0
     missing: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        named = tuple(for_people(path) for path in self.missing[:_MOST_NAMED])
+        msgspec.structs.force_setattr(self, "missing", named)
+
 
 class JobReport(Answer, frozen=True):
     """One job on one server: Queued, Running, Succeeded, Failed or Cancelled."""
 
     id: str = ""
     type: str = ""
-    state: str = "Queued"
+    state: Literal["Queued", "Running", "Succeeded", "Failed", "Cancelled"] = "Queued"
     position: int | None = None
     message: str | None = None
     progress: Progress | None = None
     coverage: Coverage | None = None
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "message", for_people(self.message or "") or None)
 
     @property
     def ended(self) -> bool:
@@ -60,3 +82,6 @@ class Figures(Answer, frozen=True):
     disk_used_bytes: int = 0
     disk_avail_bytes: int = 0
     error: str | None = None
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "error", for_people(self.error or "") or None)

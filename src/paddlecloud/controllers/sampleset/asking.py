@@ -6,8 +6,9 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from paddlecloud.controllers.sampleset import fleet
+from paddlecloud.controllers.sampleset.access import Access
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport
-from paddlecloud.controllers.sampleset.case import Case, Observed
+from paddlecloud.controllers.sampleset.case import Case, Observed, Runtime
 from paddlecloud.controllers.sampleset.servers import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Key
@@ -30,6 +31,8 @@ class _Memory:
     sync_id: str | None = None
     sync: JobReport | None = None
     sync_asked: bool = False
+    proven: set[str] = field(default_factory=set)
+    """Runs of servers that have answered under the set's certificate. Each holds its address until it ends."""
 
 
 class Interview:
@@ -50,17 +53,20 @@ class Interview:
             memory = self._memory[key] = _Memory(case.uid)
         running = [server for server in case.observed.runtimes if server.running and server.ip]
         now = self._clock.monotonic()
-        wanted = case.phase not in ("", "Bound") and case.token
+        access = case.access
         id = case.old.jobs_name.sync_job_name if case.phase == "Syncing" and case.old.jobs_name else None
         same = ({s.name for s in running}, id) == ({*memory.figures, *memory.silent}, memory.sync_id)
-        if wanted and not (same and now - memory.asked < ANSWERS_LAST):
+        if access and case.phase and not (same and now - memory.asked < ANSWERS_LAST):
             memory.asked, memory.sync_id = now, id
             await asyncio.gather(
-                self._ask_figures(memory, [Server(s.name, s.ip, case.token) for s in running]),
-                self._ask_import(memory, case),
+                self._ask_figures(memory, [Server(s.name, s.ip, access) for s in running]),
+                self._ask_import(memory, case, access),
             )
+        memory.proven &= {server.instance for server in running}
+        memory.proven |= {server.instance for server in running if server.name in memory.figures}
         return replace(
             case.observed,
+            runtimes=tuple(_if_proven(server, memory) for server in case.observed.runtimes),
             figures=dict(memory.figures),
             silent=dict(memory.silent),
             sync=memory.sync,
@@ -78,11 +84,11 @@ class Interview:
             else:
                 raise answer
 
-    async def _ask_import(self, memory: _Memory, case: Case) -> None:
+    async def _ask_import(self, memory: _Memory, case: Case, access: Access) -> None:
         memory.sync, memory.sync_asked = None, False
         if not memory.sync_id or case.first is None or not case.first.ip:
             return
-        server = Server(case.first.name, case.first.ip, case.token)
+        server = Server(case.first.name, case.first.ip, access)
         try:
             memory.sync = await self._servers.job(server, memory.sync_id)
             memory.sync_asked = True
@@ -92,7 +98,8 @@ class Interview:
     async def is_cleared(self, case: Case, key: Key) -> bool:
         """Whether the caches of servers that are to go are empty. One that cannot be asked must not hold them up."""
         going = fleet.leaving(case)
-        if not case.token or not going:
+        access = case.access
+        if access is None or not going:
             self._since.pop(key, None)
             return True
         if self._clock.monotonic() - self._since.setdefault(key, self._clock.monotonic()) > CLEARING_PATIENCE:
@@ -100,9 +107,16 @@ class Interview:
         id = fleet.clear_work(case).id
         for server in going:
             try:
-                report = await self._servers.job(Server(server.name, server.ip, case.token), id)
+                report = await self._servers.job(Server(server.name, server.ip, access), id)
             except (ServerSilent, ServerRefused):
                 continue
             if report is None or not report.ended:
                 return False
         return True
+
+
+def _if_proven(server: Runtime, memory: _Memory) -> Runtime:
+    """A server is ready when it also has proven to be the set's: probes do not tell one program from another."""
+    if not server.ready or server.instance in memory.proven:
+        return server
+    return replace(server, ready=False, trouble=memory.silent.get(server.name, "has not answered yet"))

@@ -12,6 +12,8 @@ from paddlecloud import __version__
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
 from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset.access import Access
+from paddlecloud.controllers.sampleset.access import read as read_access
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport
 from paddlecloud.kube.resource import Object, controller_of
 
@@ -41,8 +43,11 @@ class Runtime:
     ordinal: int
     name: str
     uid: str
+    instance: str = ""
+    """Which run of its container this is: another after every restart."""
     node: str = ""
     ip: str = ""
+    """Empty where the pod is not of the set's own StatefulSet: such a pod is never asked."""
     running: bool = False
     ready: bool = False
     leaving: bool = False
@@ -100,16 +105,17 @@ class Observed:
     """How jobs that are there read the set, epoch by epoch."""
     warning: tuple[str, str] | None = None
     """Reason and message of the last warning about server 0."""
-    fresh_token: str = ""
+    fresh_access: Mapping[str, str] = field(default_factory=dict)
+    """Data for the Secret of the cache servers, where there is none yet."""
     refused: str = ""
     """Why server 0 would not take the import."""
     trouble: str = ""
     """What the last pass could not do."""
 
     @property
-    def token(self) -> str:
-        """What opens the cache servers; empty until their Secret exists."""
-        return transfer.secret_values(self.secret).get("token", "") if self.secret else ""
+    def access(self) -> Access | None:
+        """What opens the cache servers; None until their Secret exists."""
+        return read_access(self.secret)
 
 
 @dataclass(frozen=True)
@@ -171,9 +177,9 @@ class Case:
         known = tuple(self.old.cache_dirs or ()) if self.driver == "juicefs" else ()
         return mounted or known or transfer.cache_dirs(self.settings)
 
-    @property
-    def token(self) -> str:
-        return self.observed.token
+    @cached_property
+    def access(self) -> Access | None:
+        return self.observed.access
 
     @property
     def source_secret(self) -> SecretView:

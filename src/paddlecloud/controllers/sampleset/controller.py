@@ -6,7 +6,6 @@ is a convenience; losing it costs a question.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from paddlecloud.api.sampleset import SampleSetStatus, Secret, decode, normalise
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampleset import names
+from paddlecloud.controllers.sampleset.access import fresh as fresh_access
 from paddlecloud.controllers.sampleset.asking import Interview
 from paddlecloud.controllers.sampleset.case import Case, Observed, Options, SecretView
 from paddlecloud.controllers.sampleset.decide import decide
@@ -179,9 +179,12 @@ class SampleSetController(Operator):
     async def _hand_over(self, key: Key, decision: Decision, observed: Observed) -> bool:
         """Give work to servers, before the status that says so is written; False when one did not take it."""
         pods = {server.name: server for server in observed.runtimes}
+        access = observed.access
+        if access is None:
+            return not decision.submit
         for pod, work in decision.submit.items():
             try:
-                await self._servers.submit(Server(pod, pods[pod].ip, observed.token), work)
+                await self._servers.submit(Server(pod, pods[pod].ip, access), work)
             except ServerSilent as error:
                 self._trouble[key] = str(error)  # nothing is written: the next pass offers it again
                 return False
@@ -197,20 +200,22 @@ class SampleSetController(Operator):
         runtime = Key(key.namespace, names.runtime(key.name))
         begun = bool((sample_set.get("status") or {}).get("phase"))
         ours, taken = volume_of(self._volumes.cache, key)
+        stateful_set = await self._named(STATEFULSETS, runtime) if begun else None
+        secret = self._owned[SECRETS].cache.get(Key(key.namespace, names.runtime_keys(key.name)))
         observed = Observed(
             volume=ours,
             taken=taken,
             claim=await self._named(PERSISTENTVOLUMECLAIMS, key),
             service=await self._named(SERVICES, Key(key.namespace, names.service(key.name))) if begun else None,
-            stateful_set=await self._named(STATEFULSETS, runtime) if begun else None,
-            secret=self._owned[SECRETS].cache.get(runtime),
-            runtimes=runtimes(self._pods.cache, key),
+            stateful_set=stateful_set,
+            secret=secret,
+            runtimes=runtimes(self._pods.cache, key, stateful_set, sample_set["metadata"]["uid"]),
             jobs=tuple(finished(job) for job in self._sample_jobs.cache.by_index("set", str(key))),
             readers=self._training(key),
             reads=tuple(
                 report for job in self._paddle_jobs.cache.by_index("set", str(key)) for report in epochs_of(job)
             ),
-            fresh_token=secrets.token_urlsafe(32),
+            fresh_access=fresh_access() if begun and secret is None else {},
             trouble=self._trouble.get(key, ""),
             refused=self._refused.get(key, ""),
         )

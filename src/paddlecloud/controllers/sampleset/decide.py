@@ -109,7 +109,7 @@ def _unbound(draft: Draft) -> None:
 def _bound(draft: Draft) -> None:
     fleet.count_servers(draft)
     first = draft.case.first
-    if first is not None and first.ready and draft.case.token:
+    if first is not None and first.ready and draft.case.access:
         draft.set(phase="Mount")
         return
     text = (first.trouble if first else "") or "waiting for the first cache server"
@@ -137,8 +137,10 @@ def _mount(draft: Draft) -> None:
     work = _work_or_complaint(draft)
     if work is None:
         return
-    if case.first is None or not case.first.running:
-        draft.set(message="waiting for the first cache server")
+    if case.first is None or not case.first.ready:
+        draft.set(message=(case.first.trouble if case.first else "") or "waiting for the first cache server")
+        fleet.update_template(draft)
+        draft.look_again(5.0)
         return
     if case.observed.refused:
         draft.set(jobs_name=_with_sync(case, work.id))
@@ -161,6 +163,7 @@ def _syncing(draft: Draft) -> None:
         return
     if not case.observed.sync_asked:
         draft.set(message="; ".join(case.observed.silent.values()) or None)
+        fleet.update_template(draft)  # it may be of an earlier release
         return
     if case.observed.refused:
         _fail_import(draft, case.observed.refused)

@@ -26,7 +26,7 @@ def leave(draft: Draft) -> None:
         return
     draft.condition("InUse", False, "Unused")
     draft.plan.patch.extend(unlabel(case, node) for node in observed.nodes)
-    made = [observed.stateful_set, observed.service, observed.secret, observed.claim]
+    made = [observed.stateful_set, observed.service, observed.claim]  # the Secret goes with its owner
     ours = [obj for obj in made if obj is not None and case.is_ours(obj)]
     if unmarked := [patch for obj in ours for patch in adoption.take_over(case, obj)]:
         draft.plan.patch.extend(unmarked)  # what is not seen to be ours is not seen to go, either
@@ -53,7 +53,7 @@ def leave(draft: Draft) -> None:
 
 def _stop_servers(draft: Draft) -> None:
     case = draft.case
-    if not case.observed.cleared and case.token:
+    if not case.observed.cleared and case.access:
         work = fleet.clear_work(case)
         draft.decision.submit.update({server.name: work for server in fleet.leaving(case)})
         draft.set(message="emptying the caches")

@@ -26,6 +26,8 @@ PORT = 7716
 CONTAINER = "runtime"
 DATA_ROOT = "/mnt"
 CACHE_ROOT = "/cache"
+KEYS_ROOT = "/var/run/paddlecloud/keys"
+"""Where cache servers find their token and certificate."""
 JUICEFS_DRIVER = "csi.juicefs.com"
 LOCAL_DRIVER = "local.paddlecloud.org"
 _LABEL_NAME = 63
@@ -55,8 +57,13 @@ def other_alias(namespace: str, name: str) -> str:
 
 
 def runtime(name: str) -> str:
-    """The StatefulSet of cache servers, and the Secret with their token."""
+    """The StatefulSet of cache servers."""
     return f"{name}-runtime"
+
+
+def runtime_keys(name: str) -> str:
+    """The Secret with the token and the certificate of the cache servers."""
+    return f"{name}-runtime-keys"
 
 
 def runtime_pod(name: str, ordinal: int) -> str:

@@ -1,12 +1,11 @@
 """The objects a SampleSet is made of, as pure functions of what was asked for.
 
-A volume and its claim, a Secret with the cache servers' token, a headless Service and a StatefulSet with one cache
-server per partition, each on a node of its own.
+A volume and its claim, a Secret with the cache servers' token and certificate, a headless Service, and a StatefulSet
+with one cache server per partition, each on a node of its own.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,13 +82,13 @@ def build_claim(case: Case) -> Object:
     }
 
 
-def build_secret(case: Case, token: str) -> Object:
+def build_secret(case: Case, data: Mapping[str, str]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": _metadata(case, names.runtime(case.settings.name)),
+        "metadata": _metadata(case, names.runtime_keys(case.settings.name)),
         "type": "Opaque",
-        "data": {"token": base64.b64encode(token.encode()).decode()},
+        "data": dict(data),
     }
 
 
@@ -161,7 +160,10 @@ def build_template(case: Case) -> Object:
     if source := _hidden_source(case):
         volumes.append({"name": "source", "hostPath": {"path": source, "type": "Directory"}})
         mounts.append({"name": "source", "mountPath": source, "readOnly": True})
-    probe = {"httpGet": {"path": "/readyz", "port": names.PORT}, "periodSeconds": 2, "failureThreshold": 5}
+    volumes.append({"name": "runtime-keys", "secret": {"secretName": names.runtime_keys(name), "defaultMode": 0o400}})
+    mounts.append({"name": "runtime-keys", "mountPath": names.KEYS_ROOT, "readOnly": True})
+    asked = {"path": "/readyz", "port": names.PORT, "scheme": "HTTPS"}
+    probe = {"httpGet": asked, "periodSeconds": 2, "failureThreshold": 5}
     container = {
         "name": names.CONTAINER,
         "image": case.options.image,
@@ -170,6 +172,7 @@ def build_template(case: Case) -> Object:
             *(f"--cacheDirs={names.cache_dir(path)}" for path in case.cache_dirs),
             *(f"--cacheLevels={level}" for level in _levels(case)),
             f"--dataDir={names.data_dir(name)}",
+            f"--keys={names.KEYS_ROOT}",
         ],
         "env": _environment(case),
         "ports": [{"name": "runtime", "containerPort": names.PORT}],
@@ -200,13 +203,11 @@ def _environment(case: Case) -> list[Object]:
         return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
     mirrors = [{"name": "PADDLECLOUD_ENDPOINTS", "value": case.options.endpoints}] if case.options.endpoints else []
-    token = {"secretKeyRef": {"name": names.runtime(case.settings.name), "key": "token"}}
     return [
         field("POD_NAME", "metadata.name"),
         field("POD_NAMESPACE", "metadata.namespace"),
         field("POD_IP", "status.podIP"),
         field("NODE_NAME", "spec.nodeName"),
-        {"name": "PADDLECLOUD_CACHE_TOKEN", "valueFrom": token},
         *mirrors,
     ]
 

@@ -19,21 +19,26 @@ from paddlecloud.kube.errors import BadRequest, Forbidden, NotFound
 from paddlecloud.kube.resource import SECRETS, Key, Object, controller_of, key_of
 
 
-def runtime_of(pod: Object, name: str) -> Runtime | None:
-    """A cache server as its pod shows it; None for a pod that is none."""
+def runtime_of(pod: Object, name: str, stateful_set: str) -> Runtime | None:
+    """A cache server as its pod shows it; None for a pod that is none. `stateful_set` is the uid of the set's own."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     prefix, _, ordinal = meta["name"].rpartition("-")
-    if prefix != names.runtime(name) or not ordinal.isdecimal():
+    owner = controller_of(pod) or {}
+    expected = names.runtime(name)
+    if (owner.get("kind"), owner.get("name"), prefix) != ("StatefulSet", expected, expected) or not ordinal.isdecimal():
         return None
+    ours = bool(stateful_set) and owner.get("uid") == stateful_set
     conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     leaving = bool(meta.get("deletionTimestamp"))
-    running = status.get("phase") == "Running"
+    running = status.get("phase") == "Running" and ours
+    containers = status.get("containerStatuses") or [{}]
     return Runtime(
         ordinal=int(ordinal),
         name=meta["name"],
         uid=meta["uid"],
+        instance=f"{meta['uid']}/{containers[0].get('restartCount', 0)}/{containers[0].get('containerID', '')}",
         node=spec.get("nodeName") or "",
-        ip=status.get("podIP") or "",
+        ip=(status.get("podIP") or "") if ours else "",
         running=running and not leaving,
         ready=running and not leaving and (conditions.get("Ready") or {}).get("status") == "True",
         leaving=leaving,
@@ -41,10 +46,16 @@ def runtime_of(pod: Object, name: str) -> Runtime | None:
     )
 
 
-def runtimes(pods: Cache, key: Key) -> tuple[Runtime, ...]:
-    """The cache servers of a set, in order. `pods` has the index `set`, by the label that names it."""
+def runtimes(pods: Cache, key: Key, stateful_set: Object | None, owner: str) -> tuple[Runtime, ...]:
+    """The cache servers of a set, in order. `pods` has the index `set`, by the label that names it.
+
+    Labels and names are everybody's to choose. Only pods of the StatefulSet that the set (its uid is `owner`) controls
+    have an address here; those of another are shown, because the set waits for them when it goes.
+    """
+    controller = controller_of(stateful_set) if stateful_set else None
+    uid = str(stateful_set["metadata"]["uid"]) if stateful_set and controller and controller["uid"] == owner else ""
     own = [pod for pod in pods.by_index("set", key.name) if key_of(pod).namespace == key.namespace]
-    found = [runtime for pod in own if (runtime := runtime_of(pod, key.name)) is not None]
+    found = [runtime for pod in own if (runtime := runtime_of(pod, key.name, uid)) is not None]
     return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
 
 

@@ -1,22 +1,29 @@
-"""Speaks to the cache servers: HTTP to their pods' addresses, with their token and with time limits.
+"""Requests to the cache servers: HTTPS to their pods' addresses, within limits of time and size.
 
-Pods are dialled by address, never by name: a controller need not live where the names of the cluster resolve.
+Pods are dialled by address, never by name: a controller need not run where the names of the cluster resolve. A server
+proves with its certificate that it is the set's (`access`) before anything is sent to it. What runs in a pod belongs to
+a tenant all the same: redirects are not followed, answers are bounded and read field by field, and only the fields that
+are meant for people reach a status, shortened and on one line.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 import msgspec
 
 from paddlecloud.controllers.sampleset import names
-from paddlecloud.controllers.sampleset.answers import Figures, JobList, JobReport
+from paddlecloud.controllers.sampleset.access import Access
+from paddlecloud.controllers.sampleset.answers import Answer, Figures, JobList, JobReport, for_people
 
 A = TypeVar("A")
 _TIMEOUT = aiohttp.ClientTimeout(total=10.0, sock_connect=3.0)
+_MOST_BYTES = 4 << 20
+"""Of an answer: 200 jobs with their messages are a tenth of it."""
 
 
 class Server(NamedTuple):
@@ -24,15 +31,19 @@ class Server(NamedTuple):
 
     pod: str
     ip: str
-    token: str
+    access: Access
 
 
 class ServerSilent(Exception):
-    """No answer, or none that can be read: it may come right by itself."""
+    """No answer, none that can be read, or one by another program: it may come right by itself."""
 
 
 class ServerRefused(Exception):
     """The server understood and said no; the message is its own."""
+
+
+class _Refusal(Answer, frozen=True):
+    message: str = ""
 
 
 class Work(NamedTuple):
@@ -85,29 +96,64 @@ class Servers:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
         host = f"[{server.ip}]" if ":" in server.ip else server.ip
-        headers = {"Authorization": f"Bearer {server.token}"}
         try:
             async with self._session.request(
-                method, f"http://{host}:{self._port}{path}", json=body, headers=headers
+                method,
+                f"https://{host}:{self._port}{path}",
+                json=body,
+                headers={"Authorization": f"Bearer {server.access.token}"},
+                ssl=_pinned(server.access.fingerprint),
+                allow_redirects=False,
             ) as answer:
-                data = await answer.read()
+                data = await _read_bounded(answer.content)
+        except aiohttp.ServerFingerprintMismatch as error:
+            raise ServerSilent(f"{server.pod}: {_IMPOSTOR}") from error
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
-            raise ServerSilent(f"{server.pod} does not answer: {error or type(error).__name__}") from error
+            raise ServerSilent(f"{server.pod} does not answer: {_cause(error)}") from error
+        if data is None:
+            raise ServerSilent(f"{server.pod} answered with more than {_MOST_BYTES >> 20} MiB")
         if answer.status == 404 and missing_ok:
             return None
+        if answer.status >= 500 or 300 <= answer.status < 400:
+            raise ServerSilent(f"{server.pod} answered {answer.status}")
         try:
             found = msgspec.json.decode(data) if data else {}
         except msgspec.DecodeError as error:
             raise ServerSilent(f"{server.pod} answered {answer.status} and no JSON") from error
-        if answer.status >= 500:
-            raise ServerSilent(f"{server.pod} answered {answer.status}: {_message(found)}")
         if answer.status >= 400:
-            raise ServerRefused(f"{server.pod}: {_message(found)}")
+            raise ServerRefused(f"{server.pod}: {for_people(_read(_Refusal, found).message) or answer.status}")
         return found
 
 
-def _message(body: Any) -> str:
-    return str(body.get("message") or body.get("error") or body) if isinstance(body, dict) else str(body)
+_IMPOSTOR = (
+    "another program answers at the address of this pod, without the set's certificate; nothing was sent to it. "
+    "Find it by port 7716 and end it; the server takes its address when it is free"
+)
+
+
+@lru_cache(maxsize=4096)
+def _pinned(fingerprint: bytes) -> aiohttp.Fingerprint:
+    """One object for each certificate: connections are kept and found again by it."""
+    return aiohttp.Fingerprint(fingerprint)
+
+
+def _cause(error: BaseException) -> str:
+    """Without the text of a peer: a line that is not HTTP would be quoted by aiohttp's own message."""
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "no TLS there, so it is not the set's server or one of an earlier release"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__
+
+
+async def _read_bounded(content: aiohttp.StreamReader) -> bytes | None:
+    """None for an answer that is too long."""
+    found = bytearray()
+    async for chunk in content.iter_chunked(1 << 16):
+        found += chunk
+        if len(found) > _MOST_BYTES:
+            return None
+    return bytes(found)
 
 
 def _read(kind: type[A], value: Any) -> A:

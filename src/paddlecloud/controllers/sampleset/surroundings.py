@@ -80,9 +80,9 @@ def _parts(case: Case) -> Iterator[_Part]:
     yield _Part("PVC", "Bound", name, observed.claim, lambda: objects.build_claim(case))
     if not case.phase:
         return
-    runtime, service = names.runtime(name), names.service(name)
-    token = observed.fresh_token
-    yield _Part("Secret", "RuntimeReady", runtime, observed.secret, lambda: objects.build_secret(case, token))
+    runtime, service, keys = names.runtime(name), names.service(name), names.runtime_keys(name)
+    data = observed.fresh_access
+    yield _Part("Secret", "RuntimeReady", keys, observed.secret, lambda: objects.build_secret(case, data))
     yield _Part("Service", "RuntimeReady", service, observed.service, lambda: objects.build_service(case))
     yield _Part("StatefulSet", "RuntimeReady", runtime, observed.stateful_set, lambda: objects.build_stateful_set(case))
 
