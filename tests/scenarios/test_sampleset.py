@@ -165,7 +165,7 @@ def imagenet(kubectl: Kubectl, manual: tuple[str, str]) -> str:
 
 
 @pytest.mark.core
-def test_the_manuals_session_is_replayed_word_for_word(kubectl: Kubectl, imagenet: str) -> None:
+def test_the_manuals_session_is_replayed_word_for_word(server: Target, kubectl: Kubectl, imagenet: str) -> None:
     """Create, remove, import everything, clear, warm up."""
 
     def do(job: str) -> None:
@@ -183,7 +183,8 @@ def test_the_manuals_session_is_replayed_word_for_word(kubectl: Kubectl, imagene
     do("rmr")
     shows(kubectl, imagenet, "0 B", "0 B")
     do("sync")
-    shows(kubectl, imagenet, "176 KiB")  # whether what was imported is cached too depends on the engine
+    # Folders count what was imported as cached once it is warmed up; how much JuiceFS caches by then is its own affair.
+    shows(kubectl, imagenet, "176 KiB", *(["0 B"] if server.embedded else []))
     do("clear")
     shows(kubectl, imagenet, "176 KiB", "0 B")
     do("warmup")
