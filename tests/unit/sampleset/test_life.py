@@ -143,11 +143,15 @@ async def test_a_failed_import_goes_on_when_the_secret_is_corrected(here: World)
     assert "wrong" not in everything
 
 
-async def test_a_failed_import_is_tried_again_by_itself(here: World) -> None:
+async def test_a_failed_import_is_tried_again_by_itself_after_15_seconds(here: World) -> None:
     here.servers.ends["sync"] = failed("the endpoint is away")
     await here.create_set()
     await here.phase("SyncFailed")
     here.servers.ends["sync"] = done()
+    await here.pass_time(13)
+    assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "SyncFailed"
+    await here.pass_time(3)
+    assert (await here.status(SAMPLESETS, "imagenet"))["phase"] != "SyncFailed"
     status = await here.phase("Ready")
     assert "syncAttempts" not in status
 
