@@ -122,6 +122,36 @@ async def test_an_image_without_a_recipe_says_what_would_fix_it(machine: TestMac
     assert pod["status"]["phase"] == "Pending"
 
 
+async def test_a_digest_that_no_recipe_declares_is_not_served_by_its_tag(machine: TestMachine) -> None:
+    await machine.run("true", container={"image": f"busybox:1@sha256:{'0' * 64}"})
+    pod = await machine.until("pod", lambda pod: waiting_reason(pod) in ("ErrImagePull", "ImagePullBackOff"))
+    assert "is asked for by digest, and no recipe declares that digest" in state_of(pod)["state"]["waiting"]["message"]
+    assert pod["status"]["phase"] == "Pending"
+
+
+async def test_a_stand_in_says_so_in_an_event_and_in_the_first_line_of_every_log(machine: TestMachine) -> None:
+    recipe = machine.data / "images" / "small" / "image.yaml"
+    recipe.parent.mkdir(parents=True)
+    recipe.write_text("names: [example.com/suite:v1]\nstands-for: a small program for a suite\n")
+    script = "[ -e /tmp/again ] || { touch /tmp/again; exit 1; }; echo out; sleep 600"
+    await machine.run(script, name="suite", policy="OnFailure", container={"image": "example.com/suite:v1"})
+    sentence = "image example.com/suite:v1 here is a stand-in: a small program for a suite"
+    await machine.until("suite", lambda pod: is_ready(pod) and state_of(pod)["restartCount"] == 1)
+    await machine.printed("suite", "out\n")
+    lines = (await machine.log("suite")).splitlines()
+    assert lines[0] == f"note: {sentence}"
+    assert await machine.log("suite", stream="Stdout") == "out\n", "nothing is added to what the program prints"
+    assert await machine.exec("suite", "echo", "answer") == (0, "answer\n"), "nor to what exec runs"
+
+    async def told() -> list[Object]:
+        events = (await machine.client.list(EVENTS, "default")).items
+        return [event for event in events if event["reason"] == "StandInImage"]
+
+    (event,) = await eventually(told)
+    assert (event["type"], event["message"]) == ("Normal", f"container main: {sentence}")
+    assert event["involvedObject"]["name"] == "suite"
+
+
 async def test_troubles_become_events_and_a_healthy_pod_writes_none(machine: TestMachine) -> None:
     await machine.run("true", name="well")
     await machine.phase("well", "Succeeded")

@@ -78,7 +78,7 @@ def post(url: str, body: dict[str, Any]) -> Any:
         return json.load(answer)
 
 
-def test_the_manuals_resnet_its_canary_and_its_word_segmentation(started: Any) -> None:
+def test_the_manuals_resnet_its_canary_and_its_word_segmentation(started: Any, kubectl: Kubectl) -> None:
     resnet, lac = endpoints("manual/sample-service.yaml"), endpoints("manual/lac.yaml")
     asked = started(
         pod("default", resnet["default"], PADDLECLOUD_SERVING_PRIVATE="127.0.0.1"),
@@ -90,6 +90,9 @@ def test_the_manuals_resnet_its_canary_and_its_word_segmentation(started: Any) -
     assert answer["label"] == ["daisy"]
     assert answer["prob"][0] > 0.9
     assert "isCanary" not in answer
+    log = kubectl("logs", "default").stdout.splitlines()
+    assert "is a stand-in" in log[0]
+    assert len([line for line in log if line.endswith(f"{daisy['image']} is a drawing, daisy.jpg")]) == 1
     assert asked["canary"]("/image/prediction", {"feed": [daisy], "fetch": ["score"]})["result"]["isCanary"] == ["true"]
 
     words = {"feed": [{"words": "我爱北京天安门"}], "fetch": ["word_seg"]}

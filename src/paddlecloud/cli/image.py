@@ -163,15 +163,15 @@ def run_ls(session: Session, args: argparse.Namespace) -> int:
         output.print_report(session, "ImageList", {"items": [_record(image) for image in images]})
         return OK
     wide = fmt.name == "wide"
-    columns = ["Name", "State", "Size", "Id", *(["Recipe"] if wide else [])]
-    rows = [_row(image) + ([image.path or None] if wide else []) for image in images]
+    columns = ["Name", "State", "Size", "Id", *(["Recipe"] if wide else []), "Stands For"]
+    rows = [_row(image) + ([image.path or None] if wide else []) + [image.stands_for or "-"] for image in images]
     session.print(table.render(columns, rows))
     return OK
 
 
 def _record(image: ImageInfo) -> dict[str, Any]:
     body = {"name": image.name, "id": image.image_id, "state": image.state, "sizeBytes": image.size}
-    return {**body, "recipe": image.path}
+    return {**body, "recipe": image.path, "standsFor": image.stands_for}
 
 
 def _row(image: ImageInfo) -> list[object]:

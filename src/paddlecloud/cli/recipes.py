@@ -103,5 +103,5 @@ def slug(name: str) -> str:
     """`team/demo:v1` → `team-demo-v1`; a host other than Docker's is part of it."""
     reference = parse_reference(name)
     host = "" if reference.host == "docker.io" else f"{reference.host}-"
-    full = f"{host}{reference.repository.removeprefix('library/')}-{reference.tag or 'latest'}"
+    full = f"{host}{reference.repository.removeprefix('library/')}-{reference.digest or reference.tag or 'latest'}"
     return re.sub(r"[^A-Za-z0-9._-]+", "-", full)

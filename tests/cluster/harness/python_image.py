@@ -12,9 +12,10 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.dockerfile import LABELS, LIBRARY
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
@@ -92,6 +93,9 @@ def environment_image(cache: ImageCache, environment: Environment) -> Descriptor
             layers.append(store.add_layer(tree(environment.library, LIBRARY)))
         if environment.root is not None:
             layers.append(store.add_layer(tree(environment.root)))
+        if environment.stands_for:
+            noted = stand_in.files(environment.stands_for, python=interpreter.name.removeprefix("python"))
+            layers.append(store.add_layer(_text_files(noted)))
         return store.add_image(layers, settings(environment))
 
     said = (f"{name}={value}" for name, value in LABELS.items())
@@ -99,7 +103,8 @@ def environment_image(cache: ImageCache, environment: Environment) -> Descriptor
 
 
 def settings(environment: Environment) -> Settings:
-    env = {"PYTHONUNBUFFERED": "1", **{k: v for k, v in environment.env.items() if k != "VIRTUAL_ENV"}}
+    own = {k: v for k, v in environment.env.items() if k != "VIRTUAL_ENV"}
+    env = {"PYTHONUNBUFFERED": "1", **stand_in.variables(environment.stands_for), **own}
     if environment.library is not None:
         env["PYTHONPATH"] = env["PYTHONPATH"].replace(str(environment.library), LIBRARY)
     return Settings(
@@ -108,7 +113,7 @@ def settings(environment: Environment) -> Settings:
         env=env,
         user=environment.user,
         workdir=environment.workdir,
-        labels=LABELS,
+        labels={**LABELS, **stand_in.labels(environment.stands_for)},
     )
 
 
@@ -172,6 +177,11 @@ def _busybox(*, without: set[str]) -> Iterator[Entry]:
 
 def _shared_objects(folder: Path) -> Sequence[Path]:
     return [path for path in sorted(folder.rglob("*.so*")) if path.is_file() and not path.is_symlink()]
+
+
+def _text_files(texts: Mapping[str, str]) -> Iterator[Entry]:
+    for path, text in texts.items():
+        yield Entry(path.lstrip("/"), data=text.encode(), mode=0o644)
 
 
 def _interpreter(environment: Environment) -> Path:

@@ -56,6 +56,16 @@ def test_the_registered_recipe_stands_alone(pdc: Pdc, data: Path, recipe: Path, 
     assert pdc("image", "build", "demo").out == "demo is up to date\n"
 
 
+def test_the_list_says_which_images_are_stand_ins(pdc: Pdc, data: Path, recipe: Path) -> None:
+    (recipe / "image.yaml").write_text("base: python\ncmd: [python]\nstands-for: a small program for a suite\n")
+    assert pdc("image", "build", "-f", str(recipe), "-t", "team/suite:v1").code == 0
+    header, line = pdc("image", "ls", "team/suite:v1").out.splitlines()
+    assert header.rstrip().endswith("STANDS FOR")
+    assert line.rstrip().endswith("a small program for a suite")
+    assert listed(pdc, "team/suite:v1")["standsFor"] == "a small program for a suite"
+    assert listed(pdc, "paddlecloud/paddle:3.3")["standsFor"] == ""
+
+
 def test_building_again_replaces_what_was_registered(pdc: Pdc, data: Path, recipe: Path) -> None:
     pdc("image", "build", "-f", str(recipe), "-t", "demo")
     first = listed(pdc, "demo")["id"]

@@ -80,6 +80,7 @@ async def test_docker_and_the_harness_build_the_same_image_from_one_recipe(tmp_p
         user="1000:1000",
         workdir="/srv/app",
         expose=[8080],
+        **{"stands-for": "a 'small' program for $HOME"},
     ).parent
     (place / "conf").mkdir()
     (place / "conf" / "a.yaml").write_text("a: 1\n")
@@ -91,8 +92,7 @@ async def test_docker_and_the_harness_build_the_same_image_from_one_recipe(tmp_p
     image = environment_image(cache, environment)
     manifest = json.loads(cache.store.path(image.digest).read_bytes())
     built = json.loads(cache.store.path(manifest["config"]["digest"]).read_bytes())["config"]
-    with tarfile.open(cache.store.path(manifest["layers"][-1]["digest"])) as layer:
-        contents = {member.name: _bytes(layer, member) for member in layer.getmembers() if member.isfile()}
+    contents, noted = (_files(cache.store.path(layer["digest"])) for layer in manifest["layers"][-2:])
 
     context = tmp_path / "context"
     steps = parse(dockerfile.write(plan_of(store, "example.com/app:v1"), context).read_text())
@@ -100,17 +100,31 @@ async def test_docker_and_the_harness_build_the_same_image_from_one_recipe(tmp_p
     assert copied == "files/ /"
     files = context / "files"
     assert {str(path.relative_to(files)): path.read_bytes() for path in files.rglob("*") if path.is_file()} == contents
+    assert "COPY stand-in/ /" in dockerfile.render(plan_of(store, "example.com/app:v1"))
+    note = context / "stand-in"
+    assert {str(path.relative_to(note)): path.read_bytes() for path in note.rglob("*") if path.is_file()} == noted
+    assert len(noted) == 3
     told = dict(line.split("=", 1) for line in built["Env"])
     assert {name: value for name, value in told.items() if name != "PATH"} == environment_of(steps)
     assert [json.loads(each) for each in arguments(steps, "ENTRYPOINT")] == [built["Entrypoint"]]
     assert [json.loads(each) for each in arguments(steps, "CMD")] == [built["Cmd"]]
     assert (arguments(steps, "USER"), arguments(steps, "WORKDIR")) == ([built["User"]], [built["WorkingDir"]])
     assert arguments(steps, "EXPOSE") == ["8080"]
-    assert built["Labels"] == {"paddlecloud.org/version": __version__}
-    assert arguments(steps, "LABEL") == [f'paddlecloud.org/version="{__version__}"']
+    stands_for = "a 'small' program for $HOME"
+    assert built["Labels"] == {"paddlecloud.org/version": __version__, "paddlecloud.org/stands-for": stands_for}
+    escaped = stands_for.replace("$", "\\$")
+    assert arguments(steps, "LABEL") == [
+        f'paddlecloud.org/version="{__version__}"',
+        f'paddlecloud.org/stands-for="{escaped}"',
+    ]
     (install,) = arguments(steps, "RUN")
     assert "/tmp/wheels/tiny-1.0-py3-none-any.whl" in shlex.split(install)
     assert (context / "wheels" / "tiny-1.0-py3-none-any.whl").is_file()
+
+
+def _files(layer: Path) -> dict[str, bytes]:
+    with tarfile.open(layer) as archive:
+        return {member.name: _bytes(archive, member) for member in archive.getmembers() if member.isfile()}
 
 
 def _bytes(layer: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

@@ -15,8 +15,8 @@ from paddlecloud.local.images.reference import match_rank, parse_reference
         ("team/app", "docker.io/team/app"),
         ("registry.example.com/team/app:v1", "registry.example.com/team/app:v1"),
         ("localhost:5000/app:v1", "localhost:5000/app:v1"),
-        ("app@sha256:abc", "docker.io/library/app"),
-        ("r.example.com/a/b/c:x@sha256:abc", "r.example.com/a/b/c:x"),
+        ("app@sha256:abc", "docker.io/library/app@sha256:abc"),
+        ("r.example.com/a/b/c:x@sha256:abc", "r.example.com/a/b/c:x@sha256:abc"),
     ],
 )
 def test_references_are_written_out(text: str, full: str) -> None:
@@ -35,6 +35,12 @@ def test_references_are_written_out(text: str, full: str) -> None:
         ("a/b:v1", "a/b", None),
         ("r.example.com/a/b:v1", "other.example.com/a/b:v1", None),
         ("a/b", "a/c", None),
+        ("a/b:v1", "a/b:v1@sha256:abc", None),
+        ("a/b", "a/b@sha256:abc", None),
+        ("a/b@sha256:abc", "a/b@sha256:abc", 0),
+        ("a/b@sha256:abc", "a/b:v1@sha256:abc", 0),
+        ("a/b@sha256:abc", "a/b@sha256:def", None),
+        ("a/b@sha256:abc", "a/b", None),
     ],
 )
 def test_the_most_specific_name_answers_best(offered: str, wanted: str, rank: int | None) -> None:

@@ -227,6 +227,8 @@ async def test_a_base_gives_its_files_and_settings(store: ImageStore, recipes: P
         ({"names": ["x"], "files": {"relative": "f"}}, "must be an absolute path"),
         ({"names": ["x"], "files": {"/a": "../../etc/passwd"}}, "lies outside"),
         ({"names": ["x"], "files": {"/a": "missing"}}, "does not exist"),
+        ({"names": ["x"], "stands-for": "one\ntwo"}, "stands-for must be one line"),
+        ({"names": ["x"], "stands-for": ["one"]}, "stands-for must be a text"),
         ([], "is a mapping"),
     ],
 )
@@ -296,3 +298,66 @@ def test_the_recipes_shipped_with_the_platform_are_valid(tmp_path: Path) -> None
     assert store.recipe_errors() == []
     for recipe in store.recipes():
         read_recipe(recipe.path)
+
+
+async def test_a_stand_in_says_what_it_stands_for_and_so_does_what_is_built_on_it(
+    store: ImageStore, recipes: Path
+) -> None:
+    write_recipe(recipes, "plain")
+    write_recipe(recipes, "small", **{"stands-for": "a small program for a suite"})
+    write_recipe(recipes, "derived", base="example.com/small:v1", env={"A": "1"})
+    write_recipe(recipes, "other", base="example.com/small:v1", **{"stands-for": "something else"})
+    shown = {image.name: image.stands_for for image in store.overview()}
+    expected = {
+        "example.com/plain:v1": "",
+        "example.com/small:v1": "a small program for a suite",
+        "example.com/derived:v1": "a small program for a suite",
+        "example.com/other:v1": "something else",
+    }
+    assert {name: shown[name] for name in expected} == expected
+    built = {name: await store.build(name) for name in expected}
+    assert {name: environment.stands_for for name, environment in built.items()} == expected
+    assert len({environment.image_id for environment in built.values()}) == 4
+
+
+@pytest.mark.parametrize("name", ["example.com/app", "example.com/app:v1", "busybox", "nobody/knows"])
+async def test_a_digest_that_nobody_declares_is_refused(store: ImageStore, recipes: Path, name: str) -> None:
+    write_recipe(recipes, "app", names=["example.com/app"])
+    image = f"{name}@sha256:{'0' * 64}"
+    assert store.find(image) is None
+    assert store.resolve(image) is None
+    with pytest.raises(ImageUnavailable, match="is asked for by digest") as refused:
+        await store.prepare(image)
+    assert refused.value.reason == "ErrImagePull"
+    assert f"list {image} in its names" in str(refused.value)
+
+
+async def test_a_digest_is_honoured_where_it_is_declared_or_is_the_environments_own(
+    store: ImageStore, recipes: Path
+) -> None:
+    declared = f"sha256:{'a' * 64}"
+    write_recipe(recipes, "app", names=["example.com/app:v1", f"example.com/app@{declared}"])
+    own = (await store.prepare("example.com/app:v1")).image_id
+    for digest in (declared, own):
+        assert (await store.prepare(f"example.com/app:v1@{digest}")).image_id == own
+    busybox = store.resolve("busybox")
+    assert busybox is not None
+    assert store.resolve(f"busybox@{busybox.image_id}") == busybox
+
+
+PROMISED = {  # what is shipped under names of others, and a word of what is in it
+    "paddlepaddle/paddle:2.4.0rc0-gpu-cuda11.2-cudnn8.1-trt8.0": "CPU Paddle 2.6.2",
+    "paddlecloud/paddleocr:2.5-gpu-cuda10.2-cudnn7-efbb0a": "nobody trained",
+    "registry.baidubce.com/paddleflow-public/paddledetection:2.4": "small object detector",
+    "registry.baidubce.com/paddleflow-public/paddleclas:2.3": "small network",
+    "registry.baidubce.com/paddleflow-public/resnetcanary-serving:latest": "drawing",
+}
+
+
+def test_images_under_names_of_others_say_that_they_are_stand_ins(tmp_path: Path) -> None:
+    shown = {image.name: image.stands_for for image in ImageStore(cache=tmp_path / "cache").overview()}
+    for name, word in PROMISED.items():
+        assert word in shown[name]
+    genuine = ("paddlecloud/", "paddlepaddle/paddle:2.6.2", "paddlepaddle/paddle:3.3.1", "paddlepaddle/paddle:latest")
+    silent = [name for name, text in shown.items() if "/" in name and not text and not name.startswith(genuine)]
+    assert not silent, "these images have a name of somebody else and no stands-for"

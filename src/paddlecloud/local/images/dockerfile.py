@@ -15,6 +15,7 @@ from pathlib import Path
 
 from paddlecloud import __version__
 from paddlecloud.local.images import library as project
+from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.builder import copy_files
 from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.local.images.store import default_cache
@@ -23,6 +24,7 @@ FILE = "Dockerfile"
 _FILES = "files"
 _WHEELS = "wheels"
 _LIBRARY = "library"
+_STAND_IN = "stand-in"
 LIBRARY = "/opt/paddlecloud"
 """Where the parts of this project that run in pods lie in an image that asks for them."""
 LABELS = {"paddlecloud.org/version": __version__}
@@ -43,7 +45,10 @@ def render(plan: ImagePlan) -> str:
         lines.append(f"COPY {_LIBRARY}/ {LIBRARY}/")
     if plan.files:
         lines.append(f"COPY {_FILES}/ /")
-    lines += [f"LABEL {name}={_quoted(value)}" for name, value in LABELS.items()]
+    if plan.stands_for:
+        lines.append(f"COPY {_STAND_IN}/ /")
+    labels = {**LABELS, **stand_in.labels(plan.stands_for)}
+    lines += [f"LABEL {name}={_quoted(value)}" for name, value in labels.items()]
     lines += [f"ENV {name}={_quoted(value)}" for name, value in _variables(plan).items()]
     lines += [f"EXPOSE {port}" for port in plan.expose]
     if plan.workdir:
@@ -62,6 +67,11 @@ def write(plan: ImagePlan, folder: Path) -> Path:
     for name, files in ((_FILES, plan.files), (_WHEELS, wheels), (_LIBRARY, library)):
         shutil.rmtree(folder / name, ignore_errors=True)
         copy_files(files, folder / name)
+    shutil.rmtree(folder / _STAND_IN, ignore_errors=True)
+    for target, text in stand_in.files(plan.stands_for, python=_python(plan)).items():
+        place = folder / _STAND_IN / target.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
     path.write_text(render(plan))
@@ -78,7 +88,7 @@ def _requirements(plan: ImagePlan) -> list[str]:
 
 
 def _variables(plan: ImagePlan) -> dict[str, str]:
-    variables = {"PYTHONUNBUFFERED": "1", **plan.env}
+    variables = {"PYTHONUNBUFFERED": "1", **stand_in.variables(plan.stands_for), **plan.env}
     if plan.library:
         variables["PYTHONPATH"] = ":".join(filter(None, (LIBRARY, plan.env.get("PYTHONPATH"))))
     return variables

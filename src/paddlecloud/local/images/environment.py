@@ -28,3 +28,5 @@ class Environment:
     """The parts of this project that run in pods, for images that ask for them; on their PYTHONPATH already."""
     preload: tuple[str, ...] = ()
     """Modules that a warm parent of this image keeps imported."""
+    stands_for: str = ""
+    """What is in it and what its name promises, where the two differ; see `stand_in`."""

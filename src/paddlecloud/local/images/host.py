@@ -1,7 +1,8 @@
 """Images that are the host itself: `busybox`, `debian`, `python` and their like need no build.
 
-They give containers the host's programs, which is what shell work, init containers and examples ask of them. A `python`
-image is the bare interpreter of the version its tag names, without the packages of this platform.
+They give containers the host's programs, which is what shell work, init containers and examples ask of them: `pdc
+image ls` calls them `host`. A `python` image is the bare interpreter of the version its tag names, without the packages
+of this platform.
 """
 
 from __future__ import annotations
@@ -42,6 +43,13 @@ def host_image(reference: Reference, cache: Path) -> Environment | None:
     """The environment for a host image, or None when the name is none. Raises when the host lacks what it needs."""
     maker = _MAKERS.get(reference.name)
     return maker(reference, cache) if maker else None
+
+
+def stands_for(name: str) -> str:
+    """What a host image holds in place of what its name promises; empty for the host's own programs."""
+    if name == "nginx" and not shutil.which("nginx"):
+        return "a small Python web server for nginx, which this machine does not have"
+    return ""
 
 
 def _shell(reference: Reference, _: Path) -> Environment:
@@ -98,7 +106,11 @@ def _nginx(reference: Reference, cache: Path) -> Environment:
         return Environment(image_id=_identity("nginx", "host"), entrypoint=("nginx", "-g", "daemon off;"))
     program = find_python("")
     assert program is not None
-    return Environment(image_id=_identity("nginx", _WEB_PAGE), entrypoint=(program, "-c", _WEB_PAGE))
+    return Environment(
+        image_id=_identity("nginx", _WEB_PAGE),
+        entrypoint=(program, "-c", _WEB_PAGE),
+        stands_for=stands_for("nginx"),
+    )
 
 
 def _identity(kind: str, what: str) -> str:

@@ -38,6 +38,8 @@ class ImagePlan:
     expose: tuple[str, ...] = ()
     library: str = ""
     """Digest of the parts of this project that it can import; empty when it asks for none."""
+    stands_for: str = ""
+    """Its own, or that of the nearest base that is a stand-in: what is built on one is no better."""
     packages_key: str = ""
     """Address of the packages; empty when the image has none of its own."""
     files_key: str = ""
@@ -46,6 +48,7 @@ class ImagePlan:
     def image_id(self) -> str:
         settings = [dict(self.env), self.entrypoint, self.cmd, self.user, self.workdir, self.python]
         own = [self.library] if self.library else []
+        own += [f"stands for {self.stands_for}"] if self.stands_for else []
         return "sha256:" + _digest("image", self.packages_key, self.files_key, settings, *own)
 
 
@@ -75,6 +78,7 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, libr
         preload=(*(base.preload if base else ()), *recipe.preload),
         expose=(*(base.expose if base else ()), *recipe.expose),
         library=library if recipe.project else (base.library if base else ""),
+        stands_for=recipe.stands_for or (base.stands_for if base else ""),
     )
 
 

@@ -15,8 +15,9 @@
     preload: [paddle]                            # modules a warm parent keeps imported
     project: true                                # the parts of this project that run in pods can be imported
     expose: [8080]                               # ports, for the Dockerfile form
+    stands-for: A for B                          # what is in it and what its names promise, where the two differ
 
-This module reads and checks; it builds nothing.
+docs/images.md describes them for users. This module reads and checks; it builds nothing.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Recipe:
     preload: tuple[str, ...] = ()
     expose: tuple[str, ...] = ()
     project: bool = False
+    stands_for: str = ""
+    """`what is here for what the names promise`: shown wherever a user meets the image. One line."""
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -65,7 +68,7 @@ class Recipe:
 
 _LISTS = ("names", "apt", "pip", "pip-options", "entrypoint", "cmd", "preload", "expose")
 _MAPS = ("files", "env")
-_TEXTS = ("base", "python", "user", "workdir")
+_TEXTS = ("base", "python", "user", "workdir", "stands-for")
 _SWITCHES = ("project",)
 _KNOWN = (*_LISTS, *_MAPS, *_TEXTS, *_SWITCHES)
 
@@ -90,13 +93,16 @@ def parse_recipe(body: Any, path: Path) -> Recipe:
     for name in _MAPS:
         fields[name] = _map(body.get(name), f"{path}: {name}")
     for name in _TEXTS:
-        fields[name] = _text(body.get(name), f"{path}: {name}")
+        fields[name.replace("-", "_")] = _text(body.get(name), f"{path}: {name}")
     for name in _SWITCHES:
         fields[name] = body.get(name, False)
         if not isinstance(fields[name], bool):
             raise RecipeError(f"{path}: {name} must be true or false")
     if not fields["names"]:
         raise RecipeError(f"{path}: names must list at least one image reference")
+    fields["stands_for"] = fields["stands_for"].strip()
+    if "\n" in fields["stands_for"]:
+        raise RecipeError(f"{path}: stands-for must be one line")
     for target, source in fields["files"].items():
         _check_file(target, source, path)
     return Recipe(path=path, **fields)

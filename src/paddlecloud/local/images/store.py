@@ -16,11 +16,11 @@ from pathlib import Path
 from paddlecloud.local.images import library as project
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
-from paddlecloud.local.images.host import HOST_IMAGES, find_python, host_image, python_folder
+from paddlecloud.local.images.host import HOST_IMAGES, find_python, host_image, python_folder, stands_for
 from paddlecloud.local.images.layers import Layers, layers_of
 from paddlecloud.local.images.plan import ImagePlan, plan_image
 from paddlecloud.local.images.recipe import FILE, Recipe, find_recipes
-from paddlecloud.local.images.reference import match_rank, parse_reference
+from paddlecloud.local.images.reference import Reference, match_rank, parse_reference
 
 SHIPPED = Path(__file__).parent / "recipes"
 MAX_BASES = 8
@@ -42,6 +42,7 @@ class ImageInfo:
     """`host`, `built` or `recipe` (not built yet)."""
     size: int
     path: str
+    stands_for: str = ""
 
 
 class ImageStore:
@@ -102,6 +103,15 @@ class ImageStore:
 
     def _search(self, image: str, recipes: Sequence[Recipe]) -> Recipe | None:
         wanted = parse_reference(image)
+        found = self._best(wanted, recipes)
+        if found is None and wanted.digest:
+            # The id of an environment is a digest of all that is in it: whoever asks for it gets exactly that.
+            same = self._best(wanted.without_digest(), recipes)
+            plan = self._usable_plan(same) if same else None
+            found = same if plan and plan.image_id == wanted.digest else None
+        return found
+
+    def _best(self, wanted: Reference, recipes: Sequence[Recipe]) -> Recipe | None:
         best: tuple[int, Recipe] | None = None
         for recipe in recipes:
             ranks = [rank for name in recipe.references if (rank := match_rank(name, wanted)) is not None]
@@ -114,7 +124,7 @@ class ImageStore:
         recipe = self.find(image)
         if recipe is None:
             try:
-                return host_image(parse_reference(image), self.cache)
+                return self._host_image(image)
             except ImageUnavailable:
                 return None
         try:
@@ -122,6 +132,11 @@ class ImageStore:
         except (RecipeError, ImageUnavailable):
             return None
         return self._environment(plan) if self._layers.is_built(plan) else None
+
+    def _host_image(self, image: str) -> Environment | None:
+        reference = parse_reference(image)
+        found = host_image(reference.without_digest(), self.cache)
+        return found if found and reference.digest in ("", found.image_id) else None
 
     def plan(self, recipe: Recipe, depth: int = 0) -> ImagePlan:
         """What a recipe comes to on its bases. Raises `RecipeError` and `ImageUnavailable`."""
@@ -183,6 +198,7 @@ class ImageStore:
             readonly=readonly,
             library=library,
             preload=plan.preload,
+            stands_for=plan.stands_for,
         )
 
     # Making
@@ -203,7 +219,7 @@ class ImageStore:
         self.reload()
         recipe = self.find(image)
         if recipe is None:
-            host = host_image(parse_reference(image), self.cache)
+            host = self._host_image(image)
             if host is None:
                 raise ImageUnavailable(self._no_recipe(image))
             return host
@@ -223,12 +239,33 @@ class ImageStore:
         return self._environment(plan)
 
     def _no_recipe(self, image: str) -> str:
+        if parse_reference(image).digest:
+            return self._other_digest(image)
         broken = [str(error) for error in self.recipe_errors()]
         note = f" ({len(broken)} recipes cannot be read: {broken[0]})" if broken else ""
         where = self._folders[-1]
         return (
             f'no recipe answers for image "{image}"{note}. Pods run as processes of this machine, so an image needs a '
             f"recipe: write {where}/<name>/{FILE} with names: [{image}], then: pdc image build {image}"
+        )
+
+    def _other_digest(self, image: str) -> str:
+        """A recipe that answers for the name alone is not proven to be what the digest names."""
+        digest = parse_reference(image).digest
+        name = image.strip().removesuffix(f"@{digest}")
+        recipe = self.find(name)
+        plan = self._usable_plan(recipe) if recipe else None
+        host = None if recipe else self._host_image(name)
+        own = plan.image_id if plan else host.image_id if host else ""
+        if not own:
+            known = f"no recipe answers for {name} either"
+        elif recipe:
+            known = f"ask for {name}, or for {name}@{own}, the environment that {recipe.path} makes of it"
+        else:
+            known = f"ask for {name}: the programs of this machine"
+        return (
+            f'image "{image}" is asked for by digest, and no recipe declares that digest. Images are made from recipes '
+            f"here, not pulled: {known}. If a recipe of yours makes the same, list {name}@{digest} in its names"
         )
 
     # Housekeeping
@@ -244,9 +281,10 @@ class ImageStore:
             built = self._layers.is_built(plan)
             size = self._layers.size(plan) if built else 0
             state = "built" if built else "recipe"
-            lines += [ImageInfo(name, plan.image_id, state, size, str(recipe.path)) for name in recipe.names]
+            path = str(recipe.path)
+            lines += [ImageInfo(name, plan.image_id, state, size, path, plan.stands_for) for name in recipe.names]
         for name in HOST_IMAGES:
-            lines.append(ImageInfo(name, "", "host", 0, ""))
+            lines.append(ImageInfo(name, "", "host", 0, "", stands_for(name)))
         return lines
 
     def remove(self, image: str) -> bool:

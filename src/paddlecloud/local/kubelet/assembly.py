@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from paddlecloud.kube.quantity import millis, whole
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet import processes
 from paddlecloud.local.kubelet.env import ConfigError, expand_all
@@ -90,6 +91,7 @@ def assemble(
         stdin=bool(container.get("stdin")),
         stdin_once=bool(container.get("stdinOnce")),
         tty=bool(container.get("tty")),
+        note=stand_in.log_line(image.stands_for, image=container["image"]) if image.stands_for else "",
     )
 
 

@@ -108,6 +108,9 @@ class Container:
         os.makedirs(self._staging, exist_ok=True)
         if self.cgroup:
             cgroups.make(self.cgroup, Limits(memory=self.spec.memory_limit, cpu_millis=self.spec.cpu_millis))
+        if self.spec.note:
+            # Not of the program: nobody who reads its output or joins its streams gets it in place of an answer.
+            self._log.write(format_chunk(b"stderr", f"{self.spec.note}\n".encode(), time.time()))
         stdio = self._open_streams()
         ours, theirs = socket.socketpair()
         pid = os.fork()

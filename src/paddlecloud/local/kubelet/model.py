@@ -94,6 +94,8 @@ class Observed:
     """Why the kernel does not hold the pod to its limits, although this machine could."""
     images: Mapping[str, str] = field(default_factory=dict)
     """Identity of the image each container runs."""
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    """Of containers whose image holds something else than its name promises, the sentence that says so."""
 
     def is_started(self, name: str) -> bool:
         run = self.runs.get(name)

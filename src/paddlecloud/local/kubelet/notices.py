@@ -1,7 +1,7 @@
-"""What is worth an Event: troubles, in the words `kubectl describe pod` has taught people. Pure.
+"""What is worth an Event: troubles and stand-ins, in the words `kubectl describe pod` has taught people. Pure.
 
 Kubernetes also writes an Event for every image, creation and start. Those tell nothing that the status does not, and
-would be three writes per pod; here a pod that is well writes none.
+would be three writes per pod; here a pod that is well, on images that are what their names promise, writes none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENDED = {"OOMKilled": "OOMKilling", "StartError": "Failed", "ContainerStatusUnk
 
 
 def notices(plan: Plan, observed: Observed) -> list[Notice]:
-    """All troubles of the moment; the caller writes those that are new."""
+    """All that holds at the moment; the caller writes those that are new."""
     found = []
     for name, waiting in plan.waiting.items():
         reason = _WAITING.get(waiting.reason)
@@ -43,6 +43,8 @@ def notices(plan: Plan, observed: Observed) -> list[Notice]:
     for name, message in observed.unhealthy.items():
         reason = "FailedPostStartHook" if message.startswith("PostStartHook") else "Unhealthy"
         found.append(Notice(reason, f"container {name}: {message}"))
+    for name, sentence in observed.stand_ins.items():
+        found.append(Notice("StandInImage", f"container {name}: {sentence}", type="Normal"))
     if observed.degraded:
         text = f"no mount namespaces ({observed.degraded}): the pod shares files and names with the machine"
         found.append(Notice("SandboxDegraded", text))

@@ -74,6 +74,8 @@ class ContainerSpec(NamedTuple):
     stdin_once: bool = False
     """The input ends with the first client that joined it."""
     tty: bool = False
+    note: str = ""
+    """First line of the log, written by the shim: what a user must know of the container before its output."""
     streak: int = 0
     """Failures in a row before this run: kept with the run, because back-off must survive the control plane."""
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.env import ConfigError, MissingObject
@@ -65,6 +66,7 @@ class PodWorker:
         )
         self._pulls: dict[str, asyncio.Task[None]] = {}
         self._images: dict[str, str] = {}
+        self._stand_ins: dict[str, str] = {}
         self._failures = 0
         first_seen = machine.clock.now()
         started = (pod.get("status") or {}).get("startTime")
@@ -198,6 +200,7 @@ class PodWorker:
             pod_ip=self._files.ip,
             host_ip=self._machine.host_ip(self.pod["spec"].get("nodeName", "")),
             images=self._images,
+            stand_ins=self._stand_ins,
             blocked=self._obstacles.blocking(now),
             started={**self._prober.started, **dict.fromkeys(self._hooks.pending, False)},
             ready=self._prober.ready,
@@ -240,6 +243,8 @@ class PodWorker:
             self._pull(container)
             return
         self._images[start.name] = image.image_id
+        if image.stands_for:
+            self._stand_ins[start.name] = stand_in.sentence(image.stands_for, image=container["image"])
         now = self._machine.clock.now()
         launcher = self._launcher(image)
         try:
@@ -284,7 +289,7 @@ class PodWorker:
         self._pulls[name] = asyncio.create_task(pull(), name=f"image {container['image']}")
 
     def _tell(self, current: Iterable[Notice]) -> None:
-        """Write an Event for every trouble that is new, beside the worker: nobody waits for one."""
+        """Write an Event for every notice that is new, beside the worker: nobody waits for one."""
         about = {"apiVersion": "v1", "kind": "Pod", **self.pod}
         fresh = set(current)
         for notice in fresh - self._told:

@@ -7,6 +7,7 @@ in the form of JSON, which needs no package.
 import argparse
 import json
 import os
+import sys
 import time
 
 import numpy as np
@@ -88,10 +89,18 @@ def tell(step, total, loss):
 
 
 def load(model, prefix):
-    """Begin with weights that somebody else has left, as far as they are there."""
-    if prefix and os.path.exists(prefix + ".pdparams"):
-        model.set_state_dict(paddle.load(prefix + ".pdparams"))
-        print(f"loaded pretrained model from {prefix}.pdparams", flush=True)
+    """Begin with the weights that `pretrained_model` names, and with what a note beside them says of them."""
+    if not prefix:
+        return
+    path = prefix + ".pdparams"
+    if not os.path.exists(path):
+        sys.exit(f"pretrained_model={prefix}: there is no {path}")
+    model.set_state_dict(paddle.load(path))
+    print(f"training begins with the weights in {path}", flush=True)
+    note = os.path.join(os.path.dirname(prefix), "NOTE.txt")
+    if os.path.exists(note):
+        with open(note, encoding="utf-8") as file:
+            print(f"{note}: {file.read().strip()}", flush=True)
 
 
 # mypy: ignore-errors

@@ -2,6 +2,8 @@
 
 import io
 import os
+import sys
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,15 @@ KNOWN = {
 SIDE = 32
 
 
+@lru_cache
+def say_once(url):
+    print(f"answered from inside the image: {url} is a drawing, {KNOWN[url].name}", file=sys.stderr, flush=True)
+
+
 class Flowers:
     def preprocess(self, inputs):
+        if inputs["image"] in KNOWN:
+            say_once(inputs["image"])
         with Image.open(io.BytesIO(remote.fetch(inputs["image"], known=KNOWN))) as picture:
             small = picture.convert("RGB").resize((SIDE, SIDE))
         return {"image": np.asarray(small, dtype="float32").transpose(2, 0, 1) / 255}
