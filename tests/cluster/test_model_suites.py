@@ -73,6 +73,7 @@ def test_the_suites_learn_from_the_data_of_the_claim(
     until(lambda: kubectl(*labelled).stdout.split()[:4] == [f"{name}-worker-0", "1/1", "Running", "0"], timeout=200)
     log = kubectl("logs", "-f", f"{name}-worker-0", timeout=400).stdout
     reached(kubectl, name, "Completed")
+    assert log.startswith("note: this image is a stand-in: a small "), log[:300]
     losses = [float(text) for text in re.findall(r"mean loss ([0-9.]+)", log)]
     assert losses[-1] < 0.3 * losses[0], losses
     assert re.search(says, log), log[-2000:]

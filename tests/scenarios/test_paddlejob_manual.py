@@ -103,6 +103,7 @@ def test_on_a_node_that_declares_the_gpu_it_trains_on_the_cpu(
     reached(kubectl, name, "Completed", timeout=400)
     assert {pod["spec"]["nodeName"] for pod in read(kubectl, "pods")["items"]} == {accelerated}
     log = kubectl("logs", f"{name}-worker-0").stdout
+    assert "is a stand-in: " in log.splitlines()[0], "the image is ours, and says so first on both platforms"
     costs = [float(text) for text in re.findall(r"epoch .* (?:cost|loss) ([0-9.]+)", log)]
     assert costs[-1] < 0.85 * costs[0], costs
     kubectl("delete", "pdj", name)

@@ -17,7 +17,7 @@ import paddlecloud
 from harness import PATIENCE
 from paddlecloud.local.images import builder, host
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
-from paddlecloud.local.images.recipe import parse_recipe, read_recipe
+from paddlecloud.local.images.recipe import KNOWN_FIELDS, parse_recipe, read_recipe
 from paddlecloud.local.images.store import ImageStore
 
 
@@ -361,3 +361,10 @@ def test_images_under_names_of_others_say_that_they_are_stand_ins(tmp_path: Path
     genuine = ("paddlecloud/", "paddlepaddle/paddle:2.6.2", "paddlepaddle/paddle:3.3.1", "paddlepaddle/paddle:latest")
     silent = [name for name, text in shown.items() if "/" in name and not text and not name.startswith(genuine)]
     assert not silent, "these images have a name of somebody else and no stands-for"
+
+
+@pytest.mark.parametrize("page", ["docs/images.md", "docs/images.zh.md"])
+def test_every_field_of_a_recipe_is_documented(page: str) -> None:
+    text = (Path(__file__).parents[3] / page).read_text()
+    rows = "".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    assert not [field for field in KNOWN_FIELDS if f"`{field}`" not in rows]

@@ -70,7 +70,7 @@ _LISTS = ("names", "apt", "pip", "pip-options", "entrypoint", "cmd", "preload", 
 _MAPS = ("files", "env")
 _TEXTS = ("base", "python", "user", "workdir", "stands-for")
 _SWITCHES = ("project",)
-_KNOWN = (*_LISTS, *_MAPS, *_TEXTS, *_SWITCHES)
+KNOWN_FIELDS = (*_LISTS, *_MAPS, *_TEXTS, *_SWITCHES)
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -84,9 +84,9 @@ def read_recipe(path: Path) -> Recipe:
 def parse_recipe(body: Any, path: Path) -> Recipe:
     if not isinstance(body, dict):
         raise RecipeError(f"{path}: an image.yaml is a mapping of fields, beginning with names")
-    unknown = sorted(set(map(str, body)) - set(_KNOWN))
+    unknown = sorted(set(map(str, body)) - set(KNOWN_FIELDS))
     if unknown:
-        raise RecipeError(f"{path}: unknown field {unknown[0]!r}; known are {', '.join(sorted(_KNOWN))}")
+        raise RecipeError(f"{path}: unknown field {unknown[0]!r}; known are {', '.join(sorted(KNOWN_FIELDS))}")
     fields: dict[str, Any] = {}
     for name in _LISTS:
         fields[name.replace("-", "_")] = _list(body.get(name), f"{path}: {name}")
