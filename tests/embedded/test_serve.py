@@ -75,6 +75,7 @@ def test_what_is_no_model_is_refused_before_anything_is_made(serve: Any, tmp_pat
     [
         ("./out/My_Digits/", "my-digits"),
         ("https://example.com/models/digits.tar.gz", "digits"),
+        ("http://example.com/models/digits.tar.gz#sha256=0123/", "digits"),
         ("digits:v3", "digits"),
         ("digits", "digits"),
         ("file:///models/digits", "digits"),

@@ -33,6 +33,10 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--name", metavar="NAME", help="of the service (default: the model's)")
     parser.add_argument("--min", type=number(0), metavar="N", help="pods kept without requests (default 0)")
     parser.add_argument("--max", type=number(1), metavar="N", help="pods at most (default: no limit)")
+    parser.add_argument(
+        "--allow-model-code", action="store_true", help="run the processor of a model that is fetched from elsewhere"
+    )
+    parser.add_argument("--allow-plain-http", action="store_true", help="fetch over http:// without #sha256=HEX")
     parser.add_argument("--timeout", type=duration, default=120.0, metavar="TIME", help="30s, 5m (default 2m)")
     parser.add_argument("-d", "--detach", action="store_true", help="do not wait until it answers")
     parser.add_argument("--dry-run", action="store_true", help="print what would be applied")
@@ -48,6 +52,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
             name=args.name or _name(args.model),
             namespace=session.namespace,
             scale={"minScale": args.min, "maxScale": args.max},
+            allow={"allowModelCode": args.allow_model_code, "allowPlainHttp": args.allow_plain_http},
         )
         if args.dry_run:
             return _show(session, wanted, fmt, "would be applied (dry run)")
@@ -67,14 +72,17 @@ def run(session: Session, args: argparse.Namespace) -> int:
     return OK
 
 
-def service(model: str, *, name: str, namespace: str, scale: dict[str, int | None]) -> Object:
+def service(
+    model: str, *, name: str, namespace: str, scale: dict[str, int | None], allow: dict[str, bool] | None = None
+) -> Object:
     """Pure: what `pdc serve` applies."""
     given = {field: value for field, value in scale.items() if value is not None}
+    allowed = {field: True for field, value in (allow or {}).items() if value}
     return {
         "apiVersion": PADDLESERVICES.api_version,
         "kind": PADDLESERVICES.kind,
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {"model": model, **({"service": given} if given else {})},
+        "spec": {"model": model, **allowed, **({"service": given} if given else {})},
     }
 
 
@@ -99,6 +107,7 @@ def _reference(session: Session, model: str) -> str:
 
 def _name(model: str) -> str:
     """`./out/My_Digits` → `my-digits`, `https://host/digits.tar.gz` → `digits`, `digits:v3` → `digits`."""
+    model = model.partition("#")[0] if "://" in model else model
     last = model.rstrip("/").rpartition("/")[2] if "/" in model else model.partition(":")[0]
     if last in ("", ".", ".."):
         last = Path(model).resolve().name

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="threads within a batch")
     parser.add_argument("--largest-body", type=int, default=64, help="MiB a request may have (default 64)")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "paddlecloud" / "models")
+    parser.add_argument(
+        "--allow-model-code", action="store_true", help="run the processor of a model that is fetched from elsewhere"
+    )
+    parser.add_argument(
+        "--allow-plain-http", action="store_true", help="fetch archives over http:// without #sha256=HEX"
+    )
     options = parser.parse_args(arguments)
     if options.workers < 1 or options.threads < 1:
         parser.error("--workers and --threads must be at least 1")
@@ -65,10 +72,18 @@ async def serve(options: argparse.Namespace) -> None:
     """Listens only when the model is ready: an open port is the readiness that TCP probes look for."""
     metrics = Metrics()
     began = time.monotonic()
-    folder = await asyncio.to_thread(source.local_folder, options.model, options.cache)
+    folder, fetched = await asyncio.to_thread(
+        partial(source.local_folder, options.model, options.cache, plain_http=options.allow_plain_http)
+    )
     metrics.start.set(time.monotonic() - began, "fetch")
     resources = Resources(workers=options.workers, threads=options.threads)
-    slot = Slot(folder, name=options.name or _short(options.model), resources=resources, metrics=metrics)
+    slot = Slot(
+        folder,
+        name=options.name or _short(options.model),
+        resources=resources,
+        metrics=metrics,
+        own_code=options.allow_model_code or not fetched,
+    )
     model = await slot.load()
     metrics.waiting_from(lambda: {(slot.model().name,): slot.model().waiting})
     for stage, seconds in model.stages.items():

@@ -121,7 +121,7 @@ class Model:
         await self._batches.close()
 
 
-async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics) -> Model:
+async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics, own_code: bool = True) -> Model:
     """A model ready to answer at full speed: loaded and, unless its settings say no, warmed up by one run."""
     stages: dict[str, float] = {}
     began = time.monotonic()
@@ -137,7 +137,7 @@ async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics) ->
         if unknown:
             known = ", ".join(spec.name for spec in specs)
             raise ModelError(f"serving.yaml renames the {what} {unknown[0]!r}, which the model does not have ({known})")
-    processor = processing.load(artifact.folder, artifact.settings.processor)
+    processor = processing.load(artifact.folder, artifact.settings.processor, allowed=own_code)
     clones = [first, *(first.clone() for _ in range(resources.workers - 1))]
     stages["load"] = time.monotonic() - began
     if artifact.settings.warm_up:

@@ -7,8 +7,9 @@
         def postprocess(self, outputs: dict, inputs: list) -> object:   # arrays with it; becomes `result`
             return {"label": [...]}
 
-Both methods are optional. They run in a thread; an exception in `preprocess` is the client's fault (400), one in
-`postprocess` the server's. The tensor protocols (v2, gRPC) go past the processor.
+It is code, and runs as the server does: of a model that was fetched from elsewhere only where the deployer allows it,
+whatever the archive says. Both methods are optional. They run in a thread; an exception in `preprocess` is the client's
+fault (400), one in `postprocess` the server's. The tensor protocols (v2, gRPC) go past the processor.
 """
 
 from __future__ import annotations
@@ -33,10 +34,16 @@ class Processor:
         return {name: as_lists(array) for name, array in outputs.items()}
 
 
-def load(folder: Path, reference: str) -> Any:
+def load(folder: Path, reference: str, *, allowed: bool) -> Any:
     """`process.py:Processor` below the model's folder; nothing outside of it."""
     if not reference:
         return Processor()
+    if not allowed:
+        raise ModelError(
+            f"serving.yaml of the fetched model asks to run its own code (processor {reference!r}): code of models "
+            "that are fetched is not run. If you trust where it comes from, set allowModelCode of the PaddleService "
+            "(--allow-model-code); or serve a folder of your own"
+        )
     file, _, name = reference.partition(":")
     path = (folder / file).resolve()
     if not path.is_relative_to(folder.resolve()) or not path.is_file():

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, Protocol
 
-from paddlecloud.serving import paddle_program
+from paddlecloud.serving import onnx_files, paddle_program
 from paddlecloud.serving.artifact import Artifact
 from paddlecloud.serving.errors import ModelError
 from paddlecloud.serving.tensors import NAMES, Feeds, TensorSpec
@@ -95,6 +95,7 @@ class OnnxRunner:
     def __init__(self, artifact: Artifact, *, threads: int) -> None:
         import onnxruntime
 
+        onnx_files.check(artifact.program)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3

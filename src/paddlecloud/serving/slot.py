@@ -24,8 +24,12 @@ LOOK_EVERY = 1.0
 
 
 class Slot:
-    def __init__(self, folder: Path, *, name: str, resources: Resources, metrics: Metrics) -> None:
+    def __init__(
+        self, folder: Path, *, name: str, resources: Resources, metrics: Metrics, own_code: bool = True
+    ) -> None:
+        """`own_code` allows what the model's folder brings along to be run."""
         self._folder = folder
+        self._own_code = own_code
         self._name = name
         self._resources = resources
         self._metrics = metrics
@@ -62,7 +66,7 @@ class Slot:
             old = self._model
             if old is not None and old.artifact.fingerprint == found.fingerprint:
                 return old
-            new = await load(found, self._resources, metrics=self._metrics)
+            new = await load(found, self._resources, metrics=self._metrics, own_code=self._own_code)
             self._model, self.problem, self._refused = new, new.remark, ""
             if new.remark:
                 log.warning("%s", new.remark)

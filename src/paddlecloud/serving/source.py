@@ -2,12 +2,17 @@
 
     ./model_dir, file:///models/digits            as it is
     https://host/path/digits.tar.gz               fetched, checked, unpacked
+    http://host/digits.tar.gz#sha256=HEX          the same; a digest stands in for TLS, and may follow https too
     s3://bucket/digits/3                          everything below, copied; bos://, oss:// and their like too
     digits:v3, digits                             ENDPOINT/model-center/digits/v3/digits.tar.gz
 
 `PADDLECLOUD_MODEL_ENDPOINT` names the model store; a `manifest.json` beside the archive, where there is one, holds its
 sha256. Keys of object stores are in the environment under the names their own tools use (AWS_ACCESS_KEY_ID …).
 Fetching itself is `paddlecloud.storage`'s. What was fetched is kept under its address: a restart does not fetch again.
+
+What nobody vouches for is refused: an archive over plain http without a digest, unless the deployer allows it
+(`--allow-plain-http`). The model store is the deployer's own choice, whatever its URL. Code in a fetched model is
+another matter (`processing`): only a folder that the deployer names is trusted to hold code.
 """
 
 from __future__ import annotations
@@ -17,26 +22,39 @@ import json
 import os
 import re
 import tempfile
-import urllib.request
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import NamedTuple
+from urllib.parse import unquote, urldefrag, urlsplit
 
 from paddlecloud.serving.errors import ModelError
 
 ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
 BUCKET = "model-center"
-PATIENCE = 60.0
+_DIGEST = re.compile(r"sha256=([0-9a-f]{64})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _WEB = ("http", "https")
 
 
-def local_folder(reference: str, cache: Path) -> Path:
+class Place(NamedTuple):
+    folder: Path
+    fetched: bool
+    """Whether its content came from elsewhere, so that the deployer has not seen it."""
+
+
+def local_folder(reference: str, cache: Path, *, plain_http: bool = False) -> Place:
     """The folder of the model, fetched if need be; `ModelError` says what is wrong with the reference."""
     if "://" in reference:
         place = urlsplit(reference)
-        return Path(unquote(place.path)) if place.scheme == "file" else _fetched(reference, cache)
+        if place.scheme == "file":
+            return Place(Path(unquote(place.path)), fetched=False)
+        if place.scheme == "http" and not place.fragment and not plain_http:
+            raise ModelError(
+                f"{reference} comes over plain http, where anybody on the way can change it: use https, append "
+                "#sha256=HEX of the archive, or allow it with allowPlainHttp of the PaddleService (--allow-plain-http)"
+            )
+        return Place(_fetched(reference, cache), fetched=True)
     if "/" in reference or Path(reference).is_dir():
-        return Path(reference)
+        return Place(Path(reference), fetched=False)
     if not _NAME.fullmatch(reference):
         raise ModelError(f"{reference!r} is neither a folder, a URL nor NAME:VERSION")
     endpoint = os.environ.get(ENDPOINT)
@@ -45,7 +63,8 @@ def local_folder(reference: str, cache: Path) -> Path:
             f"{reference!r} is a name in a model store: set {ENDPOINT} to the store's URL, or give a folder"
         )
     name, _, version = reference.partition(":")
-    return _fetched(f"{endpoint.rstrip('/')}/{BUCKET}/{name}/{version or 'latest'}/{name}.tar.gz", cache)
+    address = f"{endpoint.rstrip('/')}/{BUCKET}/{name}/{version or 'latest'}/{name}.tar.gz"
+    return Place(_fetched(address, cache), fetched=True)
 
 
 def _fetched(address: str, cache: Path) -> Path:
@@ -69,17 +88,19 @@ def _fetched(address: str, cache: Path) -> Path:
     return _inner(place)
 
 
-def _unpack(url: str, draft: Path, target: Path) -> None:
+def _unpack(address: str, draft: Path, target: Path) -> None:
     from paddlecloud.storage.archive import fetch, unpack
 
+    url, fragment = urldefrag(address)
+    asked = _DIGEST.fullmatch(fragment)
+    if fragment and asked is None:
+        raise ModelError(f"{address}: what follows # must be sha256= and 64 hexadecimal digits")
     if not url.endswith((".tar.gz", ".tgz", ".tar", ".zip")):
         raise ModelError(f"{url} is no .tar.gz archive of a model")
     digest = fetch(url, draft / "archive")
-    expected = _announced(url)
+    expected, says = (asked[1], "the reference asks for") if asked else (_announced(url), "its manifest says")
     if expected and expected != digest:
-        raise ModelError(
-            f"{url} has sha256 {digest[:12]}…, its manifest says {expected[:12]}…: fetched damaged, or changed"
-        )
+        raise ModelError(f"{url} has sha256 {digest[:12]}…, {says} {expected[:12]}…: fetched damaged, or changed")
     unpack(draft / "archive", target, name=url)
 
 
@@ -109,10 +130,13 @@ def _copy(address: str, draft: Path, target: Path) -> None:
 
 def _announced(url: str) -> str:
     """The sha256 in the manifest beside the archive; empty where there is none."""
+    from paddlecloud.storage.archive import open_web
+    from paddlecloud.storage.errors import StorageError
+
     try:
-        with urllib.request.urlopen(f"{url.rpartition('/')[0]}/manifest.json", timeout=PATIENCE) as answer:  # noqa: S310
+        with open_web(f"{url.rpartition('/')[0]}/manifest.json") as answer:
             content = json.loads(answer.read(1 << 20))
-    except (OSError, ValueError):
+    except (OSError, ValueError, StorageError):
         return ""
     return str(content.get("sha256") or "") if isinstance(content, dict) else ""
 

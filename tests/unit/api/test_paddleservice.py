@@ -96,6 +96,9 @@ def test_a_model_needs_no_image() -> None:
     [
         ({}, "spec.default", "FieldValueRequired"),
         ({"canary": ENDPOINT}, "spec.default", "FieldValueRequired"),
+        ({"model": "http://host/m.tar.gz"}, "spec.model", "FieldValueInvalid"),
+        ({"default": {"model": "HTTP://host/m.tar.gz"}}, "spec.default.model", "FieldValueInvalid"),
+        ({"default": ENDPOINT, "canary": {"model": "http://h/m.tgz"}}, "spec.canary.model", "FieldValueInvalid"),
         ({"default": {"tag": "1"}}, "spec.default.containerImage", "FieldValueRequired"),
         ({"default": {**ENDPOINT, "port": 0}}, "spec.default.port", "FieldValueInvalid"),
         ({"default": {**ENDPOINT, "model": "a:1"}}, "spec.default.model", "FieldValueInvalid"),
@@ -132,6 +135,19 @@ def test_bad_services_are_named_by_field_and_reason(spec: dict[str, Any], field:
     found = paddleservice.validate(service(spec))
     assert (field, reason) in [(problem.field, problem.reason) for problem in found]
     paddleservice.normalise(service(spec))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"model": "https://host/m.tar.gz"},
+        {"model": f"http://host/m.tar.gz#sha256={'0' * 64}"},
+        {"model": "http://host/m.tar.gz", "allowPlainHttp": True},
+        {"model": "digits:v3"},
+    ],
+)
+def test_models_that_can_be_checked_or_are_allowed_are_taken(spec: dict[str, Any]) -> None:
+    assert paddleservice.validate(service(spec)) == []
 
 
 @pytest.mark.parametrize(("name", "fits"), [("a" * 46, True), ("a" * 47, False), ("0a", False), ("a.b", False)])

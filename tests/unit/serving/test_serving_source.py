@@ -51,14 +51,15 @@ def archive(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
-    assert source.local_folder(str(tmp_path), tmp_path / "cache") == tmp_path
-    assert source.local_folder(f"file://{tmp_path}", tmp_path / "cache") == tmp_path
+    assert source.local_folder(str(tmp_path), tmp_path / "cache") == (tmp_path, False)
+    assert source.local_folder(f"file://{tmp_path}", tmp_path / "cache") == (tmp_path, False)
 
 
 def test_an_archive_is_fetched_once(tmp_path: Path, web: http.server.ThreadingHTTPServer) -> None:
     archive(tmp_path / "web/m.tar.gz", {"digits/model.onnx": b"weights"})
     for _ in range(2):
-        folder = source.local_folder(url(web, "/m.tar.gz"), tmp_path / "cache")
+        folder, fetched = source.local_folder(url(web, "/m.tar.gz"), tmp_path / "cache", plain_http=True)
+        assert fetched
         assert (folder / "model.onnx").read_bytes() == b"weights"
     assert web.paths.count("/m.tar.gz") == 1  # type: ignore[attr-defined]
 
@@ -75,7 +76,9 @@ def test_a_name_is_looked_up_in_the_store(
     digest = hashlib.sha256(made.read_bytes()).hexdigest()
     made.with_name("manifest.json").write_text(json.dumps({"sha256": digest}))
     monkeypatch.setenv("PADDLECLOUD_MODEL_ENDPOINT", url(web) + "/")
-    assert (source.local_folder(reference, tmp_path / "cache") / "model.onnx").read_bytes() == b"weights"
+    folder, fetched = source.local_folder(reference, tmp_path / "cache")
+    assert fetched
+    assert (folder / "model.onnx").read_bytes() == b"weights"
 
 
 def test_an_archive_that_is_not_what_its_manifest_says_is_refused(
@@ -84,7 +87,7 @@ def test_an_archive_that_is_not_what_its_manifest_says_is_refused(
     archive(tmp_path / "web/m.tar.gz", {"model.onnx": b"weights"})
     (tmp_path / "web/manifest.json").write_text(json.dumps({"sha256": "0" * 64}))
     with pytest.raises(ModelError, match="its manifest says 000000000000"):
-        source.local_folder(url(web, "/m.tar.gz"), tmp_path / "cache")
+        source.local_folder(url(web, "/m.tar.gz"), tmp_path / "cache", plain_http=True)
     assert list((tmp_path / "cache").iterdir()) == [], "nothing half-fetched stays"
 
 
@@ -94,7 +97,7 @@ def test_an_archive_writes_nothing_outside_of_its_folder(
 ) -> None:
     archive(tmp_path / "web/m.tar.gz", {name: b"x", "model.onnx": b"y"})
     try:
-        source.local_folder(url(web, "/m.tar.gz"), tmp_path / "cache")
+        source.local_folder(url(web, "/m.tar.gz"), tmp_path / "cache", plain_http=True)
     except ModelError as error:
         assert "leads outside of its folder" in str(error)  # noqa: PT017
     written = {path.name for path in (tmp_path / "cache").rglob("*")} - {"outside"}
@@ -117,15 +120,32 @@ def test_an_archive_writes_nothing_outside_of_its_folder(
 )
 def test_references_that_lead_nowhere(tmp_path: Path, reference: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        source.local_folder(reference, tmp_path / "cache")
+        source.local_folder(reference, tmp_path / "cache", plain_http=True)
+
+
+def test_plain_http_needs_a_digest_or_permission(tmp_path: Path, web: http.server.ThreadingHTTPServer) -> None:
+    made = archive(tmp_path / "web/m.tar.gz", {"model.onnx": b"weights"})
+    digest, address = hashlib.sha256(made.read_bytes()).hexdigest(), url(web, "/m.tar.gz")
+    with pytest.raises(ModelError, match="plain http.*allowPlainHttp"):
+        source.local_folder(address, tmp_path / "cache")
+    assert web.paths == [], "nobody is asked"  # type: ignore[attr-defined]
+    with pytest.raises(ModelError, match="the reference asks for 000000000000"):
+        source.local_folder(f"{address}#sha256={'0' * 64}", tmp_path / "cache")
+    with pytest.raises(ModelError, match="must be sha256="):
+        source.local_folder(f"{address}#md5=1", tmp_path / "cache")
+    folder = source.local_folder(f"{address}#sha256={digest}", tmp_path / "cache").folder
+    assert (folder / "model.onnx").read_bytes() == b"weights"
+    source.local_folder(address, tmp_path / "cache", plain_http=True)
+    with pytest.raises(ModelError, match="plain http"):
+        source.local_folder(address, tmp_path / "cache")  # nor from what was kept
 
 
 def test_answers_that_are_no_archive(tmp_path: Path, web: http.server.ThreadingHTTPServer) -> None:
     with pytest.raises(ModelError, match="answered 404"):
-        source.local_folder(url(web, "/absent.tar.gz"), tmp_path / "cache")
+        source.local_folder(url(web, "/absent.tar.gz"), tmp_path / "cache", plain_http=True)
     (tmp_path / "web/page.tar.gz").write_text("<html>")
     with pytest.raises(ModelError, match="not the archive its name promises"):
-        source.local_folder(url(web, "/page.tar.gz"), tmp_path / "cache")
+        source.local_folder(url(web, "/page.tar.gz"), tmp_path / "cache", plain_http=True)
 
 
 def test_everything_below_a_prefix_of_a_bucket_is_copied_once(
@@ -138,9 +158,9 @@ def test_everything_below_a_prefix_of_a_bucket_is_copied_once(
         source.local_folder("s3://models/digits/3", tmp_path / "cache")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
-    folder = source.local_folder("s3://models/digits/3", tmp_path / "cache")
+    folder = source.local_folder("s3://models/digits/3", tmp_path / "cache").folder
     assert (folder / "inference.json").read_bytes() == b"program"
     assert (folder / "assets/words.txt").read_bytes() == b"words"
-    assert source.local_folder("s3://models/digits/3", tmp_path / "cache") == folder
+    assert source.local_folder("s3://models/digits/3", tmp_path / "cache") == (folder, True)
     with pytest.raises(ModelError, match="nothing at s3://models/digits/4"):
         source.local_folder("s3://models/digits/4", tmp_path / "cache")

@@ -19,7 +19,7 @@ from paddlecloud.cache.progress import Task
 from paddlecloud.storage import archive, uri
 from paddlecloud.storage.archive import ArchiveSource
 from paddlecloud.storage.credentials import Credentials
-from paddlecloud.storage.errors import BadUri, Missing, Unreachable
+from paddlecloud.storage.errors import BadUri, Denied, Missing, Unreachable
 from paddlecloud.storage.sources import Source
 
 
@@ -112,3 +112,83 @@ def test_what_is_wrong_with_an_address_is_told_apart(web: tuple[Path, str]) -> N
     ):
         with pytest.raises(kind):
             list(ArchiveSource(uri.parse(text)).entries())
+
+
+def _bomb(path: Path, kind: str) -> None:
+    zeros = b"\0" * (1 << 20)
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed, packed.open("zeros", "w") as member:
+            for _ in range(40):
+                member.write(zeros)
+        return
+    with tarfile.open(path, "w:gz") as packed_tar:
+        info = tarfile.TarInfo("zeros")
+        if kind == "tar":
+            info.size = 40 << 20
+            packed_tar.addfile(info, io.BytesIO(b"\0" * info.size))
+        elif kind == "many":
+            for number in range(200):
+                packed_tar.addfile(tarfile.TarInfo(f"{number}"))
+        elif kind == "long name":
+            packed_tar.addfile(tarfile.TarInfo("a" * 2000))
+        elif kind == "deep":
+            packed_tar.addfile(tarfile.TarInfo("a/" * 100 + "b"))
+        else:
+            info.type, info.size = tarfile.GNUTYPE_LONGNAME, 40 << 20
+            packed_tar.addfile(info, io.BytesIO(b"a" * info.size))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("zip", "unpacks to more than 4 MiB"),
+        ("tar", "unpacks to more than 4 MiB"),
+        ("many", "more than 100 members"),
+        ("long name", "longer than 1024 characters"),
+        ("deep", "64 folders deep"),
+        ("long header", "a header of 41943040 bytes"),
+    ],
+)
+def test_an_archive_made_to_fill_the_machine_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, message: str
+) -> None:
+    monkeypatch.setattr(archive, "SMALL", 1 << 20)
+    monkeypatch.setattr(archive, "MOST_MEMBERS", 100)
+    path = tmp_path / f"bomb.{'zip' if kind == 'zip' else 'tar.gz'}"
+    _bomb(path, kind)
+    monkeypatch.setattr(archive, "RATIO", (4 << 20) // path.stat().st_size + 1)
+    with pytest.raises(BadUri, match=message):
+        archive.unpack(path, tmp_path / "out", name=path.name)
+    written = sum(file.stat().st_size for file in (tmp_path / "out").rglob("*") if file.is_file())
+    assert written <= 6 << 20
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.tar", "a.zip", "a.tar.xz"])
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"\x1f\x8b\x08" + b"\xff" * 40, b"PK\x05\x06", b"\0" * 511])
+def test_what_is_damaged_is_refused_in_words(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / "archive").write_bytes(content)
+    with pytest.raises(BadUri, match="is not the archive its name promises"):
+        archive.unpack(tmp_path / "archive", tmp_path / "out", name=name)
+
+
+class Redirects(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", "ftp://127.0.0.1:9/x")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Tests have no use for an access log."""
+
+
+def test_a_redirect_to_another_kind_of_server_is_not_followed(tmp_path: Path) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirects)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        with pytest.raises(Denied, match="redirects to ftp: not followed"):
+            archive.fetch(f"http://127.0.0.1:{server.server_port}/a.tar", tmp_path / "a")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

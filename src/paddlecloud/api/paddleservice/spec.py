@@ -83,6 +83,12 @@ class PaddleServiceSpec(Wire):
         Int32 | None, doc("Share of the canary; 50 when left out.", minimum=0, maximum=100)
     ] = None
     model: Annotated[str | None, doc("Shorthand for default.model.")] = None
+    allow_model_code: Annotated[
+        bool | None, doc("Run the processor that a fetched model brings along. It is code: trust where it comes from.")
+    ] = None
+    allow_plain_http: Annotated[
+        bool | None, doc("Fetch models over http:// without `#sha256=HEX` in the reference.")
+    ] = None
     service: Annotated[ServiceSpec | None, doc("How the service scales.")] = None
     replicas: Annotated[Int32 | None, doc("Pin the number of pods; set by `kubectl scale`.", minimum=0)] = None
     runtime_version: Annotated[str | None, doc("Name of the container; paddleserving when left out.")] = None

@@ -32,9 +32,12 @@ def validate(service: PaddleService) -> list[Problem]:
     problems += _name(service.name)
     if spec.default is None and not spec.model:
         problems.append(required("spec.default", "say what to serve"))
+    if spec.default is None and spec.model:
+        problems += _plain_http(spec, "spec.model", spec.model)
     for field, endpoint in (("spec.default", spec.default), ("spec.canary", spec.canary)):
         if endpoint is not None:
             problems += _endpoint(endpoint, field)
+            problems += _plain_http(spec, f"{field}.model", endpoint.model or "")
     if spec.runtime_version and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", spec.runtime_version):
         text = "is the name of the container: lower-case letters, digits and dashes"
         problems.append(invalid("spec.runtimeVersion", spec.runtime_version, text))
@@ -49,6 +52,13 @@ def _name(name: str) -> Iterator[Problem]:
         yield Problem("metadata.name", TOO_LONG, f"Too long: may not be more than {MAX_NAME} characters")
     if name and not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name):
         yield invalid("metadata.name", name, "must be lower-case letters, digits and dashes, beginning with a letter")
+
+
+def _plain_http(spec: PaddleServiceSpec, field: str, model: str) -> Iterator[Problem]:
+    """The inference server refuses it too; here it is said before a pod is made."""
+    if model.lower().startswith("http://") and "#" not in model and not spec.allow_plain_http:
+        text = "comes over plain http: use https, append #sha256=HEX of the archive, or set spec.allowPlainHttp"
+        yield invalid(field, model, text)
 
 
 def _endpoint(endpoint: EndpointSpec, field: str) -> Iterator[Problem]:

@@ -143,7 +143,11 @@ def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[s
     ports = ["--port", str(own.port)]
     if settings.protocol == "grpc":
         ports = ["--grpc-port", str(own.port), "--port", str(own.port + 1)]
-    return ["--model", model, "--name", settings.name, *ports]
+    allowed = {
+        "--allow-model-code": settings.spec.allow_model_code,
+        "--allow-plain-http": settings.spec.allow_plain_http,
+    }
+    return ["--model", model, "--name", settings.name, *ports, *(flag for flag, given in allowed.items() if given)]
 
 
 def _environment(settings: ServiceSettings, site: Site, own: EndpointSettings) -> list[Object]:

@@ -32,6 +32,12 @@ def test_a_model_elsewhere_is_named_to_the_server(model: str) -> None:
     assert "volumes" not in pod(model=model)
 
 
+def test_only_the_service_allows_code_of_fetched_models_and_plain_http() -> None:
+    allowed = arguments(model="http://h/m.tar.gz", allowModelCode=True, allowPlainHttp=True)
+    assert allowed[-2:] == ["--allow-model-code", "--allow-plain-http"]
+    assert not any(word.startswith("--allow") for word in arguments(model="digits", allowModelCode=False))
+
+
 def test_a_folder_of_the_node_is_mounted() -> None:
     spec = pod(model="file:///models/my%20digits", volumes=[{"name": "other", "emptyDir": {}}])
     assert arguments(model="file:///models/digits")[:2] == ["--model", "/mnt/model"]
