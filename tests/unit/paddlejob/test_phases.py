@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from paddlecloud.controllers.paddlejob.status import hold_back
 
 from .world import World, conditions, paddlejob
 
@@ -84,6 +88,22 @@ def test_status_is_not_written_when_nothing_changed() -> None:
     world.now += 1000
     world.settle()
     assert len(world.writes) - before <= 1, world.writes[before:]
+
+
+@pytest.mark.parametrize(
+    ("new", "drifts", "wait"),
+    [
+        ({"phase": "Completed", "worker": {"running": 0}}, 0, 0.0),
+        ({"phase": "Running", "worker": {"running": 1}}, 0, 1.0),
+        ({"phase": "Running", "worker": {"running": 1}}, 1, 10.0),
+        ({"phase": "Running", "worker": {"running": 1}}, 2, 60.0),
+        ({"phase": "Running", "worker": {"running": 2}, "progress": {"step": 2}}, 9, 10.0),
+    ],
+    ids=["another-phase", "first-counts", "more-counts", "still-more", "reports"],
+)
+def test_counts_wait_a_second_then_ten_then_sixty_and_a_phase_not_at_all(new: Any, drifts: int, wait: float) -> None:
+    old = {"phase": "Running", "worker": {"running": 2}}
+    assert hold_back(old, new, written=100.0, drifts=drifts, workers=2, now=100.0) == wait
 
 
 def test_refs_name_the_pods_by_index() -> None:

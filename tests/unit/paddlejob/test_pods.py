@@ -22,6 +22,12 @@ def test_pods_survive_neither_their_peers_nor_a_mesh() -> None:
     assert pod["spec"]["restartPolicy"] == "Never"
 
 
+def test_pods_tolerate_a_node_that_is_away_for_half_a_minute() -> None:
+    pod = World(paddlejob(worker=1)).start().pods["job-worker-0"]
+    tolerated = {each["key"]: each["tolerationSeconds"] for each in pod["spec"]["tolerations"]}
+    assert tolerated == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
+
+
 def test_late_kubelets_are_nudged_once() -> None:
     world = World(paddlejob(worker=2))
     world.settle()
