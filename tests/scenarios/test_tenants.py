@@ -92,6 +92,37 @@ def test_the_secret_of_another_namespace_stays_there_until_it_is_granted(
     kubectl("delete", "sampleset", "exists", "absent", "--timeout=90s")
 
 
+def test_sets_whose_joined_names_are_equal_have_volumes_of_their_own(
+    kubectl: Kubectl, namespace: str, victim: str, tenant: Tenant
+) -> None:
+    """`team/victim-data` and `team-victim/data`: drivers give pods with one volume handle one mount."""
+    values = {"name": "fs", "storage": "s3", "metaurl": "redis://127.0.0.1:1/0", "bucket": "http://127.0.0.1:1/b"}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "fs"}, "stringData": values}
+    spec = {"noSync": True, "secretRef": {"name": "fs"}, "csi": {"driver": "juicefs"}}
+    kubectl("apply", "-n", victim, "-f", "-", input=json.dumps(secret))
+    kubectl("apply", "-n", victim, "-f", "-", input=json.dumps(of_batch("SampleSet", "data", **spec)))
+    tenant(secret)
+    tenant(of_batch("SampleSet", "victim-data", **spec))
+
+    def handles() -> dict[str, str]:
+        volumes = [volume["spec"] for volume in read(kubectl, "persistentvolumes")["items"]]
+        return {spec["claimRef"]["namespace"]: spec["csi"]["volumeHandle"] for spec in volumes if "csi" in spec}
+
+    until(lambda: {namespace, victim} <= set(handles()), timeout=60, every=0.3)
+    found = handles()
+    assert found[namespace] != found[victim]
+    kubectl("delete", "sampleset", "victim-data", "--timeout=90s")
+    kubectl("delete", "sampleset", "data", "-n", victim, "--timeout=90s")
+
+
+def test_a_value_cannot_become_another_mount_option(kubectl: Kubectl, namespace: str, operators: None) -> None:
+    options = {"juiceFSMountOptions": {"cache-dir": "/data,subdir=/victim"}}
+    spec = {"noSync": True, "secretRef": {"name": "fs"}, "csi": {"driver": "juicefs", **options}}
+    done = kubectl("create", "-f", "-", input=json.dumps(of_batch("SampleSet", "more", **spec)), check=False)
+    assert done.returncode != 0
+    assert "spec.csi.juiceFSMountOptions.cache-dir" in done.stderr
+
+
 def test_a_job_reads_no_set_of_another_namespace(kubectl: Kubectl, namespace: str, victim: str, tenant: Tenant) -> None:
     kubectl("apply", "-n", victim, "-f", "-", input=json.dumps(of_batch("SampleSet", "data", noSync=True)))
     obj = json.loads(job("thief", "true", sampleSetRef={"name": "data", "namespace": victim, "mountPath": "/data"}))

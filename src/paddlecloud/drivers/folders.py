@@ -1,7 +1,9 @@
 """`local.paddlecloud.org`: the data of a SampleSet is a folder of the platform's.
 
-The volume `NAMESPACE-NAME` of a pod in NAMESPACE is `<root>/NAMESPACE/NAME/data`; the attribute `path` names another
-folder below the root. Deleting the volume keeps the folder: data is removed by an rmr job, never by accident.
+The PersistentVolume with the attributes `namespace` and `name` is `<root>/NAMESPACE/NAME/data`, for pods of that
+namespace; without them it has the handle `NAMESPACE-NAME`. Its attribute `path` names another folder below the root; a
+volume that a pod itself describes has only folders of the pod's namespace. Deleting the volume keeps the folder: data
+is removed by an rmr job, never by accident.
 """
 
 from __future__ import annotations
@@ -36,9 +38,21 @@ class FolderDriver:
         if path := request.attributes.get("path", ""):
             if path.startswith("/") or ".." in path.split("/"):
                 raise VolumeError(f"volume {request.handle}: path {path!r} must be relative and without '..'")
+            if not request.claim and path.split("/")[0] != request.namespace:
+                raise VolumeError(
+                    f"volume {request.handle}: path {path!r} must begin with {request.namespace}/: a pod itself names "
+                    "folders of its namespace only; use a PersistentVolumeClaim for others"
+                )
             return path
-        namespace = request.pod["metadata"].get("namespace", "")
-        name = request.handle.removeprefix(f"{namespace}-")
-        if name == request.handle or not name or "/" in name or name in (".", ".."):
-            raise VolumeError(f"volume {request.handle!r} must be called {namespace}-NAME, or have the attribute path")
-        return f"{namespace}/{name}/data"
+        own, name = request.namespace, self._name(request)
+        if not name or "/" in name or name in (".", ".."):
+            raise VolumeError(f"volume {request.handle!r} must be called {own}-NAME, or have the attribute path")
+        return f"{own}/{name}/data"
+
+    def _name(self, request: MountRequest) -> str:
+        """The set's name; empty when the volume is none of the pod's namespace."""
+        said = request.attributes if request.claim else {}
+        if said.get("name"):
+            return said["name"] if said.get("namespace") == request.namespace else ""
+        name = request.handle.removeprefix(f"{request.namespace}-")
+        return "" if name == request.handle else name

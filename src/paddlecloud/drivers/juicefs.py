@@ -4,9 +4,10 @@ The Secret of the volume describes the file system (name, metaurl, storage, buck
 for the CSI driver on a cluster. It is formatted when it is new and mounted with the options of the PersistentVolume.
 Keys travel by environment.
 
-Who uses a mount is noted in files: a platform that starts again after a crash keeps what is mounted, and the last pod
-unmounts it. Nothing stays mounted when the machine is switched off: whoever deletes its data directory then must not
-delete what lies behind a mount.
+A mount belongs to one claim: volumes of other claims never get it, even with the same handle. Who uses it is noted in
+files: a platform that starts again after a crash keeps what is mounted, and the last pod unmounts it. Nothing stays
+mounted when the machine is switched off: whoever deletes its data directory then must not delete what lies behind a
+mount.
 
 Every pod that began meanwhile, of whatever kind, has a copy of the mount in its own view of the machine. The folder of
 a mount is therefore shared: when it goes here it goes in all of them, and the process behind it ends.
@@ -15,6 +16,7 @@ a mount is therefore shared: when it goes here it goes in all of them, and the p
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import re
 import shutil
@@ -28,6 +30,8 @@ from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.storage.credentials import Credentials, from_values, redact
 
+OWNER = "owner"
+"""The file beside a mount that says whose it is."""
 NEEDED = ("name", "metaurl", "storage", "bucket")
 RENAMED = {"sub-dir": "subdir"}
 DROPPED = frozenset({"http-port"})
@@ -48,8 +52,11 @@ class JuiceFsDriver:
             mountpoint = place / "mount"
             users = place / "users"
             await asyncio.to_thread(users.mkdir, parents=True, exist_ok=True)
-            if not await asyncio.to_thread(_is_mounted, mountpoint):
+            if await asyncio.to_thread(_is_mounted, mountpoint):
+                _check_owner(request, place)
+            else:
                 await asyncio.to_thread(_share, place)
+                (place / OWNER).write_text(_owner(request))  # before: no mount is ever without it
                 await self._mount(request, mountpoint)
             (users / request.pod["metadata"]["uid"]).touch()
         return mountpoint
@@ -82,9 +89,10 @@ class JuiceFsDriver:
         return self._root / re.sub(r"[^A-Za-z0-9._-]", "_", request.handle) / node
 
     async def _mount(self, request: MountRequest, mountpoint: Path) -> None:
-        secrets = {name: value.strip() for name, value in request.secrets.items()}
+        secrets = _trimmed(request.secrets)
         if missing := [name for name in NEEDED if not secrets.get(name)]:
             raise VolumeError(f"volume {request.handle}: its Secret has no {', '.join(missing)}")
+        _refuse_flags(request.handle, secrets)
         keys = from_values(secrets)
         program = _program()
         env, meta = _metadata(secrets["metaurl"])
@@ -105,6 +113,44 @@ class JuiceFsDriver:
             raise VolumeError(f"volume {request.handle}: juicefs mount ended but nothing is mounted at {mountpoint}")
 
 
+def _trimmed(secrets: Mapping[str, str]) -> dict[str, str]:
+    return {name: value.strip() for name, value in secrets.items()}
+
+
+def _owner(request: MountRequest) -> str:
+    """Whose mount it is: the claim, and a digest of where the file system is, which tells none of it."""
+    secrets = _trimmed(request.secrets)
+    where = [
+        _metadata(secrets.get("metaurl", ""))[1],
+        *(secrets.get(name, "") for name in ("name", "storage", "bucket")),
+    ]
+    digest = hashlib.sha256("\0".join(where).encode()).hexdigest()
+    return f"{request.namespace}/{request.claim or request.handle} {digest}"
+
+
+def _check_owner(request: MountRequest, place: Path) -> None:
+    """A mount belongs to one claim and one file system, whatever handles say. Raises `VolumeError`."""
+    try:
+        noted = (place / OWNER).read_text()
+    except FileNotFoundError:
+        noted = ""  # made by an earlier release, which did not note it
+    if noted != _owner(request):
+        raise VolumeError(
+            f"volume {request.handle} is mounted for another claim, or its Secret names another file system now; it is "
+            "mounted for this one when no pod uses it any more (`pdc down` and `pdc up` end every mount)"
+        )
+
+
+def _refuse_flags(handle: str, secrets: Mapping[str, str]) -> None:
+    """Values that juicefs or the system would read as something else than a value."""
+    for name in (*NEEDED, "access-key", "secret-key", "session-token"):
+        value = secrets.get(name, "")
+        if not value.isprintable() or (name in NEEDED and value.startswith("-")):
+            raise VolumeError(
+                f"volume {handle}: {name} in its Secret must not contain control characters, nor begin with a dash"
+            )
+
+
 async def _leave_unused(place: Path) -> None:
     """Take a mount away that no pod is noted for."""
     users, mountpoint = place / "users", place / "mount"
@@ -114,6 +160,7 @@ async def _leave_unused(place: Path) -> None:
         await _unmount(mountpoint)
     await asyncio.to_thread(_unshare, place)
     await asyncio.to_thread(shutil.rmtree, users, ignore_errors=True)
+    (place / OWNER).unlink(missing_ok=True)
 
 
 def flags_of(text: str) -> list[str]:

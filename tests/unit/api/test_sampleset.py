@@ -82,6 +82,24 @@ def test_bad_sets_are_named_by_field_and_reason(spec: dict[str, Any], field: str
     sampleset.normalise(sample_set(spec))
 
 
+@pytest.mark.parametrize("text", ["/a,writeback", "/a b", "/a\nsub-dir=/", "/$(id)", "/a;id", "/a|id", "/'a", "/`id`"])
+def test_a_value_cannot_become_another_mount_option_or_command(text: str) -> None:
+    options = [("metrics", text), ("cache-dir", text), ("sub-dir", text), ("free-space-ratio", f"0.1{text[2:]}")]
+    for name, value in options:
+        found = sampleset.validate(sample_set({**SOURCE, "csi": {"juiceFSMountOptions": {name: value}}}))
+        assert [problem.field for problem in found] == [f"spec.csi.juiceFSMountOptions.{name}"]
+    found = sampleset.validate(sample_set({**SOURCE, "cache": {"levels": [{"path": text}]}}))
+    assert [problem.field for problem in found] == ["spec.cache.levels[0].path"]
+
+
+def test_white_space_around_a_value_is_not_passed_on() -> None:
+    options = {"sub-dir": "/a\n", "free-space-ratio": " 0.1\n"}
+    spec = {**SOURCE, "csi": {"juiceFSMountOptions": options}, "cache": {"levels": [{"path": "/a:/b\n"}]}}
+    settings, _ = sampleset.normalise(sample_set(spec))
+    assert settings.mount_options == {"subdir": "/a", "free-space-ratio": "0.1"}
+    assert settings.levels[0].paths == ("/a", "/b")
+
+
 @pytest.mark.parametrize(("ratio", "fits"), [("0.2", True), ("0", True), (0, True), ("1.0", False), ("abc", False)])
 def test_free_space_ratio(ratio: str | int, fits: bool) -> None:
     spec = {**SOURCE, "csi": {"juiceFSMountOptions": {"free-space-ratio": ratio}}}

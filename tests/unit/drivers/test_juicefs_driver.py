@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +27,17 @@ from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 PASSWORD = "the-password-of-the-metadata"
 
 
-def request(target: Path, *, pod: str = "pod-1", secrets: dict[str, str] | None = None, **more: str) -> MountRequest:
-    body = {"metadata": {"uid": pod, "name": pod, "namespace": "default"}, "spec": {"nodeName": "node-1"}}
-    return MountRequest("default-set", target, body, attributes=more, secrets=secrets or {})
+def request(
+    target: Path,
+    *,
+    pod: str = "pod-1",
+    secrets: dict[str, str] | None = None,
+    namespace: str = "default",
+    claim: str = "set",
+    **more: str,
+) -> MountRequest:
+    body = {"metadata": {"uid": pod, "name": pod, "namespace": namespace}, "spec": {"nodeName": "node-1"}}
+    return MountRequest("default-set", target, body, attributes=more, secrets=secrets or {}, claim=claim)
 
 
 @pytest.fixture
@@ -139,6 +149,68 @@ async def test_a_mount_stays_for_pods_that_are_left_and_goes_with_the_last(
     until(lambda: _processes(tmp_path) == [], timeout=30)
 
 
+OTHERS: dict[str, dict[str, Any]] = {
+    "another namespace": {"namespace": "set"},
+    "another claim": {"claim": "other"},
+    "a volume of the pod's own": {"claim": ""},
+    "another file system": {"changed": {"bucket": "/elsewhere/"}},
+    "no Secret": {"changed": dict.fromkeys(("name", "metaurl", "storage", "bucket"), "")},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS.keys())
+async def test_a_mount_is_given_to_its_own_claim_only(
+    driver: JuiceFsDriver, tmp_path: Path, other: dict[str, Any]
+) -> None:
+    """Whatever its handle says: another's pod must not get data that its own Secret would not open."""
+    secrets, options = _files(tmp_path), f"cache-dir={tmp_path}/cache"
+    place = await driver.publish(request(tmp_path, secrets=secrets, mountOptions=options))
+    (place / "file").write_bytes(b"kept")
+    theirs = {name: value for name, value in other.items() if name != "changed"}
+    secrets = {**secrets, **other.get("changed", {})}
+    with pytest.raises(VolumeError, match="is mounted for another claim"):
+        await driver.publish(request(tmp_path, pod="pod-2", secrets=secrets, mountOptions=options, **theirs))
+    await driver.unpublish(request(tmp_path, pod="pod-2", **theirs))
+    assert (place / "file").read_bytes() == b"kept", "a pod that was refused took the mount away"
+
+
+async def test_a_new_password_of_the_metadata_server_does_not_part_pods_from_their_mount(
+    guarded_redis: RedisServer, driver: JuiceFsDriver, tmp_path: Path
+) -> None:
+    secrets = {
+        "name": "same",
+        "metaurl": guarded_redis.url(),
+        "storage": "file",
+        "bucket": f"{tmp_path}/objects/",
+        "access-key": "old",
+    }
+    place = await driver.publish(request(tmp_path, secrets=secrets, mountOptions=f"cache-dir={tmp_path}/cache"))
+    secrets |= {"metaurl": guarded_redis.url().replace(PASSWORD, "changed"), "access-key": "new"}
+    assert await driver.publish(request(tmp_path, pod="pod-2", secrets=secrets)) == place
+
+
+async def test_a_mount_that_nobody_noted_is_given_to_nobody(driver: JuiceFsDriver, tmp_path: Path) -> None:
+    """An earlier release made it, for a handle that two claims could have."""
+    secrets = _files(tmp_path)
+    place = await driver.publish(request(tmp_path, secrets=secrets, mountOptions=f"cache-dir={tmp_path}/cache"))
+    (place.parent / "owner").unlink()
+    with pytest.raises(VolumeError, match="`pdc down` and `pdc up`"):
+        await driver.publish(request(tmp_path, pod="pod-2", secrets=secrets))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"name": "--help"}, {"metaurl": "-o=x"}, {"bucket": "/a\0b"}, {"secret-key": "a\nB=c"}],
+    ids=lambda change: next(iter(change)),
+)
+async def test_a_value_of_the_secret_cannot_become_an_option(
+    driver: JuiceFsDriver, tmp_path: Path, change: dict[str, str]
+) -> None:
+    with pytest.raises(VolumeError, match=f"{next(iter(change))} in its Secret must not") as refused:
+        await driver.publish(request(tmp_path, secrets={**_files(tmp_path), **change}))
+    assert not any(value in str(refused.value) for value in change.values())
+
+
 def _files(folder: Path) -> dict[str, str]:
     """A file system whose parts are all in one folder."""
     return {
@@ -177,6 +249,26 @@ def test_an_option_cannot_become_something_else(text: str) -> None:
 async def test_a_folder_volume_stays_below_its_root(tmp_path: Path, path: str) -> None:
     with pytest.raises(VolumeError, match="relative and without"):
         await FolderDriver(tmp_path).publish(request(tmp_path, path=path))
+
+
+@pytest.mark.parametrize("path", ["victim/set/data", "victim", "default-2/set/data"])
+async def test_a_pod_itself_names_folders_of_its_own_namespace_only(tmp_path: Path, path: str) -> None:
+    with pytest.raises(VolumeError, match="must begin with default/"):
+        await FolderDriver(tmp_path).publish(request(tmp_path, path=path, claim=""))
+    assert await FolderDriver(tmp_path).publish(request(tmp_path, path=path)) == tmp_path / path
+    own = request(tmp_path, path="default/set/data", claim="")
+    assert await FolderDriver(tmp_path).publish(own) == tmp_path / "default" / "set" / "data"
+
+
+async def test_a_volume_that_names_its_set_is_that_sets_folder(tmp_path: Path) -> None:
+    attributes = {"path": "", "namespace": "team", "name": "x-data"}
+    named = replace(request(tmp_path, namespace="team"), handle="any", attributes=attributes)
+    assert await FolderDriver(tmp_path).publish(named) == tmp_path / "team" / "x-data" / "data"
+    for strange in ({"namespace": "victim", "name": "x"}, {"name": "x"}, {"namespace": "team", "name": "../victim"}):
+        with pytest.raises(VolumeError, match="must be called team-NAME"):
+            await FolderDriver(tmp_path).publish(replace(named, attributes=strange))
+    with pytest.raises(VolumeError, match="must be called team-NAME"):
+        await FolderDriver(tmp_path).publish(replace(named, claim=""))
 
 
 async def test_two_sets_of_one_name_in_two_namespaces_are_two_folders(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ async def test_sets_of_one_name_in_two_namespaces_do_not_meet(here: World) -> No
     await here.create_set(namespace="team")
     await here.phase("Ready", namespace="team")
     assert list((await here.labels(LABEL)).values()) == ["imagenet-runtime-0"]
-    assert list((await here.labels("paddlepaddle.org/local-team-imagenet")).values()) == ["imagenet-runtime-0"]
+    assert list((await here.labels("paddlepaddle.org/local-team.imagenet")).values()) == ["imagenet-runtime-0"]
     await here.client.delete(SAMPLESETS, "imagenet", namespace="team")
     await here.gone(SAMPLESETS, "imagenet", "team")
     assert await here.get(PERSISTENTVOLUMES, "imagenet", None) is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.kube.resource import (
+    NAMESPACES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     PODS,
@@ -66,6 +67,61 @@ async def leave_behind(here: World, *, phase: str = "Ready", partitions: int = 2
 
 async def give_status(here: World, resource: Resource, name: str, status: Object) -> None:
     await here.client.patch(resource, name, {"status": status}, namespace=NAMESPACE, subresource="status")
+
+
+@pytest.mark.parametrize("alias", ["imagenet", "default-imagenet"])
+async def test_a_set_keeps_the_volume_that_the_release_before_made(here: World, alias: str) -> None:
+    """Its handle and its name could be another set's, but it has the data, and pods have mounted it."""
+    volume = original.objects("imagenet", NAMESPACE, secret="files", cache_dir="/data/c")[0]
+    volume["metadata"] |= {"name": alias, "labels": {f"paddlepaddle.org/juicefs-{alias}": "true"}}
+    await here.client.create(PERSISTENTVOLUMES, volume)
+    here.start_controllers()
+    await here.create_set(**SPEC)
+    await here.phase("Ready")
+    volumes = (await here.client.list(PERSISTENTVOLUMES)).items
+    assert [(found["metadata"]["name"], found["spec"]["csi"]["volumeHandle"]) for found in volumes] == [
+        (alias, "default-imagenet")
+    ]
+    claim = await here.get(PERSISTENTVOLUMECLAIMS, "imagenet")
+    assert claim is not None
+    assert claim["spec"]["volumeName"] == alias
+
+
+async def test_volumes_of_the_release_before_that_share_a_handle_are_reported_and_not_used(here: World) -> None:
+    """`team/x-data` and `team-x/data` had one handle, and thereby one mount on a node."""
+    for namespace, name in (("team", "x-data"), ("team-x", "data")):
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        await here.client.create(NAMESPACES, body)
+        await here.client.create(
+            PERSISTENTVOLUMES, original.objects(name, namespace, secret="files", cache_dir="/data/c")[0]
+        )
+    file_system = {"name": "fs", "storage": "redis", "metaurl": "redis://r/0", "bucket": "redis://r/1"}
+    await here.create_secret("files", namespace="team", **file_system)
+    here.start_controllers()
+    await here.create_set("x-data", namespace="team", **SPEC)
+
+    async def reported() -> bool:
+        status = await here.status(SAMPLESETS, "x-data", "team")
+        return "has the volume handle of data" in str(status.get("message"))
+
+    await here.until(reported)
+    assert await here.get(PERSISTENTVOLUMECLAIMS, "x-data", "team") is None
+    await here.client.delete(PERSISTENTVOLUMES, "data")
+    await here.phase("Ready", "x-data", namespace="team")
+
+
+async def test_sets_whose_joined_names_are_equal_have_handles_of_their_own(here: World) -> None:
+    file_system = {"name": "fs", "storage": "redis", "metaurl": "redis://r/0", "bucket": "redis://r/1"}
+    here.start_controllers()
+    sets = (("team", "x-data"), ("team-x", "data"))
+    for namespace, name in sets:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        await here.client.create(NAMESPACES, body)
+        await here.create_secret("files", namespace=namespace, **file_system)
+        await here.create_set(name, namespace=namespace, csi={"driver": "juicefs"}, secretRef={"name": "files"})
+        await here.phase("Ready", name, namespace=namespace)
+    volumes = (await here.client.list(PERSISTENTVOLUMES)).items
+    assert sorted(volume["spec"]["csi"]["volumeHandle"] for volume in volumes) == ["team-x.data", "team.x-data"]
 
 
 async def test_a_ready_set_goes_on_with_its_volume_and_gets_servers_of_ours(here: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -179,9 +180,25 @@ def test_an_id_is_the_same_for_the_same_request_only() -> None:
 
 
 def test_a_name_taken_elsewhere_gets_one_that_fits_into_a_label() -> None:
-    assert names.other_alias("team", "imagenet") == "team-imagenet"
-    long = names.other_alias("n" * 60, "s" * 55)
+    assert names.unique("team", "imagenet") == "team.imagenet"
+    long = names.unique("n" * 60, "s" * 55)
     assert len(names.ownership("juicefs", long).partition("/")[2]) <= 63
+
+
+def test_two_sets_never_share_a_name_or_a_handle() -> None:
+    long = "n" * 63
+    cut = names.unique(long, "set")
+    sets = [
+        *(("team", "x-data"), ("team-x", "data"), ("team-x-data", "data"), ("t", "eam-x-data")),
+        *((long, "set"), (long, "set-2"), ("n" * 62, "n-set"), tuple(cut.split("."))),
+    ]
+    found = [names.unique(namespace, name) for namespace, name in sets]
+    # The last would be the name of the cut one, but no set's name begins with a digit.
+    assert len(set(found[:-1])) == len(found) - 1
+    assert found[-1] == cut
+    assert any("must be lower-case" in str(problem) for problem in validate(decode(sample_set(sets[-1][1]))))
+    subdomain = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+    assert all(re.fullmatch(subdomain, name) for name in found)
 
 
 def test_the_volume_is_the_one_older_controllers_make() -> None:
@@ -191,7 +208,7 @@ def test_the_volume_is_the_one_older_controllers_make() -> None:
     spec = volume["spec"]
     assert spec["persistentVolumeReclaimPolicy"] == "Retain"
     assert spec["csi"]["driver"] == "csi.juicefs.com"
-    assert spec["csi"]["volumeHandle"] == "paddle-system-imagenet"
+    assert spec["csi"]["volumeHandle"] == "paddle-system.imagenet"
     assert spec["csi"]["nodePublishSecretRef"] == {"name": "s", "namespace": "paddle-system"}
     claim = objects.build_claim(case())["spec"]
     assert claim["selector"] == {"matchLabels": {"paddlepaddle.org/juicefs-imagenet": "true"}}

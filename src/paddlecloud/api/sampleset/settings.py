@@ -82,7 +82,7 @@ def _mount_options(options: MountOptions | None, warnings: list[str]) -> dict[st
         if name == "sub-dir":
             warnings.append("mount option sub-dir is passed on as subdir, its name in current JuiceFS")
             name = "subdir"
-        found[name] = value if value is True else str(value)
+        found[name] = value if value is True else str(value).strip()
     return found
 
 
@@ -90,6 +90,6 @@ def _level(level: CacheLevel) -> LevelSettings:
     medium = level.medium_type
     return LevelSettings(
         medium=cast(Any, medium) if medium in ("MEM", "SSD", "HDD") else "",
-        paths=tuple(path for path in (level.path or "").split(":") if path),
+        paths=tuple(path.strip() for path in (level.path or "").split(":") if path.strip()),
         size_mib=level.cache_size or 0,
     )

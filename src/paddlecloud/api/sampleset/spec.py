@@ -19,6 +19,9 @@ from paddlecloud.api.fields import (
     doc,
 )
 
+_PLAIN = r"^[^\x00-\x20\x7f,;&|<>$`'\"\\(){}\[\]*?!#]*$"
+"""Text that becomes part of a list of mount options, and of a shell's command line in the CSI driver's mount pod."""
+
 PHASES = ("Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
 """In the order of a set's life; before the first the phase is empty."""
 
@@ -42,7 +45,7 @@ class Source(Wire):
 class MountOptions(Wire, rename="kebab"):
     """Options of the JuiceFS mount, under the names JuiceFS gives them."""
 
-    metrics: Annotated[str | None, doc("Address of the metrics endpoint.")] = None
+    metrics: Annotated[str | None, doc("Address of the metrics endpoint.", pattern=_PLAIN)] = None
     attr_cache: Annotated[int | None, doc("Seconds attributes are cached.")] = None
     entry_cache: Annotated[int | None, doc("Seconds file entries are cached.")] = None
     dir_entry_cache: Annotated[int | None, doc("Seconds directory entries are cached.")] = None
@@ -54,12 +57,12 @@ class MountOptions(Wire, rename="kebab"):
     buffer_size: Annotated[int | None, doc("Read and write buffer in MiB.")] = None
     prefetch: Annotated[int | None, doc("Blocks fetched ahead in parallel.")] = None
     writeback: Annotated[bool | None, doc("Upload in the background.")] = None
-    cache_dir: Annotated[str | None, doc("Cache directories, joined by colons.")] = None
+    cache_dir: Annotated[str | None, doc("Cache directories, joined by colons.", pattern=_PLAIN)] = None
     cache_size: Annotated[int | None, doc("Cache size in MiB.")] = None
     free_space_ratio: Annotated[IntOrString | None, doc("Share of the disk that stays free, such as 0.1.")] = None
     cache_partial_only: Annotated[bool | None, doc("Cache only small and random reads.")] = None
     open_cache: Annotated[int | None, doc("Seconds open files are cached; 0 switches it off.")] = None
-    sub_dir: Annotated[str | None, doc("Directory that is mounted as the root.")] = None
+    sub_dir: Annotated[str | None, doc("Directory that is mounted as the root.", pattern=_PLAIN)] = None
 
 
 class Csi(Wire):
@@ -82,7 +85,9 @@ class CacheLevel(Wire):
     """One tier of the cache on every node."""
 
     medium_type: Annotated[str | None, doc("Kind of storage.", enum=["MEM", "SSD", "HDD"])] = None
-    path: Annotated[str | None, doc("One or several directories, joined by colons.", minLength=1)] = None
+    path: Annotated[str | None, doc("One or several directories, joined by colons.", minLength=1, pattern=_PLAIN)] = (
+        None
+    )
     cache_size: Annotated[Int64 | None, doc("MiB for all paths of the level together.", minimum=0)] = None
 
 

@@ -73,9 +73,11 @@ class Finished:
 @dataclass(frozen=True, slots=True)
 class Observed:
     volume: Object | None = None
-    """The set's own volume, under whichever of its two names."""
+    """The set's own volume, under whichever of its names."""
     taken: frozenset[str] = frozenset()
-    """Those of its two names that somebody else's volume has."""
+    """Those of its names that somebody else's volume has."""
+    same_handle: tuple[str, ...] = ()
+    """Other volumes with the handle of the set's own."""
     claim: Object | None = None
     service: Object | None = None
     stateful_set: Object | None = None
@@ -154,12 +156,13 @@ class Case:
         """Name of the set's volume: its own, unless a set of that name in another namespace was first."""
         if self.observed.volume is not None:
             return str(self.observed.volume["metadata"]["name"])
-        plain, other = self.settings.name, names.other_alias(self.settings.namespace, self.settings.name)
-        return other if plain in self.observed.taken else plain
+        plain = self.settings.name
+        return names.unique(self.settings.namespace, plain) if plain in self.observed.taken else plain
 
     @property
     def handle(self) -> str:
-        return names.volume_handle(self.settings.namespace, self.settings.name)
+        """By this storage drivers know a mount, on every node: volumes with one handle would share it."""
+        return names.unique(self.settings.namespace, self.settings.name)
 
     @property
     def label(self) -> str:

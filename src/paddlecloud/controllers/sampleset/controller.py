@@ -23,12 +23,14 @@ from paddlecloud.controllers.sampleset.draft import Decision
 from paddlecloud.controllers.sampleset.observe import (
     epochs_of,
     finished,
+    handle_of,
     is_over,
     keys_of,
     only_metadata,
     only_reading,
     read_secret,
     runtimes,
+    same_handle,
     set_by_claim,
     set_by_label,
     set_of_paddle_job,
@@ -97,7 +99,7 @@ class SampleSetController(Operator):
         self._sets = self.informer(SAMPLESETS)
         self._owned = {resource: self.informer(resource, label_selector=names.SAMPLE_SET) for resource in OWNED}
         self._pods = self.informer(PODS, label_selector=names.SAMPLE_SET, indexers={"set": by_label(names.SAMPLE_SET)})
-        self._volumes = self.informer(PERSISTENTVOLUMES, everywhere=True)
+        self._volumes = self.informer(PERSISTENTVOLUMES, everywhere=True, indexers={"handle": handle_of})
         self._nodes = self.informer(NODES, everywhere=True, transform=only_metadata)
         self._sample_jobs = self.informer(SAMPLEJOBS, indexers={"set": set_of_sample_job})
         self._paddle_jobs = self.informer(PADDLEJOBS, transform=only_reading, indexers={"set": set_of_paddle_job})
@@ -205,6 +207,7 @@ class SampleSetController(Operator):
         observed = Observed(
             volume=ours,
             taken=taken,
+            same_handle=same_handle(self._volumes.cache, ours),
             claim=await self._named(PERSISTENTVOLUMECLAIMS, key),
             service=await self._named(SERVICES, Key(key.namespace, names.service(key.name))) if begun else None,
             stateful_set=stateful_set,

@@ -30,7 +30,8 @@ KEYS_ROOT = "/var/run/paddlecloud/keys"
 """Where cache servers find their token and certificate."""
 JUICEFS_DRIVER = "csi.juicefs.com"
 LOCAL_DRIVER = "local.paddlecloud.org"
-_LABEL_NAME = 63
+_ALIAS = 63 - len("juicefs-")
+"""Longest name of a volume that fits into the node label of its set."""
 
 
 def finalizer(name: str) -> str:
@@ -49,11 +50,23 @@ def ownership(driver: str, alias: str) -> str:
     return f"paddlepaddle.org/{driver}-{alias}"
 
 
-def other_alias(namespace: str, name: str) -> str:
-    """What a set's volume is called when another namespace has a set of that name; it must fit into a label."""
+def unique(namespace: str, name: str) -> str:
+    """A name that no other set of the cluster has: the handle of its volume, and the volume's own name where the plain
+    one is taken. It must fit into a label.
+
+    Neither part may contain a dot. What is too long ends in `.0` and a digest, and no set's name begins with a digit.
+    """
+    whole = f"{namespace}.{name}"
+    if len(whole) <= _ALIAS:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return f"{namespace}-{name}"[: _ALIAS - len(digest) - 2].rstrip("-") + f".0{digest}"
+
+
+def former_alias(namespace: str, name: str) -> str:
+    """What earlier releases called a volume whose plain name was taken. `team/x-data` and `team-x/data` share it."""
     whole = f"{namespace}-{name}"
-    room = _LABEL_NAME - len("juicefs-")
-    return whole if len(whole) <= room else f"{whole[: room - 9]}-{_digest(whole)}"
+    return whole if len(whole) <= _ALIAS else f"{whole[: _ALIAS - 9]}-{_digest(whole)}"
 
 
 def runtime(name: str) -> str:
@@ -72,10 +85,6 @@ def runtime_pod(name: str, ordinal: int) -> str:
 
 def service(name: str) -> str:
     return f"{name}-runtime-service"
-
-
-def volume_handle(namespace: str, name: str) -> str:
-    return f"{namespace}-{name}"
 
 
 def data_dir(name: str) -> str:

@@ -96,10 +96,10 @@ async def read_secret(client: Client, secret: Secret, *, namespace: str) -> Secr
 
 
 def volume_of(volumes: Cache, key: Key) -> tuple[Object | None, frozenset[str]]:
-    """The set's own volume, and those of its two possible names that another has."""
+    """The set's own volume, and those of its possible names that another has."""
     ours: Object | None = None
     taken = set()
-    for name in (key.name, names.other_alias(key.namespace, key.name)):
+    for name in (key.name, names.unique(*key), names.former_alias(*key)):
         found = volumes.get(Key("", name))
         if found is None:
             continue
@@ -110,6 +110,19 @@ def volume_of(volumes: Cache, key: Key) -> tuple[Object | None, frozenset[str]]:
         else:
             taken.add(name)
     return ours, frozenset(taken)
+
+
+def handle_of(volume: Object) -> Iterable[str]:
+    """Index of JuiceFS volumes by their handle. Folders of the local engine go by namespace and name."""
+    csi = volume["spec"].get("csi") or {}
+    return [str(csi["volumeHandle"])] if csi.get("driver") == names.JUICEFS_DRIVER else ()
+
+
+def same_handle(volumes: Cache, ours: Object | None) -> tuple[str, ...]:
+    """Other volumes that the driver would give the same mount. `volumes` has the index `handle`."""
+    handles = handle_of(ours) if ours else ()
+    found = {volume["metadata"]["name"] for handle in handles for volume in volumes.by_index("handle", handle)}
+    return tuple(sorted(found - {ours["metadata"]["name"]} if ours else ()))
 
 
 def finished(job: Object) -> Finished:

@@ -61,6 +61,15 @@ def provide(draft: Draft) -> bool:
     draft.set(driver=case.driver, cache_dirs=list(case.cache_dirs))
     if case.alias in case.observed.taken:
         return _refuse(draft, "PersistentVolume", case.alias, condition="Bound", event="ErrorPVAlreadyExist")
+    if case.observed.same_handle:
+        others = ", ".join(case.observed.same_handle)
+        text = (
+            f"PersistentVolume {case.alias} has the volume handle of {others}, so that pods may be given the other's "
+            "data: delete the set and apply it again; its data stays"
+        )
+        draft.complain("Bound", "HandleShared", text, event="ErrorHandleShared")
+        draft.look_again(MUCH_LATER)
+        return False
     if case.observed.volume is None:
         draft.plan.create.append(objects.build_volume(case))
     for part in _parts(case):
