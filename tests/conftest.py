@@ -12,24 +12,17 @@ cluster, also for the conformance suite.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import itertools
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from harness import REQUIRED, Completed, Kubectl, Target, need, pdc
-from paddlecloud.kube import config
-from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import NAMESPACES
-from paddlecloud.kube.stdlib import StdlibTransport, drive
+from harness import REQUIRED, Completed, Kubectl, Target, namespace_on, need, pdc
 from paddlecloud.local.images.store import ImageStore
 from tools import go, redis, s3
 from tools import kubectl as tool
@@ -194,32 +187,11 @@ def kubectl(kubectl_binary: str, kubectl_cache: Path, server: Target, namespace:
     return run
 
 
-_numbers = itertools.count(1)
-
-
 @pytest.fixture
 def namespace(server: Target) -> Iterator[str]:
     """A fresh namespace, deleted without waiting afterwards."""
     with namespace_on(server) as name:
         yield name
-
-
-@contextlib.contextmanager
-def namespace_on(server: Target) -> Iterator[str]:
-    """Each step on a connection of its own: in between the platform may have been killed and be back."""
-
-    def ask(step: Callable[[Client], Coroutine[Any, Any, Any]]) -> None:
-        client = Client(StdlibTransport(config.load(str(server.kubeconfig)), user_agent="tests"))
-        try:
-            drive(step(client))
-        finally:
-            drive(client.close())
-
-    name = f"t-{os.getpid()}-{next(_numbers)}"
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    ask(lambda client: client.create(NAMESPACES, body))
-    yield name
-    ask(lambda client: client.delete(NAMESPACES, name))
 
 
 # Real stores, started once for all tests that need one

@@ -1,19 +1,26 @@
-"""What tests share besides fixtures: running pdc, waiting for other processes, and what a machine must have."""
+"""What tests share besides fixtures: running pdc, waiting for other processes, namespaces, what a machine must have."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
+import itertools
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from paddlecloud.kube import config
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.resource import NAMESPACES
+from paddlecloud.kube.stdlib import StdlibTransport, drive
 
 REQUIRED = frozenset(part for part in os.environ.get("PDC_REQUIRE", "").split(",") if part)
 
@@ -89,3 +96,24 @@ def pdc(*args: str, check: bool = True, env: dict[str, str] | None = None, **opt
     if check and result.returncode != 0:
         raise AssertionError(f"pdc {' '.join(args)} exited {result.returncode}\n{result.stdout}\n{result.stderr}")
     return result
+
+
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def namespace_on(server: Target) -> Iterator[str]:
+    """Each step on a connection of its own: in between the platform may have been killed and be back."""
+
+    def ask(step: Callable[[Client], Coroutine[Any, Any, Any]]) -> None:
+        client = Client(StdlibTransport(config.load(str(server.kubeconfig)), user_agent="tests"))
+        try:
+            drive(step(client))
+        finally:
+            drive(client.close())
+
+    name = f"t-{os.getpid()}-{next(_numbers)}"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    ask(lambda client: client.create(NAMESPACES, body))
+    yield name
+    ask(lambda client: client.delete(NAMESPACES, name))

@@ -9,8 +9,7 @@ from rendered import CHART
 
 from chart_exercise import job
 from chart_rights import refused
-from conftest import namespace_on
-from harness import Kubectl, Target, until
+from harness import Kubectl, Target, namespace_on, until
 
 from .operators import VALUES
 from .release import aside, audit_log, helm

@@ -13,8 +13,7 @@ import pytest
 
 from cluster.harness.layout import HOST_ADDRESS
 from cluster.operators import NAMESPACE
-from conftest import namespace_on
-from harness import Kubectl, Target, need, pdc, until
+from harness import Kubectl, Target, namespace_on, need, pdc, until
 from paddlecloud.kube.resource import Object
 from tools import s3
 from tools.s3 import S3Server
