@@ -17,13 +17,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .claim import Claim, pdc
+from .claim import Claim, busy, pdc
 
 ROOT = Path(__file__).parent.parent
 OBJECTS, ROUNDS = 200, 20
 EVENTS = OBJECTS * ROUNDS
-GOAL = 0.2
-"""Of what the others cost: less than that, and a runtime of our own would not pay for itself."""
+GOALS = {"kubernetes_asyncio": 0.33, "kopf": 0.2}
+"""Of what the others cost. The first is a client alone: it keeps no cache and calls nothing."""
 
 OURS = """
 import asyncio, json, os, resource, sys
@@ -113,10 +113,10 @@ def run() -> Iterator[Claim]:
             }
         finally:
             pdc("down", "--data", directory, env=env)
-    note = f"{EVENTS:,} updates of {OBJECTS} ConfigMaps of 3 KB over HTTPS"
-    for name in ("kubernetes_asyncio", "kopf"):
+    note = f"{EVENTS:,} updates of {OBJECTS} ConfigMaps of 3 KB over HTTPS, {busy()}"
+    for name, goal in GOALS.items():
         yield Claim("controller CPU per event", costs["ours"], "µs", other=costs[name], other_name=name, note=note)
-        yield Claim(f"… as a multiple of {name}'s", costs["ours"] / costs[name], "×", goal=GOAL, note=note)
+        yield Claim(f"… as a multiple of {name}'s", costs["ours"] / costs[name], "×", goal=goal, note=note)
 
 
 def _contender(python: str, program: str, env: dict[str, str]) -> float:
