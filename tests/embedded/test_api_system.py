@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -82,6 +83,28 @@ async def test_services_get_addresses_of_their_own(client: Client) -> None:
         seen.add((await client.create(SERVICES, body, namespace="default"))["spec"]["clusterIP"])
     assert len(seen) == 6
     assert {address.rsplit(".", 2)[0] for address in seen} == {own.rsplit(".", 2)[0]}
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("127.0.0.1", "is not in the valid range. The range of valid IPs is 127."),
+        ("10.0.0.1", "is not in the valid range"),
+        ("taken", "provided IP is already allocated"),
+    ],
+)
+async def test_a_service_has_no_address_of_the_machine_or_of_another(client: Client, address: str, why: str) -> None:
+    """The proxy would listen there, in the place of whoever does."""
+    other = {"metadata": {"name": "victim"}, "spec": {"ports": [{"port": 80}]}}
+    taken = (await client.create(SERVICES, other, namespace="default"))["spec"]["clusterIP"]
+    chosen = taken if address == "taken" else address
+    body = {"metadata": {"name": "thief"}, "spec": {"clusterIP": chosen, "ports": [{"port": 80}]}}
+    with pytest.raises(errors.Invalid, match=re.escape(f"failed to allocate IP {chosen}: ") + f".*{re.escape(why)}"):
+        await client.create(SERVICES, body, namespace="kube-system")
+    await client.delete(SERVICES, "victim", namespace="default")
+    if address == "taken":
+        made = await client.create(SERVICES, body, namespace="kube-system")
+        assert made["spec"]["clusterIP"] == taken, "an address that is free again may be chosen"
 
 
 def pod(name: str = "p", **spec: Any) -> dict[str, Any]:

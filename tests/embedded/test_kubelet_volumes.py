@@ -249,11 +249,41 @@ async def test_a_claim_waits_for_its_volume_and_is_the_folder_behind_it(machine:
         },
     }
     await machine.client.create(PERSISTENTVOLUMES, volume)
-    await machine.client.patch(
-        PERSISTENTVOLUMECLAIMS, "claim", {"status": {"phase": "Bound"}}, namespace="default", subresource="status"
-    )
+    await give_volume(machine)
+    await mark_bound(machine)
     await machine.phase("pod", "Succeeded")
     assert (tmp_path / "store" / "f").read_text() == "kept\n"
+
+
+async def test_a_claim_that_names_the_volume_of_another_does_not_get_it(machine: TestMachine, tmp_path: Path) -> None:
+    """A name can be written between the two steps of binding; whose the volume is, the volume says."""
+    modes = {"accessModes": ["ReadWriteOnce"], "storageClassName": "manual"}
+    asked = {**modes, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "volume"}
+    for name in ("claim", "thief"):
+        body = {"metadata": {"name": name}, "spec": asked}
+        await machine.client.create(PERSISTENTVOLUMECLAIMS, body, namespace="default")
+        await mark_bound(machine, name)
+    spec = {**modes, "capacity": {"storage": "1Gi"}, "hostPath": {"path": str(tmp_path)}}
+    await machine.client.create(PERSISTENTVOLUMES, {"metadata": {"name": "volume"}, "spec": spec})
+    await give_volume(machine)
+    await machine.run(
+        "touch /data/f",
+        container={"volumeMounts": [{"name": "v", "mountPath": "/data"}]},
+        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "thief"}}],
+    )
+    text = 'persistentvolumeclaim "thief" is not bound to a volume yet'
+    await machine.until("pod", lambda pod: text in str((state_of(pod).get("state") or {}).get("waiting")))
+
+
+async def mark_bound(machine: TestMachine, claim: str = "claim") -> None:
+    bound = {"status": {"phase": "Bound"}}
+    await machine.client.patch(PERSISTENTVOLUMECLAIMS, claim, bound, namespace="default", subresource="status")
+
+
+async def give_volume(machine: TestMachine) -> None:
+    claim = await machine.client.get(PERSISTENTVOLUMECLAIMS, "claim", "default")
+    reference = {"namespace": "default", "name": "claim", "uid": claim["metadata"]["uid"]}
+    await machine.client.patch(PERSISTENTVOLUMES, "volume", {"spec": {"claimRef": reference}})
 
 
 async def test_a_driver_is_asked_by_its_name_with_secrets_and_told_when_the_pod_is_over(
@@ -292,8 +322,8 @@ async def test_only_a_persistent_volume_may_name_a_secret_of_another_namespace(
     await machine.client.create(
         PERSISTENTVOLUMECLAIMS, {"metadata": {"name": "claim"}, "spec": asked}, namespace="default"
     )
-    bound = {"status": {"phase": "Bound"}}
-    await machine.client.patch(PERSISTENTVOLUMECLAIMS, "claim", bound, namespace="default", subresource="status")
+    await give_volume(machine)
+    await mark_bound(machine)
     inline = {name: value for name, value in source.items() if name != "volumeHandle"}
     sources = ({"persistentVolumeClaim": {"claimName": "claim"}}, {"csi": inline})
     for number, found in enumerate(sources):

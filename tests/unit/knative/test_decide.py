@@ -386,3 +386,11 @@ def test_another_template_needs_another_name() -> None:
 def test_a_revision_is_never_changed() -> None:
     with pytest.raises(BadRequest, match="Immutable"):
         write("Revision", obj("Revision", "r", template("two")["spec"]), obj("Revision", "r", template("one")["spec"]))
+
+
+@pytest.mark.parametrize("kind", ["Service", "Configuration", "Revision", "Route"])
+def test_a_name_is_one_label_of_a_host(kind: str) -> None:
+    """In the namespace `svc`, the route `web.team` would have the host `web.team.svc` of the namespace `team`."""
+    spec = template()["spec"] if kind == "Revision" else {"template": template()}
+    with pytest.raises(BadRequest, match=r"not a DNS 1035 label: \[web\.team: .*\]: metadata\.name"):
+        write(kind, obj(kind, "web.team", spec))

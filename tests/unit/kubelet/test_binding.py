@@ -83,6 +83,13 @@ def test_a_claim_may_name_its_volume() -> None:
     assert given(claim(volumeName="b", storage_class=""), volume("a"), volume("b", storage_class="")) == "b"
 
 
+def test_a_named_volume_is_given_only_if_it_fits_or_is_reserved_for_the_claim() -> None:
+    """As Kubernetes: a name alone gets no volume of a class, or of a size, that the claim does not ask for."""
+    wanted = claim(volumeName="v")
+    assert given(wanted, volume("v", storage_class="vault")) is None
+    assert given(wanted, volume("v", storage_class="vault", claimRef={"namespace": "d", "name": "claim"})) == "v"
+
+
 def test_giving_a_volume_fails_if_it_changed_meanwhile() -> None:
     patch = decide_claim(claim(), [volume("a")], CLASSES, folder=FOLDER).patch[0]
     assert patch.patch["metadata"]["resourceVersion"] == "5"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -229,6 +230,16 @@ def test_failure_rules_come_first(case: tuple[dict[str, Any], dict[str, Any], st
     world.step()
     assert world.phase == phase
     assert {key: world.status[key] for key in ("restarts", "disruptions") if key in world.status} == counts
+
+
+def test_an_expression_made_to_run_for_ever_holds_up_nobody() -> None:
+    rule = {"action": "Fail", "messagePattern": "(a+)+$"}
+    world = World(paddlejob(worker=2, failurePolicy={"rules": [rule] * 32})).start()
+    world.fail("job-worker-0", code=1, message="a" * 4000 + "!")
+    began = time.process_time()
+    world.step()
+    assert world.phase == "Restarting", "it matches nothing"
+    assert time.process_time() - began < 5
 
 
 def test_an_image_that_cannot_be_named_fails_the_job() -> None:

@@ -105,7 +105,11 @@ class FailureRule(Wire):
         None
     )
     message_pattern: Annotated[
-        str | None, doc("Regular expression searched for in the last lines of output and in the pod's message.")
+        str | None,
+        doc(
+            "Regular expression (RE2 syntax) searched for in the last lines of output and in the pod's message; one "
+            "that costs too much to match does not match."
+        ),
     ] = None
     roles: Annotated[list[str] | None, doc("Roles the rule speaks of; all when left out.")] = None
 

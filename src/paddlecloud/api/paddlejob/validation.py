@@ -6,7 +6,6 @@ condition `Valid` before it creates anything. Spellings that can be understood a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ from paddlecloud.api.paddlejob.spec import (
     RoleSpec,
     SampleSetRef,
 )
+from paddlecloud.api.pattern import PatternError, compile_pattern
 from paddlecloud.api.problems import (
     TOO_LONG,
     Problem,
@@ -29,6 +29,7 @@ from paddlecloud.api.problems import (
 )
 
 MAX_LABEL = 63
+MAX_FAILURE_RULES = 32
 """Pod names are host names and label values too, so the longest of them is bounded by the DNS label."""
 
 
@@ -45,6 +46,9 @@ def validate(job: PaddleJob) -> list[Problem]:
         problems += _sample_set(job.spec.sample_set_ref, job.namespace)
     problems += _scheduling(job.spec)
     if job.spec.failure_policy:
+        rules = len(job.spec.failure_policy.rules or ())
+        if rules > MAX_FAILURE_RULES:
+            problems.append(invalid("spec.failurePolicy.rules", rules, f"at most {MAX_FAILURE_RULES} rules"))
         for index, rule in enumerate(job.spec.failure_policy.rules or ()):
             problems += _failure_rule(rule, f"spec.failurePolicy.rules[{index}]")
     return problems
@@ -151,8 +155,8 @@ def _failure_rule(rule: FailureRule, path: str) -> Iterator[Problem]:
             yield invalid(f"{path}.exitCodes[{index}]", value, 'must be an exit code or a range such as "128-159"')
     if rule.message_pattern is not None:
         try:
-            re.compile(rule.message_pattern)
-        except re.error as error:
+            compile_pattern(rule.message_pattern)
+        except PatternError as error:
             yield invalid(f"{path}.messagePattern", rule.message_pattern, f"not a regular expression: {error}")
     for index, role in enumerate(rule.roles or ()):
         if role not in ROLES:

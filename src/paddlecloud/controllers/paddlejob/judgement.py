@@ -6,11 +6,11 @@ budget that is left of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from paddlecloud.api.paddlejob import JobSettings
+from paddlecloud.api.pattern import TooCostly, compile_pattern
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.controllers.paddlejob.failure import Failure
 
@@ -18,6 +18,9 @@ Action = Literal["Restart", "Fail", "Ignore"]
 
 DISRUPTION_LIMIT = 20
 """Restarts after disruptions; a job that is disrupted this often is in the wrong place."""
+
+MAX_STEPS = 50_000
+"""What searching a message for a pattern may cost: tens of milliseconds."""
 
 _HOPELESS = frozenset({"Image", "NoParameterServer"})
 """Classes that no restart can cure."""
@@ -72,7 +75,15 @@ def _matches(rule: Any, failure: Failure) -> bool:
         return False
     if rule.reasons is not None and not rule.reasons & {failure.reason, failure.kind}:
         return False
-    return rule.message_pattern is None or re.search(rule.message_pattern, failure.message) is not None
+    return rule.message_pattern is None or _is_found(rule.message_pattern, failure.message)
+
+
+def _is_found(pattern: str, message: str) -> bool:
+    """Both are a tenant's, and all tenants wait while it is searched for: beyond a bound it counts as not found."""
+    try:
+        return compile_pattern(pattern).search(message, limit=MAX_STEPS)
+    except TooCostly:
+        return False
 
 
 def _in_ranges(code: int | None, ranges: Sequence[tuple[int, int]]) -> bool:

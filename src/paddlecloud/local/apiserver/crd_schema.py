@@ -11,12 +11,12 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from paddlecloud.api.pattern import PatternError, compile_pattern
 from paddlecloud.local.apiserver.builtin_types import DEFINITIONS
 from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid, not_supported, required
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema import prune, validate
 from paddlecloud.local.apiserver.schema_node import MAX_DEPTH, REF
-from paddlecloud.local.apiserver.schema_pattern import PatternError, compile_pattern
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _DEEPEST = MAX_DEPTH // 2  # a field of an object takes two levels of its schema

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
+from paddlecloud.api.pattern import PatternError, TooCostly, compile_pattern
 from paddlecloud.local.apiserver.causes import (
     Cause,
     duplicate,
@@ -27,7 +28,6 @@ from paddlecloud.local.apiserver.causes import (
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema_formats import format_check
 from paddlecloud.local.apiserver.schema_node import LONGEST_PART
-from paddlecloud.local.apiserver.schema_pattern import PatternError, TooCostly, compile_pattern
 
 Path = Any  # nested pairs ((None, "spec"), "ports"), an int for an index; None is the root
 Check = Callable[[Any, Path, list[Cause]], None]

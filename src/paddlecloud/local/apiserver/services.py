@@ -52,12 +52,32 @@ class ClusterIPs:
             spec["clusterIP"] = before
         if spec.get("type") == "ExternalName":
             return
-        if not spec.get("clusterIP"):
+        chosen = spec.get("clusterIP")
+        if not chosen:
             spec["clusterIP"] = self._free()
+        elif chosen not in ("None", before):
+            self._check(str(chosen), obj["metadata"])
         spec["clusterIPs"] = [spec["clusterIP"]]
         spec.setdefault("ipFamilies", ["IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")
         spec.setdefault("internalTrafficPolicy", "Cluster")
+
+    def _check(self, chosen: str, meta: Object) -> None:
+        """The proxy listens at a Service's address: it must be one of ours, and nobody else's."""
+        try:
+            inside = ipaddress.ip_address(chosen) in self._network
+        except ValueError:
+            return  # validation refuses it in better words
+        if inside and chosen not in self._used:
+            return
+        why = (
+            "provided IP is already allocated"
+            if inside
+            else f"the provided IP ({chosen}) is not in the valid range. The range of valid IPs is {self._network}"
+        )
+        text = f'Invalid value: ["{chosen}"]: failed to allocate IP {chosen}: {why}'
+        cause = ("spec.clusterIPs", "FieldValueInvalid", text)
+        raise errors.invalid("Service", str(meta.get("name", "")), [cause])
 
     def _free(self) -> str:
         size = self._network.num_addresses - 1  # the last address is a broadcast

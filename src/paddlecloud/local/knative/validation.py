@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from paddlecloud.kube.errors import BadRequest
@@ -28,6 +29,7 @@ _NUMBERS = {
     **dict.fromkeys(("initial-scale", "initialScale"), (1, 2**31 - 1)),
     **dict.fromkeys(("activation-scale", "activationScale"), (1, 2**31 - 1)),
 }
+_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _SPANS = {"window": (6, 3600), "scale-down-delay": (0, 3600), "scale-to-zero-pod-retention-period": (0, 3600)}
 
 
@@ -35,9 +37,17 @@ def judge(info: KindInfo, new: Object, old: Object | None, options: WriteOptions
     """An admission policy."""
     if info.resource.group != GROUP:
         return
-    problems = list(_CHECKS[info.kind](new, old)) if info.kind in _CHECKS else []
+    problems = [*_name(new, old), *_CHECKS[info.kind](new, old)] if info.kind in _CHECKS else []
     if problems:
         raise BadRequest(WEBHOOK + "\n".join(problems))
+
+
+def _name(new: Object, old: Object | None) -> Iterator[str]:
+    """Hosts are made of names: one with dots could be that of a service in another namespace."""
+    name = str(new["metadata"].get("name") or "")
+    if old is None and name and not _LABEL.fullmatch(name):
+        rule = "at most 63 lower case letters, digits and '-', a letter first, no '-' last"
+        yield f"not a DNS 1035 label: [{name}: {rule}]: metadata.name"
 
 
 def _service(new: Object, old: Object | None) -> Iterator[str]:

@@ -84,7 +84,8 @@ def _choose(claim: Object, volumes: Iterable[Object], classes: Mapping[str, Obje
         volume
         for volume in volumes
         if _is_free_for(volume, claim)
-        and (volume["metadata"]["name"] == wanted if wanted else _fits(volume, claim, classes))
+        and wanted in (None, "", volume["metadata"]["name"])
+        and (bool(wanted and volume["spec"].get("claimRef")) or _fits(volume, claim, classes))
     ]
     reserved = [volume for volume in fitting if volume["spec"].get("claimRef")]
     return min(reserved or fitting, key=lambda volume: (_capacity(volume), volume["metadata"]["name"]), default=None)

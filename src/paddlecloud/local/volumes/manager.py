@@ -183,7 +183,10 @@ class VolumeManager:
         volume = ((claim or {}).get("spec") or {}).get("volumeName")
         if claim is None or not volume or (claim.get("status") or {}).get("phase") != "Bound":
             return None
-        return await self._objects.persistent_volume(volume)
+        found = await self._objects.persistent_volume(volume)
+        # As Kubernetes' kubelet: a claim says what it likes until it is bound; whose a volume is, the volume says.
+        owner = ((found or {}).get("spec", {}).get("claimRef") or {}).get("uid")
+        return found if owner == claim["metadata"]["uid"] else None
 
 
 _FOREIGN_SOURCES = ("iscsi", "cephfs", "rbd", "glusterfs", "fc", "awsElasticBlockStore", "gcePersistentDisk")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paddlecloud.api.pattern import PatternError, TooCostly, compile_pattern
 from paddlecloud.local.apiserver.schema_formats import format_check
-from paddlecloud.local.apiserver.schema_pattern import PatternError, TooCostly, compile_pattern
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
-"""Regular expressions of schemas, matched in linear time.
+"""Regular expressions that users write, matched in linear time.
 
-`pattern` in a CRD comes from whoever installs the CRD, and the value from whoever writes the object. Kubernetes matches
-with RE2, which cannot be made to hang; Python's `re` can, by a pattern as short as `(a+)+$`. So the expression becomes
-an automaton whose states are explored lazily: the cost is bounded by pattern times value, and `MAX_STEPS` bounds that.
+`pattern` in a CRD comes from its author and the value from the author of the object; `messagePattern` of a PaddleJob
+and the message both come from a tenant. Kubernetes matches with RE2, which cannot be made to hang; Python's `re` can,
+by a pattern as short as `(a+)+$`, and would hang for all tenants. So the expression becomes an automaton whose states
+are explored lazily: the cost is bounded by pattern times value, and `limit` bounds that.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from paddlecloud.local.apiserver.schema_pattern_syntax import MATCH, WORD, Compiler, PatternError
+from paddlecloud.api.pattern_syntax import MATCH, WORD, Compiler, PatternError
 
 __all__ = ["Pattern", "PatternError", "TooCostly", "compile_pattern"]
 
@@ -30,10 +31,11 @@ class Pattern:
         self._steps, self._start = Compiler(text).compile()
         self._moves: dict[tuple[frozenset[int], str, str], frozenset[int] | None] = {}
 
-    def search(self, value: str) -> bool:
+    def search(self, value: str, *, limit: int = MAX_STEPS) -> bool:
+        """Raises `TooCostly` beyond `limit` steps."""
         states: frozenset[int] = frozenset()
         before = ""
-        budget = MAX_STEPS - len(value)
+        budget = limit - len(value)
         for char in (*value, ""):  # the empty string stands for what is beyond either end
             key = (states, before if not before else _kind(before), char)
             after = self._moves.get(key, _UNSEEN)

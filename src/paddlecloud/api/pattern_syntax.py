@@ -1,4 +1,4 @@
-"""RE2's syntax of regular expressions, read into a small automaton that `schema_pattern` runs.
+"""RE2's syntax of regular expressions, read into a small automaton that `pattern` runs.
 
 Refused as RE2 refuses it: back-references, look-around, unknown escapes, stacked quantifiers, repeats beyond 1,000.
 Groups do not capture and lazy quantifiers equal greedy ones, because only whether there is a match is ever asked.
