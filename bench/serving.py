@@ -166,7 +166,7 @@ def _roll_out(platform: _Platform) -> Iterator[Claim]:
     platform.apply(_service("roll", "one"))
     platform.ready("ksvc/roll")
     times: list[tuple[float, float]] = []
-    errors: list[str] = []
+    errors: list[tuple[float, str]] = []
     stop = threading.Event()
     began = time.monotonic()
 
@@ -182,9 +182,9 @@ def _roll_out(platform: _Platform) -> Iterator[Claim]:
                 answer = connection.getresponse()
                 answer.read()
                 if answer.status != 200:
-                    errors.append(str(answer.status))
+                    errors.append((planned, str(answer.status)))
             except OSError as error:
-                errors.append(repr(error))
+                errors.append((planned, repr(error)))
                 connection.close()
             times.append((planned, time.monotonic() - planned))
 
@@ -201,7 +201,9 @@ def _roll_out(platform: _Platform) -> Iterator[Claim]:
     rate = len(times) / (time.monotonic() - began)
     before, after = ([took for at, took in times if (at < changed) is early] for early in (True, False))
     note = f"{rate:.0f} requests/s of {RATE} planned, counted from the planned moment, {busy()}"
-    yield Claim("roll-out under load: requests lost", len(errors), "", goal=0, note=note)
+    lost = [sum((at < changed) is early for at, _ in errors) for early in (True, False)]
+    yield Claim("requests lost after a service says Ready", lost[0], "", goal=0, note=note)
+    yield Claim("roll-out under load: requests lost", lost[1], "", goal=0, note=note)
     yield Claim("roll-out under load: p95 grows by", (_p95(after) - _p95(before)) * 1e3, "ms", goal=10, note=note)
 
 
