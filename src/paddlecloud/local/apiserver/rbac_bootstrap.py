@@ -61,21 +61,27 @@ _STATUSES = (
     ("discovery.k8s.io", "endpointslices"),
 )  # fmt: skip
 _OURS = (
-    ("batch.paddlepaddle.org", "*"),
-    ("kubeflow.org", "paddlejobs paddlejobs/scale paddlejobs/status"),
-    ("elasticserving.paddlepaddle.org", "*"),
-    ("serving.paddlepaddle.org", "*"),
-    ("scheduling.volcano.sh", "podgroups podgroups/status"),
+    ("batch.paddlepaddle.org", "paddlejobs paddlejobs/scale samplejobs samplesets"),
+    ("elasticserving.paddlepaddle.org", "paddleservices paddleservices/scale"),
+    ("kubeflow.org", "paddlejobs paddlejobs/scale"),
+    ("scheduling.volcano.sh", "podgroups"),
+    ("serving.knative.dev", "configurations revisions routes services"),
+    ("serving.paddlepaddle.org", "paddleservices paddleservices/scale"),
 )
-_READABLE = "configmaps endpoints persistentvolumeclaims pods replicationcontrollers serviceaccounts services"
+"""As the chart grants them (`users` in its rbac.yaml), and those that Knative, Volcano and Kubeflow bring to a cluster.
+
+Never a status: what controllers do next follows from it.
+"""
+_WRITABLE = "configmaps persistentvolumeclaims pods replicationcontrollers serviceaccounts services"
+"""Not endpoints, as in Kubernetes since 1.22: they lead others' requests to any address (CVE-2021-25740)."""
 _VIEW = [
-    _on("core", _READABLE, *READ),
+    _on("core", f"{_WRITABLE} endpoints", *READ),
     *(_on(group, resources, *READ) for group, resources in (*_WORKLOADS, *_STATUSES, *_OURS)),
 ]
 _EDIT = [
     _on("core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", *READ),
     _on("core", "serviceaccounts", "impersonate"),
-    _on("core", f"{_READABLE} secrets", *WRITE),
+    _on("core", f"{_WRITABLE} secrets", *WRITE),
     _on("core", "pods/attach pods/eviction pods/exec pods/portforward pods/proxy services/proxy", *WRITE),
     _on("core", "events", "create", "patch", "update"),
     _on("core", "serviceaccounts/token", "create"),
