@@ -67,7 +67,7 @@ class _Legacy:
                     return web.Response()
             try:
                 options = json.loads(await request.read()) or {}
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BadOptions("the body must be JSON") from error
             keys: dict[str, str] = {}
             if isinstance(options, dict) and isinstance(options.get("source"), str):

@@ -135,7 +135,7 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 async def _body(request: web.Request) -> dict[str, Any]:
     try:
         body = json.loads(await request.read())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadOptions("the body must be JSON") from error
     if not isinstance(body, dict):
         raise BadOptions("the body must be an object")

@@ -58,18 +58,27 @@ def is_date_time(text: str) -> bool:
     return is_date(day) and _TIME.fullmatch(time) is not None
 
 
-_GO_DURATION = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_WORDED_DURATION = re.compile(r"\d+\s*([A-Za-zµ]+)", re.ASCII)
+_GO_PIECE = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_WORDED_DURATION = re.compile(r"(?<!\d)\d+\s*([A-Za-zµ]+)", re.ASCII)
+"""Begins where digits do: a search from every digit of a long number would be quadratic."""
 _UNITS = {"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"}
 _UNIT_STEMS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 
 def is_duration(text: str) -> bool:
     """Go's `1h30m`, or Scala's `2 days`."""
-    if _GO_DURATION.fullmatch(text):
+    if _is_go_duration(text):
         return True
     units = [unit.lower() for unit in _WORDED_DURATION.findall(text)]
     return any(unit in _UNITS or unit.startswith(_UNIT_STEMS) for unit in units)
+
+
+def _is_go_duration(text: str) -> bool:
+    """Piece by piece: one expression for all of them would keep hundreds of bytes for each."""
+    start = at = 1 if text.startswith(("+", "-")) else 0
+    while (piece := _GO_PIECE.match(text, at)) is not None:
+        at = piece.end()
+    return text[start:] == "0" or start < at == len(text)
 
 
 def _address(text: str, version: int) -> bool:
