@@ -17,7 +17,7 @@ from paddlecloud.kube.resource import Object
 
 from .hands import job, read
 
-pytestmark = [pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.core, pytest.mark.timeout(240)]
 
 BATCH = "batch.paddlepaddle.org"
 GRANTED = f"{BATCH}/granted-namespaces"
@@ -84,7 +84,7 @@ def test_the_secret_of_another_namespace_stays_there_until_it_is_granted(
     kubectl("annotate", "secret", "keys", "-n", victim, f"{GRANTED}={namespace}")
     until(lambda: "lacks name" in message(kubectl, "sampleset", "exists"), timeout=60, every=0.3)
     kubectl("annotate", "secret", "keys", "-n", victim, f"{GRANTED}-")
-    until(lambda: "is not granted" in message(kubectl, "sampleset", "exists"), timeout=90, every=0.3)
+    until(lambda: "is not granted" in message(kubectl, "sampleset", "exists"), timeout=60, every=0.3)
     kubectl("delete", "sampleset", "exists", "absent", "--timeout=90s")
 
 
