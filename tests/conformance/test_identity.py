@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, SERVICEACCOUNTS, Object, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, LEASES, PODS, SECRETS, SERVICEACCOUNTS, Object, Resource
 
 from .world import Api, Here, a, eventually, sleeping_pod
 
@@ -56,8 +56,10 @@ def robot(here: Here, account: str) -> Iterator[Here]:
     api.close()
 
 
-def grant(here: Here, *, verbs: list[str], resources: list[str], names: list[str] | None = None) -> None:
-    rule: Object = {"apiGroups": [""], "resources": resources, "verbs": verbs}
+def grant(
+    here: Here, *, verbs: list[str], resources: list[str], names: list[str] | None = None, group: str = ""
+) -> None:
+    rule: Object = {"apiGroups": [group], "resources": resources, "verbs": verbs}
     if names:
         rule["resourceNames"] = names
     here.make(ROLES, "r", rules=[rule])
@@ -68,9 +70,9 @@ def grant(here: Here, *, verbs: list[str], resources: list[str], names: list[str
     )  # fmt: skip
 
 
-def allowed(of: Here, verb: str, resource: str, name: str = "") -> bool:
+def allowed(of: Here, verb: str, resource: str, name: str = "", *, group: str = "") -> bool:
     """Whether the server lets it happen now; permissions may take a moment to arrive."""
-    wanted = {"namespace": of.namespace, "verb": verb, "resource": resource, "name": name}
+    wanted = {"namespace": of.namespace, "verb": verb, "group": group, "resource": resource, "name": name}
     return bool(ask(of.api, "SelfSubjectAccessReview", {"resourceAttributes": wanted})["allowed"])
 
 
@@ -219,6 +221,35 @@ def test_nobody_grants_what_he_does_not_hold(here: Here, robot: Here) -> None:
         return ""
 
     eventually(refused, lambda text: "attempting to grant RBAC permissions not currently held" in text)
+
+
+def test_who_may_not_grant_is_told_so_before_what_else_is_wrong(here: Here, robot: Here) -> None:
+    grant(here, verbs=["create", "update"], resources=["roles", "rolebindings"], group=RBAC)
+    eventually(lambda: allowed(robot, "create", "roles", group=RBAC), True)
+    rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}, {"verbs": ["get"]}]
+    with pytest.raises(errors.Forbidden, match="attempting to grant RBAC permissions not currently held"):
+        robot.make(ROLES, "more", rules=rules)
+    with pytest.raises(errors.Invalid):
+        here.make(ROLES, "more", rules=rules)
+
+
+def test_an_update_that_creates_needs_both_verbs(here: Here, robot: Here) -> None:
+    grant(here, verbs=["update"], resources=["leases"], group="coordination.k8s.io")
+    eventually(lambda: allowed(robot, "update", "leases", group="coordination.k8s.io"), True)
+    path, lease = here.path(LEASES, "l"), a(LEASES, "l", spec={"holderIdentity": "me"})
+    assert robot.api.send("PUT", path, lease).status == 403
+    assert not here.exists(LEASES, "l")
+    assert here.api.send("PUT", path, lease).status == 201
+    assert here.exists(LEASES, "l")
+    assert here.api.send("PUT", here.path(CONFIGMAPS, "c"), a(CONFIGMAPS, "c")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("HEAD", "/api"), ("POST", "/version"), ("PUT", "/readyz"), ("GET", "/healthz/ping")]
+)
+def test_a_url_is_granted_for_its_method_and_itself(robot: Here, method: str, path: str) -> None:
+    assert robot.api.send("GET", "/" + path.split("/")[1]).status == 200
+    assert robot.api.send(method, path).status == 403
 
 
 def test_the_role_of_a_binding_cannot_be_exchanged(here: Here) -> None:

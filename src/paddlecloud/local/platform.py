@@ -128,9 +128,9 @@ class Platform:
             services.ClusterIPs(self.store, network).assign,
             complete_job,
         ]
+        self.admission.guards.append(functools.partial(rbac_escalation.policy, self.authorizer.index))
         self.admission.policies += [
             functools.partial(namespaces.admit, self.store),
-            functools.partial(rbac_escalation.policy, self.authorizer.index),
             quotas.admit,
             crds.warn,
         ]

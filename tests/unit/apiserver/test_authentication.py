@@ -99,7 +99,7 @@ def test_no_credentials_is_nobody(world: World) -> None:
     ("path", "is_open"),
     [
         ("/healthz", True),
-        ("/healthz/store", True),
+        ("/healthz/store", False),
         ("/readyz", True),
         ("/livez", True),
         ("/version", True),

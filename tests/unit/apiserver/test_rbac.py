@@ -416,3 +416,14 @@ def test_decisions_are_fast_enough_for_every_request() -> None:
         assert index.allowed(who, wanted).allowed
         best = min(timeit.repeat(lambda who=who: index.allowed(who, wanted), number=2000, repeat=5)) / 2000  # type: ignore[misc]
         assert best < 20e-6
+
+
+def test_only_cluster_roles_aggregate() -> None:
+    selector = {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]}
+    index = index_of(
+        role("all", rule("*", "*", "*"), labels={"part": "yes"}),
+        role("r", rule("get", "core", "pods"), namespace="ns", aggregationRule=selector),
+        binding("b", "Role", "r", user("alice"), namespace="ns"),
+    )
+    assert index.allowed(ALICE, Attributes("get", "", "pods", namespace="ns")).allowed
+    assert not index.allowed(ALICE, Attributes("get", "", "secrets", namespace="ns")).allowed

@@ -137,6 +137,7 @@ def test_a_right_to_escalate_one_role_does_not_cover_creating_it(index: RbacInde
     index.upsert(role(escalate, name="lift"))
     index.upsert(binding("lift", "alice", kind="Role"))
     check_write(index, ALICE, role(GET_NODES), role(GET_PODS))
+    check_write(index, ALICE, role(GET_NODES), by_name=True)  # by PUT or apply
     with pytest.raises(errors.Forbidden):
         check_write(index, ALICE, role(GET_NODES))
 

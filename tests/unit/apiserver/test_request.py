@@ -62,7 +62,6 @@ def test_a_path_says_what_is_asked_for(request_line: str, verb: str, what: tuple
         ("GET /api/v1/namespaces/a/pods/p/log/more", "get", ("a", "pods", "p", "log")),
         ("GET /api/v1/namespaces/a/status/more", "get", ("a", "namespaces", "a", "status")),
         ("GET /api/v1/namespaces/a/namespaces/b/c/d", "get", ("a", "namespaces", "b", "c")),
-        ("POST /api/v1/watch/pods", "watch", ("", "pods", "", "")),
         ("GET /api/v1/proxy/namespaces/a/pods/p", "proxy", ("a", "pods", "p", "")),
     ],
 )
@@ -75,21 +74,58 @@ def test_a_path_without_a_route_is_judged_and_leads_nowhere(
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "what"),
     [
-        "/api/v1/namespaces/a%2fnamespaces/b",
-        "/api/v1/namespaces/a/..%2f..%2fnamespaces/b",
-        "/api/v1/namespaces/a/%2e%2e/b/secrets",
-        "/api/v1/namespaces/%2e/secrets",
-        "/api/v1/namespaces//secrets",
-        "/api/v1//namespaces/a/secrets",
-        "/api/v1/namespaces/a/secrets/%00",
-        "/api/v1/namespaces/a/secrets/%252e%252e",
+        ("/api/v1/namespaces/a%2fnamespaces/b", ("a", "namespaces", "b")),
+        ("/api/v1/namespaces/a/..%2f..%2fnamespaces/b", ("a", "..", "..")),
+        ("/api/v1/namespaces/a/%2e%2e/b/secrets", ("a", "..", "b")),
+        ("/api/v1/namespaces/%2e/secrets/s", (".", "secrets", "s")),
+        ("/api/v1/namespaces//secrets/s", ("", "secrets", "s")),
+        ("/api/v1//namespaces/a/secrets", ("", "", "namespaces")),
+        ("/apis//v1/namespaces/a/secrets/s", ("a", "secrets", "s")),
+        ("//api/v1/namespaces/a/secrets/s", ("a", "secrets", "s")),
+        ("/api/v1/namespaces/a/secrets/%00", ("a", "secrets", "\0")),
+        ("/api/v1/namespaces/a/secrets/%252e%252e", ("a", "secrets", "%2e%2e")),
     ],
 )
-def test_a_path_that_could_be_read_in_two_ways_is_refused(path: str) -> None:
-    with pytest.raises(errors.BadRequest):
-        parse("GET", path, {})
+def test_a_path_that_could_be_read_in_two_ways_is_read_as_kubernetes_does_and_leads_nowhere(
+    path: str, what: tuple[str, str, str]
+) -> None:
+    info = parse("GET", path, {})
+    assert (info.namespace, info.resource, info.name) == what
+    assert not info.routable
+
+
+def test_a_slash_that_is_escaped_or_at_the_end_changes_nothing() -> None:
+    plain = parse("GET", "/api/v1/namespaces/a/secrets/s", {})
+    for path in ("/api/v1/namespaces/a%2Fsecrets/s", "/api/v1/namespaces/a/secrets/s/"):
+        assert parse("GET", path, {})._replace(path=plain.path) == plain
+
+
+def test_an_escape_of_nothing_is_refused() -> None:
+    with pytest.raises(errors.BadRequest, match="percent sign"):
+        parse("GET", "/api/v1/namespaces/a/secrets/%zz", {})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "verb"),
+    [
+        ("HEAD", "/api", "head"),
+        ("POST", "/healthz", "post"),
+        ("OPTIONS", "/version", "options"),
+        ("HEAD", "/api/v1/pods", "list"),
+        ("OPTIONS", "/api/v1/pods", ""),
+    ],
+)
+def test_the_verb_of_a_url_is_the_method_and_of_an_object_never_an_unknown_one(
+    method: str, path: str, verb: str
+) -> None:
+    assert parse(method, path, {}).verb == verb
+
+
+@pytest.mark.parametrize("broken", ["labelSelector=x in (1", "limit=many", "timeoutSeconds=1s"])
+def test_a_name_is_selected_only_by_options_that_can_all_be_read(broken: str) -> None:
+    assert parsed(f"GET /api/v1/pods?fieldSelector=metadata.name=p&{broken}").name == ""
 
 
 def parsed(request_line: str) -> RequestInfo:

@@ -74,6 +74,8 @@ class WriteOptions:
     manager: str
     user: User = SERVER
     dry_run: bool = False
+    by_name: bool = False
+    """The URL names the object, also where the write creates it."""
     field_validation: str = "Warn"
     warnings: list[str] = field(default_factory=list)
 
@@ -83,6 +85,8 @@ class Admission:
     clock: Clock
     rng: random.Random
     mutators: list[Mutator] = field(default_factory=list)
+    guards: list[Policy] = field(default_factory=list)
+    """Policies that come before validation: who may not write an object is refused whatever else is wrong with it."""
     policies: list[Policy] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
 
@@ -114,6 +118,8 @@ class Admission:
             obj.setdefault("status", dict(FIRST_STATUS.get(info.kind, {})))
         meta["uid"] = new_uid(self.rng)
         meta["creationTimestamp"] = rfc3339(self.clock.now())
+        for check in self.guards:
+            check(info, obj, None, options)
         for mutate in self.mutators:
             mutate(info, obj, None)
         self._validate(info, obj, None)
@@ -154,6 +160,8 @@ class Admission:
             _carry(old_meta, meta, field_)
         half = "status" if subresource == "status" and "status" in new else ""
         self._shape(info, new, options, half=half)
+        for check in self.guards:
+            check(info, new, old, options)
         for mutate in self.mutators:
             mutate(info, new, old)
         self._validate(info, new, old, half=half)

@@ -37,9 +37,9 @@ from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
 from .request import Answer, Request, RequestInfo, parse
-from .routing import check_verb, find_kind, not_found
+from .routing import check_method, check_verb, find_kind, not_found
 from .selection import Filter
-from .verbs import Verbs, address_of
+from .verbs import Verbs, address_of, check_name
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class Api:
         )
 
     def _authorise(self, user: User, info: RequestInfo) -> None:
-        if not info.is_resource and open_to_anonymous(info.path):
+        if info.verb == "get" and not info.is_resource and open_to_anonymous(info.path):
             return
         wanted = Attributes(
             info.verb, info.group, info.resource, info.subresource, info.namespace, info.name,
@@ -154,6 +154,7 @@ class Api:
         if not info.is_resource:
             return await self._non_resource(request, info)
         kind = find_kind(self.registry, info)
+        check_method(request.method, info)
         handler = self.extensions.handlers.get((info.group, info.resource, info.subresource))
         if handler is not None:
             return await handler(request, info, kind)
@@ -224,6 +225,11 @@ class Api:
         obj = negotiation.read_object(request.body, request.header("content-type"))
         if not obj.get("metadata", {}).get("name"):
             raise errors.BadRequest("name must be provided")
+        check_name(obj["metadata"], info.name)
+        if not info.subresource and self.verbs.created_by_update(kind, info.namespace, info.name):
+            self._authorise(request.user, info._replace(verb="create"))
+            created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
+            return self._shown(request, kind, created, options, status=201)
         updated = await self.verbs.update(
             kind, info.namespace, info.name, lambda _: obj, options=options, subresource=info.subresource
         )
@@ -346,17 +352,20 @@ class Api:
     # Everything that is not an object ------------------------------------------------------------------------------
 
     async def _non_resource(self, request: Request, info: RequestInfo) -> Answer:
-        if info.path in ("/healthz", "/readyz", "/livez"):
-            return Answer(body=b"ok", content_type="text/plain")
-        if info.path == "/version":
-            return Answer(body=encode(version()))
+        if not info.routable:
+            raise not_found()
         if info.verb != "get":
             raise errors.MethodNotAllowed(f"{request.method} is not supported on {info.path}")
-        if info.path in self.extensions.paths:
-            return await self.extensions.paths[info.path](request)
-        if info.path.startswith("/openapi/v3"):
-            return Answer(body=self._openapi.body(info.path))
-        found = self._discovery.find(info.path, request.header("accept"))
+        if info.path in ("/healthz", "/readyz", "/livez"):
+            return Answer(body=b"ok", content_type="text/plain")
+        path = info.path.rstrip("/") or "/"
+        if path == "/version":
+            return Answer(body=encode(version()))
+        if path in self.extensions.paths:
+            return await self.extensions.paths[path](request)
+        if path.startswith("/openapi/v3"):
+            return Answer(body=self._openapi.body(path))
+        found = self._discovery.find(path, request.header("accept"))
         if found is None:
             raise not_found()
         # kubectl keeps discovery on disk and asks only whether it changed. What it keeps takes over the headers of a

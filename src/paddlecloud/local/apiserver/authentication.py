@@ -22,7 +22,8 @@ from paddlecloud.local.apiserver.tokens import Claims, InvalidToken, Lookup, Tok
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
-_OPEN_PATHS = ("/healthz", "/readyz", "/livez", "/version")
+_OPEN_PATHS = ("/healthz", "/readyz", "/livez", "/version", "/version/")
+"""What the role system:public-info-viewer grants to everybody, whatever becomes of that role."""
 _TOO_LARGE_A_TOKEN = 16 * 1024
 
 
@@ -53,7 +54,7 @@ SERVER = User("system:apiserver", groups=(MASTERS, AUTHENTICATED))
 
 def open_to_anonymous(path: str) -> bool:
     """Whether a path may be asked without credentials."""
-    return path in _OPEN_PATHS or path.startswith(("/healthz/", "/readyz/", "/livez/"))
+    return path in _OPEN_PATHS
 
 
 class Headers(Protocol):

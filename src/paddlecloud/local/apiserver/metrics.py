@@ -27,6 +27,8 @@ _VERBS = {
     "patch": "PATCH",
     "delete": "DELETE",
     "deletecollection": "DELETECOLLECTION",
+    "post": "POST",
+    "put": "PUT",
 }
 _LABELS = ("verb", "group", "version", "resource", "subresource")
 

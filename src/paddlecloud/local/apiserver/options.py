@@ -36,7 +36,8 @@ def write_options(request: Request) -> WriteOptions:
             "PatchOptions", "", [("fieldManager", "FieldValueInvalid",
             "Invalid value: must be printable and no longer than 128 characters")], group="meta.k8s.io",
         )  # fmt: skip
-    return WriteOptions(manager, request.user, dry_run=bool(dry_run), field_validation=validation)
+    by_name = request.method in ("PUT", "PATCH")
+    return WriteOptions(manager, request.user, dry_run=bool(dry_run), by_name=by_name, field_validation=validation)
 
 
 def _check_force(request: Request) -> None:

@@ -217,9 +217,7 @@ class RbacIndex:
 
     def rules_for(self, user: User, namespace: str) -> list[Rule]:
         """Everything the user may do in a namespace (or cluster-wide, where it is empty)."""
-        if MASTERS in user.groups:
-            return [Rule.of(rule) for rule in EVERYTHING]
-        found: dict[Rule, None] = {}
+        found = dict.fromkeys(map(Rule.of, EVERYTHING) if MASTERS in user.groups else ())
         for _, binding in self._bindings_of(user, namespace):
             found.update(dict.fromkeys(self.role_rules(binding.role) or ()))
         return list(found)
@@ -266,6 +264,8 @@ def _where(obj: Object) -> _Where:
 
 def _compile_role(obj: Object) -> _Role:
     aggregation = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
+    if obj["kind"] == "Role":
+        aggregation = ()  # an unknown field there
     return _Role(
         tuple(Rule.of(rule) for rule in obj.get("rules") or ()),
         obj["metadata"].get("labels") or {},

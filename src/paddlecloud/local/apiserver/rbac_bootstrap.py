@@ -44,7 +44,7 @@ _LEASES = _on("coordination.k8s.io", "leases", "create", "get", "list", "update"
 # --- what users are given ---
 
 _WORKLOADS = (
-    ("apps", "controllerrevisions daemonsets deployments deployments/scale replicasets replicasets/scale "
+    ("apps", "daemonsets deployments deployments/scale replicasets replicasets/scale "
      "statefulsets statefulsets/scale"),
     ("batch", "cronjobs jobs"),
     ("autoscaling", "horizontalpodautoscalers"),
@@ -58,6 +58,7 @@ _STATUSES = (
     ("batch", "cronjobs/status jobs/status"),
     ("autoscaling", "horizontalpodautoscalers/status"),
     ("policy", "poddisruptionbudgets/status"),
+    ("networking.k8s.io", "ingresses/status"),
     ("discovery.k8s.io", "endpointslices"),
 )  # fmt: skip
 _OURS = (
@@ -72,19 +73,23 @@ _OURS = (
 
 Never a status: what controllers do next follows from it.
 """
-_WRITABLE = "configmaps persistentvolumeclaims pods replicationcontrollers serviceaccounts services"
+_WRITABLE = (
+    "configmaps persistentvolumeclaims pods replicationcontrollers replicationcontrollers/scale serviceaccounts "
+    "services"
+)
 """Not endpoints, as in Kubernetes since 1.22: they lead others' requests to any address (CVE-2021-25740)."""
 _VIEW = [
     _on("core", f"{_WRITABLE} endpoints", *READ),
+    _on("apps", "controllerrevisions", *READ),
     *(_on(group, resources, *READ) for group, resources in (*_WORKLOADS, *_STATUSES, *_OURS)),
 ]
 _EDIT = [
     _on("core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", *READ),
     _on("core", "serviceaccounts", "impersonate"),
     _on("core", f"{_WRITABLE} secrets", *WRITE),
-    _on("core", "pods/attach pods/eviction pods/exec pods/portforward pods/proxy services/proxy", *WRITE),
-    _on("core", "events", "create", "patch", "update"),
-    _on("core", "serviceaccounts/token", "create"),
+    _on("core", "pods/attach pods/exec pods/portforward pods/proxy services/proxy", *WRITE),
+    _on("core", "events", *WRITE),
+    _on("core", "pods/eviction serviceaccounts/token", "create"),
     *(_on(group, resources, *WRITE) for group, resources in (*_WORKLOADS, *_OURS)),
     _on("coordination.k8s.io", "leases", *ALL),
 ]
@@ -103,7 +108,10 @@ _ROLES: dict[str, Rules] = {
               "/version", "/version/"),
     ],
     "system:public-info-viewer": [_urls("/healthz", "/livez", "/readyz", "/version", "/version/")],
-    "system:service-account-issuer-discovery": [_urls("/.well-known/openid-configuration", "/openid/v1/jwks")],
+    "system:service-account-issuer-discovery": [
+        _urls("/.well-known/openid-configuration", "/.well-known/openid-configuration/", "/openid/v1/jwks",
+              "/openid/v1/jwks/"),
+    ],
     "system:monitoring": [_urls("/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis",
                                 "/readyz", "/readyz/*")],
     "system:basic-user": [

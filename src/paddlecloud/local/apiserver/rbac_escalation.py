@@ -28,8 +28,11 @@ which roles aggregate this one."""
 _MOST_SHOWN = 20
 
 
-def check_write(index: RbacIndex, user: User, new: Object, old: Object | None = None) -> None:
-    """Raise `Forbidden` if the write would give anybody more than `user` has. Other kinds pass."""
+def check_write(index: RbacIndex, user: User, new: Object, old: Object | None = None, *, by_name: bool = False) -> None:
+    """Raise `Forbidden` if the write would give anybody more than `user` has. Other kinds pass.
+
+    `by_name`: the URL names the object, although it is created.
+    """
     if new.get("kind") not in _PLURALS or MASTERS in user.groups:
         return
     if old is not None and _without_collection(new) == _without_collection(old):
@@ -37,13 +40,13 @@ def check_write(index: RbacIndex, user: User, new: Object, old: Object | None = 
     if "roleRef" in new:
         _check_binding(index, user, new)
     else:
-        _check_role(index, user, new, old)
+        _check_role(index, user, new, old, by_name=by_name or old is not None)
 
 
 def policy(index: RbacIndex, info: KindInfo, new: Object, old: Object | None, options: WriteOptions) -> None:
     """`check_write` in the form admission calls it."""
     if info.resource.group == GROUP:
-        check_write(index, options.user, new, old)
+        check_write(index, options.user, new, old, by_name=options.by_name)
 
 
 def _without_collection(obj: Object) -> Object:
@@ -51,17 +54,17 @@ def _without_collection(obj: Object) -> Object:
     return {**obj, "metadata": kept}
 
 
-def _check_role(index: RbacIndex, user: User, role: Object, old: Object | None) -> None:
+def _check_role(index: RbacIndex, user: User, role: Object, old: Object | None, *, by_name: bool) -> None:
     meta = role["metadata"]
     namespace, plural = meta.get("namespace") or "", _PLURALS[role["kind"]]
-    # A create has no name in its URL, so a right to escalate roles of certain names does not cover it.
-    name = meta["name"] if old is not None else ""
+    # A POST has no name in its URL, so a right to escalate roles of certain names does not cover it.
+    name = meta["name"] if by_name else ""
     if index.allowed(user, Attributes("escalate", GROUP, plural, "", namespace, name)).allowed:
         return
     held = index.rules_for(user, namespace)
     _check_held(user, role, held, [Rule.of(rule) for rule in role.get("rules") or ()])
     aggregates = role.get("aggregationRule") or (old or {}).get("aggregationRule")
-    if aggregates and uncovered(held, map(Rule.of, EVERYTHING)):
+    if role["kind"] == "ClusterRole" and aggregates and uncovered(held, map(Rule.of, EVERYTHING)):
         raise _forbidden(role, "must have cluster-admin privileges to use an aggregationRule")
 
 
@@ -71,7 +74,10 @@ def _check_binding(index: RbacIndex, user: User, binding: Object) -> None:
     plural = _PLURALS.get(kind, "roles")
     if index.allowed(user, Attributes("bind", GROUP, plural, "", namespace, name)).allowed:
         return
-    rules = index.role_rules(referred_role(namespace, kind, name))
+    role = referred_role(namespace, kind, name)
+    if role is None:
+        raise errors.BadRequest(f"a {binding['kind']} cannot refer to a {kind or 'role without a kind'}")
+    rules = index.role_rules(role)
     if rules is None:
         raise errors.not_found(plural, name, group=GROUP)
     _check_held(user, binding, index.rules_for(user, namespace), rules)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.selectors import FieldSelector
+from paddlecloud.kube.selectors import FieldSelector, LabelSelector
 
 from .authentication import Headers, User
 
@@ -23,6 +23,9 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 _TRUE = frozenset(("1", "true", "True", "TRUE", "t", "T"))
 _FALSE = frozenset(("", "0", "false", "False", "FALSE", "f", "F"))
 _SEGMENT = re.compile(r"[^/%\x00-\x1f\x7f]+")
+_INTEGER = re.compile(r"[-+]?[0-9]*", re.ASCII)
+_NUMBERS = ("limit", "timeoutSeconds")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ORDINARY = re.compile(r"(/(?!\.)[^/%\x00-\x1f\x7f]+)+")
 """Paths as nearly all are: nothing escaped, no dot at the start of a segment."""
 
@@ -99,22 +102,22 @@ class RequestInfo(NamedTuple):
 
 
 def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
-    """Path and method to verb and resource, by the rules of Kubernetes. Paths that try tricks are refused."""
-    verb = _VERBS.get(method)
-    if verb is None:
-        raise errors.MethodNotAllowed(f"method {method} is not supported")
-    parts = _segments(raw_path)
+    """Path and method to verb and resource, by the rules of Kubernetes.
+
+    Nothing is refused here for what it asks: a path or method that leads nowhere is authorised first, like any other.
+    """
+    path, parts, routable = _split(raw_path)
     if len(parts) >= 3 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) >= 4 and parts[0] == "apis":
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
-        return RequestInfo(verb, "/" + "/".join(parts))
-    routable = True
+        return RequestInfo(method.lower(), path, routable=routable)
+    verb = _VERBS.get(method, "")
     if rest[0] in _VERBS_IN_PATHS:
         # /watch/… is the form of watches before ?watch=true; /proxy/… leads nowhere since Kubernetes 1.10.
-        routable = rest[0] == "watch" and verb == "get"
         verb, rest = rest[0], rest[1:]
+        routable = routable and verb == "watch"
         if not rest:
             raise errors.NotFound("the server could not find the requested resource")
     namespace = ""
@@ -125,35 +128,37 @@ def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
             # No namespace is inside another: /namespaces/A/namespaces/B is judged by the rules of A and is not B.
             routable = routable and (group, rest[0]) != ("", "namespaces")
     name = rest[1] if len(rest) > 1 else ""
-    subresource = rest[2] if len(rest) > 2 else ""
+    subresource = rest[2] if len(rest) > 2 and verb != "proxy" else ""
     routable = routable and len(rest) <= 3 and not (verb == "watch" and subresource)
     if not name and verb == "get":
         verb = "watch" if query.get("watch", "false").lower() not in ("false", "0") else "list"
-        name = _selected_name(query.get("fieldSelector", ""))
+        name = _selected_name(query)
     elif not name and verb == "delete":
         verb = "deletecollection"
-    path = "/" + "/".join(parts)
     return RequestInfo(verb, path, True, group, version, rest[0], namespace, name, subresource, routable)
 
 
-def _selected_name(selector: str) -> str:
-    """The one name a list or watch selects: a rule with resourceNames may grant it."""
-    if "metadata.name" not in selector:
+def _selected_name(query: Mapping[str, str]) -> str:
+    """The one name a list or watch selects: a rule with resourceNames may grant it. Only if all options can be read."""
+    selector = query.get("fieldSelector", "")
+    if "metadata.name" not in selector or not all(_INTEGER.fullmatch(query.get(each, "0")) for each in _NUMBERS):
         return ""
     try:
+        LabelSelector.parse(query.get("labelSelector", ""))
         name = FieldSelector.parse(selector).exact("metadata.name") or ""
     except errors.BadRequest:
         return ""  # refused as a selector, once it is clear that the user may list at all
     return name if name not in (".", "..") and _SEGMENT.fullmatch(name) else ""
 
 
-def _segments(raw_path: str) -> list[str]:
+def _split(raw_path: str) -> tuple[str, list[str], bool]:
+    """The path as rules see it, its segments, and whether any route could match them."""
     if _ORDINARY.fullmatch(raw_path):
-        return raw_path[1:].split("/")
-    parts = []
-    for raw in raw_path.strip("/").split("/") if raw_path.strip("/") else ():
-        part = unquote(raw)
-        if part in (".", "..") or not _SEGMENT.fullmatch(part):
-            raise errors.BadRequest("the path has an empty, dotted or control-character segment")
-        parts.append(part)
-    return parts
+        return raw_path, raw_path[1:].split("/"), True
+    if _BAD_ESCAPE.search(raw_path):
+        raise errors.BadRequest("the path has a percent sign that escapes nothing")
+    path = unquote(raw_path)
+    trimmed = path.strip("/")
+    parts = trimmed.split("/") if trimmed else []
+    tidy = path.rstrip("/") in (f"/{trimmed}", "")  # slashes at the end are harmless
+    return path, parts, tidy and all(part not in (".", "..") and _SEGMENT.fullmatch(part) for part in parts)

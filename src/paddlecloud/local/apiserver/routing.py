@@ -15,6 +15,9 @@ SUBRESOURCE_VERBS = ("get", "update", "patch")
 NAMED_VERBS = ("update", "patch")
 """Verbs of single objects: whole collections are neither replaced nor patched."""
 
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Of HTTP. HEAD and OPTIONS are authorised, and then served by no route."""
+
 ACROSS_NAMESPACES = ("list", "watch")
 """What a namespaced kind offers without a namespace in the path."""
 
@@ -27,6 +30,8 @@ def find_kind(registry: Registry, info: RequestInfo) -> KindInfo:
     if kind.resource.namespaced:
         _check_across_namespaces(info, kind)
     elif info.namespace and (info.group, info.resource) != ("", "namespaces"):
+        raise not_found()
+    if info.subresource and info.subresource not in kind.subresources:
         raise not_found()
     return kind
 
@@ -42,10 +47,14 @@ def _check_across_namespaces(info: RequestInfo, kind: KindInfo) -> None:
     raise not_found()
 
 
+def check_method(method: str, info: RequestInfo) -> None:
+    """Refuse methods that no kind takes, and watches in the path (/watch/…) with another than GET."""
+    if method not in METHODS or (info.verb == "watch" and method != "GET"):
+        raise errors.MethodNotAllowed(f"{method} is not supported on {info.resource}")
+
+
 def check_verb(info: RequestInfo, kind: KindInfo) -> None:
     """Refuse what a kind of stored objects does not offer. Subresources with a handler of their own are not asked."""
-    if info.subresource and info.subresource not in kind.subresources:
-        raise not_found()
     if info.subresource and info.subresource != "status":
         raise errors.MethodNotAllowed(f"{info.resource}/{info.subresource} is not served by this platform")
     misplaced = info.verb not in SUBRESOURCE_VERBS if info.subresource else not info.name and info.verb in NAMED_VERBS

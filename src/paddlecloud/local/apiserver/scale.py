@@ -28,7 +28,7 @@ async def handle(verbs: Verbs, request: Request, info: RequestInfo, kind: KindIn
         change = _replacement(negotiation.read_object(request.body, request.header("content-type")))
     else:
         media = negotiation.media_type(request.header("content-type"))
-        if media == negotiation.STRATEGIC_PATCH:
+        if media == negotiation.STRATEGIC_PATCH and not kind.custom:
             media = negotiation.MERGE_PATCH  # Scale has no lists: both merge alike
         change = patcher(media, negotiation.read_json(request.body), kind)
 

@@ -27,6 +27,14 @@ Mutate = Callable[[Object], Object]
 VERSIONED = frozenset(("CustomResourceDefinition", "Lease", "PodDisruptionBudget", "CSIDriver"))
 """Kinds that, like custom ones, cannot be replaced blindly: an update must say which version it has seen."""
 
+CREATED_BY_UPDATE = frozenset(
+    (
+        "Service", "Endpoints", "LimitRange", "Event", "Lease",
+        "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
+    )
+)  # fmt: skip
+"""Built-in kinds of which an update makes the object that is not there (AllowCreateOnUpdate in their strategies)."""
+
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 PROPAGATION = ("Background", "Foreground", "Orphan")
@@ -106,6 +114,11 @@ class Verbs:
         if record is None:
             raise errors.not_found(info.resource.plural, name, group=info.resource.group)
         return record
+
+    def created_by_update(self, info: KindInfo, namespace: str, name: str) -> bool:
+        """Whether an update of the object would create it."""
+        kind_allows = info.kind in CREATED_BY_UPDATE and not info.custom
+        return kind_allows and self._store.latest(address_of(info, namespace, name)) is None
 
     def _latest(self, info: KindInfo, namespace: str, name: str) -> Record:
         record = self._store.latest(address_of(info, namespace, name))
@@ -203,10 +216,7 @@ class Verbs:
         return obj, False
 
     def _check_versions(self, info: KindInfo, name: str, meta: Object, old_meta: Object) -> None:
-        if meta.get("name", name) != name:
-            raise errors.BadRequest(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
-            )
+        check_name(meta, name)
         if meta.get("uid") and meta["uid"] != old_meta["uid"]:
             why = _unmet("UID", meta["uid"], old_meta["uid"])
             raise errors.conflict(info.resource.plural, name, why, group=info.resource.group)
@@ -274,6 +284,12 @@ class Verbs:
         elif changed and not options.dry_run:
             await self._store.put(record.address, obj, expect=record.rev)
         return info.shown(obj), gone
+
+
+def check_name(meta: Object, name: str) -> None:
+    """Refuse an object that has another name than the URL it was sent to."""
+    if meta.get("name", name) != name:
+        raise errors.BadRequest(f"the name of the object ({meta['name']}) does not match the name on the URL ({name})")
 
 
 def _unmet(what: str, wanted: str, found: str) -> str:
