@@ -50,8 +50,8 @@ PARTS = {
         starts_clusters=True,
     ),
     "api": Part(
-        "the conformance suite and the documented differences, judged by kube-apiserver",
-        ("tests/conformance/test_*.py", "tests/cluster/test_differences.py"),
+        "the conformance suite, the documented differences and generated requests, judged by kube-apiserver",
+        ("tests/conformance/test_*.py", "tests/cluster/test_differences.py", "tests/cluster/test_verdicts.py"),
     ),
     "engines": Part(
         "the fixture itself: nodes, images, Volcano, Knative, JuiceFS CSI, our controllers under the chart",
