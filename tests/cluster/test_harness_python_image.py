@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from harness import need
+from paddlecloud.local.images.store import ImageStore
 
+from .harness.base_images import ImageCache
 from .harness.oci import BlobStore
-from .harness.python_image import base, packages
+from .harness.python_image import base, environment_image, packages
 
 INTERPRETERS = sorted(
     {
@@ -56,3 +60,35 @@ def test_interpreter_packages_and_scripts_work_in_a_root_of_their_own(interprete
     assert run("/bin/sh", "-c", "echo $((6 * 7))") == "42"
     checks = "import ssl, sqlite3, ctypes, zlib, hashlib; print(ssl.create_default_context() is not None)"
     assert run("/usr/local/bin/python", "-c", checks) == "True"
+
+
+async def test_the_image_of_a_stand_in_writes_its_note_first_and_only_as_the_containers_own_program(
+    tmp_path: Path,
+) -> None:
+    need("root", have=os.geteuid() == 0, hint="changing the root folder of a process takes root")
+    need("busybox", have=shutil.which("busybox") is not None, hint="install busybox-static")
+    (tmp_path / "recipes/small").mkdir(parents=True)
+    (tmp_path / "recipes/small/image.yaml").write_text("names: [a/suite]\nstands-for: a 'small' program for a suite\n")
+    environment = await ImageStore(cache=tmp_path / "cache", folders=[tmp_path / "recipes"]).build("a/suite")
+    cache, root = ImageCache(tmp_path / "images"), tmp_path / "root"
+    root.mkdir()
+    manifest = json.loads(cache.store.path(environment_image(cache, environment).digest).read_bytes())
+    for layer in manifest["layers"]:
+        blob = cache.store.path(layer["digest"])
+        subprocess.run(["tar", "--extract", "--file", str(blob), "--directory", str(root)], check=True, timeout=60)
+    config = json.loads(cache.store.path(manifest["config"]["digest"]).read_bytes())["config"]
+    assert config["Labels"]["paddlecloud.org/stands-for"] == "a 'small' program for a suite"
+
+    def run(*command: str) -> tuple[str, str]:
+        enter = ["unshare", "--pid", "--fork", "chroot", str(root), "/usr/bin/env", "-i", *config["Env"], *command]
+        done = subprocess.run(enter, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, done.stderr
+
+    said = ("out\n", "note: this image is a stand-in: a 'small' program for a suite\n")
+    program = "python -c 'print(\"out\")'"
+    assert run("python", "-c", "print('out')") == said
+    assert run("/bin/bash", "-c", program) == said
+    assert run("/bin/bash", "-c", f"true && {program} && true") == said
+    beside = f"sh -c {shlex.quote(f'{program}; true')}; true"  # neither the first process nor its child, as with exec
+    assert run("sh", "-c", beside) == ("out\n", "")
