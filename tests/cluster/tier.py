@@ -57,6 +57,7 @@ PARTS = {
         "the fixture itself: nodes, images, Volcano, Knative, JuiceFS CSI, our controllers under the chart",
         (
             "tests/cluster/test_base.py", "tests/cluster/test_nodes.py", "tests/cluster/test_own_image.py",
+            "tests/cluster/test_stand_ins.py",
             "tests/cluster/test_volcano.py", "tests/cluster/test_knative.py", "tests/cluster/test_juicefs.py",
             "tests/cluster/test_operators.py", "tests/cluster/test_harness_*.py", "tests/cluster/test_tier.py",
         ),

@@ -151,6 +151,14 @@ def test_the_set_is_filled_and_the_suites_program_learns_from_it(
     kubectl("delete", "pdj", job, "-n", namespace)
 
 
+def test_weights_that_are_not_there_are_an_error_not_a_fresh_start(kubectl: Kubectl) -> None:
+    image = "paddlecloud/paddleocr:latest"
+    train = "tools/train.py -c configs/det/ch_PP-OCRv3/ch_PP-OCRv3_det_cml.yml -o Global.pretrained_model=./nowhere"
+    kubectl("run", "train", f"--image={image}", "--restart=Never", "--command", "--", "python", *train.split())
+    until(lambda: status(kubectl, "pod", "train").get("phase") == "Failed", timeout=90)
+    assert "pretrained_model=./nowhere: there is no ./nowhere.pdparams" in kubectl("logs", "train").stdout
+
+
 def test_a_download_the_image_does_not_carry_is_a_real_one(kubectl: Kubectl, tmp_path: Path) -> None:
     image = "paddlecloud/paddleocr:2.5-gpu-cuda10.2-cudnn7-efbb0a"
     (tmp_path / "other.tar").write_text("from the network")
