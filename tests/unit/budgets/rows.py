@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from paddlecloud.local.apiserver.schema_pattern import Pattern
 
+from paddlecloud.api.pattern import Pattern
 from paddlecloud.cache import legacy
 from paddlecloud.cache import options as orders
 from paddlecloud.cache.confine import relative
 from paddlecloud.controllers.paddlejob import token
 from paddlecloud.controllers.paddlejob.report import Message
+from paddlecloud.controllers.paddleservice import measures
 from paddlecloud.kube import jsonpath, quantity, selectors
 from paddlecloud.local.apiserver import apply as serverside
 from paddlecloud.local.apiserver import fieldset, negotiation, patch, strategic
@@ -453,6 +454,11 @@ def unpack(path: Path) -> None:
 
 
 def others() -> Iterator[Row]:
+    sample = f"{measures.REQUESTS}{{"
+    for name, texts in {"words": times("a"), "braces": times(sample), "labels": times('code="5",', sample, "} 1"),
+                        "quotes": times('"', sample, "} 1"), "samples": times(f'{sample}code="200"}} 1\n'),
+                        "digits": times("1", f'{sample}code="200"}} ')}.items():  # fmt: skip
+        yield Row("paddleservice: metrics of pods", name, texts, measures.read)
     report = msgspec.json.Decoder(Message)
     for name, make in JSON.items():
         yield Row("paddlejob: POST /report", name, make, report.decode)

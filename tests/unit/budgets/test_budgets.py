@@ -134,4 +134,5 @@ def test_every_class_that_parses_selectors_or_frames_has_a_row() -> None:
               "formats of CRDs", "jsonPath of columns", "quantities", "managedFields", "names"}  # fmt: skip
     assert {f"api: {name}" for name in wanted} <= covered
     assert {"gateway: head of a request", "gateway: head of an answer", "gateway: chunked body"} <= covered
+    assert "paddleservice: metrics of pods" in covered
     assert {"serving: gRPC", "serving: data URLs", "serving: ONNX models", "archives"} <= covered

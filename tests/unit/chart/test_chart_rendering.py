@@ -14,6 +14,7 @@ import yaml
 from rendered import CHART, ROOT, SERVED, files, helm, template
 
 from paddlecloud.controllers.paddleservice.template import Site
+from paddlecloud.controllers.sampleset.names import PORT, SAMPLE_SET
 
 KUBERNETES = "1.31"
 
@@ -103,6 +104,22 @@ def test_what_is_served_decides_what_is_made() -> None:
     assert {"PodDisruptionBudget"} <= kinds
     assert not {"ServiceMonitor", "NetworkPolicy"} & kinds
     assert {"ServiceMonitor", "NetworkPolicy"} <= {obj["kind"] for obj in render()}
+
+
+def test_controllers_reach_names_the_api_server_and_cache_servers_and_nothing_else() -> None:
+    policies = of_kind(render("networkPolicy.apiServerPorts={8443}"), "NetworkPolicy")
+    named = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}, {"port": 8443, "protocol": "TCP"}]
+    sets = {"matchExpressions": [{"key": SAMPLE_SET, "operator": "Exists"}]}
+    caches = {
+        "to": [{"namespaceSelector": {}, "podSelector": sets}],
+        "ports": [{"port": PORT, "protocol": "TCP"}],
+    }
+    assert {name.removeprefix("pdc-paddlecloud-"): policy["spec"]["egress"] for name, policy in policies.items()} == {
+        "paddlejob": [{"ports": named}],
+        "sampleset": [{"ports": named}, caches],
+        "serving": [{"ports": named}],
+    }
+    assert all(policy["spec"]["policyTypes"] == ["Ingress", "Egress"] for policy in policies.values())
 
 
 def test_a_single_replica_may_be_disturbed() -> None:

@@ -26,8 +26,10 @@ PODS_ASKED = 10
 """Of a revision with more pods, these speak for all."""
 PATIENCE = 5.0
 REQUESTS, SECONDS = "paddlecloud_serving_requests_total", "paddlecloud_serving_request_seconds_bucket"
-_SAMPLE = re.compile(r"(\w+)\{([^}]*)\} ([0-9.e+]+)")
-_LABEL = re.compile(r'(\w+)="([^"]*)"')
+LONGEST = 1 << 20
+"""Characters of a pod's answer that are read. The pod is its owner's: it may answer anything."""
+_SAMPLE = re.compile(rf"({REQUESTS}|{SECONDS})\{{([^}}]*)\}} ([0-9]{{1,18}}(?:\.[0-9]*)?(?:e\+[0-9]{{1,2}})?)")
+_LABEL = re.compile(r'\b(le|code)="([^"]*)"')
 
 
 class Counts(NamedTuple):
@@ -43,16 +45,29 @@ def read(text: str) -> Counts | None:
     requests = errors = 0
     within: dict[float, int] = {}
     known = False
-    for name, labels, value in _SAMPLE.findall(text):
+    for line in text[:LONGEST].splitlines():
+        sample = _SAMPLE.match(line)  # at the beginning of a line, and only there: a search would be quadratic
+        if sample is None:
+            continue
+        name, labels, value = sample.groups()
         told = dict(_LABEL.findall(labels))
         if name == REQUESTS:
             known = True
             requests += int(float(value))
             errors += int(float(value)) if told.get("code", "").startswith("5") else 0
         elif name == SECONDS:
-            bound = math.inf if told.get("le") == "+Inf" else float(told.get("le", "inf"))
+            bound = _bound(told.get("le", ""))
             within[bound] = within.get(bound, 0) + int(float(value))
     return Counts(requests, errors, within) if known or f"# TYPE {REQUESTS}" in text else None
+
+
+def _bound(text: str) -> float:
+    """Of a bucket; what is no number counts as the last one."""
+    try:
+        found = float(text)
+    except ValueError:
+        return math.inf
+    return math.inf if math.isnan(found) else found
 
 
 def judged(earlier: Mapping[str, Counts], now: Mapping[str, Counts]) -> Measure:

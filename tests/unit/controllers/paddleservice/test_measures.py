@@ -41,6 +41,14 @@ def test_a_server_that_has_answered_nothing_yet_is_known_and_another_is_not() ->
     assert read("<html>") is None
 
 
+def test_a_pod_that_counts_nonsense_does_not_stop_the_controller() -> None:
+    name = "paddlecloud_serving_request_seconds_bucket"
+    lines = [f'{name}{{le="{bound}"}} {value}' for bound in ("abc", "nan", "1") for value in ("1.2.3", "e", "1e+99")]
+    found = read(told(good=1) + "\n".join(lines))
+    assert found is not None
+    assert found.requests == 1
+
+
 def test_only_the_last_minute_counts() -> None:
     looks = Looks()
 
