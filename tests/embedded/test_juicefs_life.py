@@ -28,8 +28,8 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def source() -> Iterator[Path]:
-    """A folder with a file; not in /tmp: pods have their own."""
-    folder = Path.home() / f".pdc-test-{os.getpid()}"
+    """A folder with a file; not in /tmp, where pods have their own, and not hidden, which sets may not read."""
+    folder = Path.home() / f"pdc-test-{os.getpid()}"
     folder.mkdir()
     (folder / "a.txt").write_text("a" * 5000)
     yield folder

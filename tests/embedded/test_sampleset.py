@@ -182,6 +182,40 @@ def test_the_command_line_reports_progress_success_and_failure(kubectl: Kubectl,
     assert advice.startswith("2 samples of 1 B on 1 node")
 
 
+def test_a_set_gets_a_folder_of_its_own_and_none_that_the_operator_does_not_allow(
+    kubectl: Kubectl, config: str, tmp_path: Path
+) -> None:
+    """What somebody keeps in the folder that a set names is theirs: no clear and no deletion touches it."""
+    for refused in ("/etc", "/", f"{tmp_path}/../../../etc"):
+        level = {"path": refused, "cacheSize": 1}
+        kubectl(
+            "apply", "-f", "-", input=sample_set("greedy", "bos://private.endpoint/coco", cache={"levels": [level]})
+        )
+        until(lambda: "spec.cache: folder" in status(kubectl, "sampleset", "greedy").get("message", ""), timeout=60)
+        assert not status(kubectl, "sampleset", "greedy").get("phase")
+        kubectl("delete", "sampleset", "greedy", "--timeout=60s")
+    named = tmp_path / "cache"
+    (named / "thesis").mkdir(parents=True)
+    (named / "thesis" / "chapter-1.txt").write_text("not of the set")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.jpg").write_bytes(b"x" * 1000)
+    level = {"mediumType": "SSD", "path": str(named), "cacheSize": 1}
+    kubectl("apply", "-f", "-", input=sample_set("modest", f"file://{source}", cache={"levels": [level]}))
+    assert ready(kubectl, "modest")["cacheDirs"] == [f"{named}/paddlecloud-cache/default/modest"]
+    pdc("samplejob", "warmup", "modest", "--kubeconfig", config)
+    assert len(list((named / "paddlecloud-cache" / "default" / "modest").glob("*/a.jpg"))) == 1
+    pdc("samplejob", "clear", "modest", "--kubeconfig", config)
+    assert not list((named / "paddlecloud-cache").rglob("a.jpg"))
+    outside = pdc("samplejob", "clear", "modest", f"{named}/../source", "--kubeconfig", config, check=False)
+    assert outside.returncode != 0
+    stolen = pdc("samplejob", "sync", "modest", "--source", "file:///root/.ssh", "--kubeconfig", config, check=False)
+    assert "the operator allows" in stolen.stderr or "hidden" in stolen.stderr
+    kubectl("delete", "sampleset", "modest", "--timeout=90s")
+    assert (named / "thesis" / "chapter-1.txt").read_text() == "not of the set"
+    assert (source / "a.jpg").exists()
+
+
 PASSING_ON = """
 import glob, os, time
 from paddlecloud.cache.plan.sampler import batches, rank_reads

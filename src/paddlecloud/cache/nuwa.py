@@ -32,6 +32,7 @@ from paddlecloud.cache.levels import parse_levels
 from paddlecloud.cache.progress import Task
 from paddlecloud.storage import credentials
 from paddlecloud.storage.errors import StorageError
+from paddlecloud.storage.sources import Limits
 
 PORT = 7716
 ADDRESS = "POD_IP"
@@ -59,9 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nuwa", description="The cache server of a SampleSet.")
     _add_shared(parser)
-    parser.set_defaults(
-        driver="juicefs", data="", cache=[], levels=[], state="", credentials=str(credentials.FOLDER), partition=None
-    )
+    parser.set_defaults(driver="juicefs", data="", cache=[], levels=[], state="", roots=[], closed=[])
+    parser.set_defaults(credentials=str(credentials.FOLDER), partition=None)
     shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_shared(shared)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -88,6 +88,10 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataDir", dest="data", help="where the set is mounted")
     parser.add_argument("--cacheDirs", dest="cache", action="append", help="cache folder; repeat or commas")
     parser.add_argument("--cacheLevels", dest="levels", action="append", metavar="MEDIUM,MIB,PATH[:PATH]")
+    parser.add_argument("--sourceRoots", dest="roots", action="append", help="folders that file:// sources may be in")
+    parser.add_argument(
+        "--sourceClosed", dest="closed", action="append", help="folders in them that they may not be in"
+    )
     parser.add_argument("--serverDir", dest="state", help="the server's own folder")
     parser.add_argument("--credentials", help="folder with access-key and secret-key")
     parser.add_argument("--partition", type=int, help="number of this partition; the pod's own when left out")
@@ -120,7 +124,11 @@ def engine_of(args: argparse.Namespace, environment: Mapping[str, str]) -> tuple
     first = levels[0].folders[0] if levels else args.data
     state = Path(args.state or f"{first}/{OWN}")
     partition = args.partition if args.partition is not None else warmup.ordinal(socket.gethostname())
-    return make(args.driver, args.data, levels, state=state, partition=partition, environment=environment), state
+    limits = Limits(tuple(args.roots), tuple(args.closed))
+    engine = make(
+        args.driver, args.data, levels, state=state, partition=partition, environment=environment, limits=limits
+    )
+    return engine, state
 
 
 def _work(args: argparse.Namespace) -> int:

@@ -14,17 +14,25 @@ from paddlecloud.cache.sync.copier import Copier
 from paddlecloud.cache.sync.foreign import sync_with_juicefs
 from paddlecloud.storage import uri
 from paddlecloud.storage.credentials import Credentials
-from paddlecloud.storage.sources import open_source
+from paddlecloud.storage.sources import Limits, open_source
 
 
 class Orders:
     """`data` is the folder of the set, `folders` are those of the node's cache."""
 
-    def __init__(self, data: str, folders: Sequence[str], manifest: Manifest, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        data: str,
+        folders: Sequence[str],
+        manifest: Manifest,
+        environment: Mapping[str, str],
+        limits: Limits | None = None,
+    ) -> None:
         self.data = data
         self.folders = list(folders)
         self._manifest = manifest
         self._environment = environment
+        self._limits = limits
         self._tree = Confined(data)
 
     def check(self, kind: str, options: Options) -> None:
@@ -53,7 +61,9 @@ class Orders:
     def copy(self, options: SyncOptions, credentials: Credentials, task: Task) -> bool:
         """Carry out a sync; False when another program did, and the manifest knows nothing of it yet."""
         location = uri.parse(options.source)
-        source = open_source(location, credentials, environment=self._environment, https=not options.no_https)
+        source = open_source(
+            location, credentials, environment=self._environment, https=not options.no_https, limits=self._limits
+        )
         if source is None:
             sync_with_juicefs(options, location, credentials, task, environment=self._environment)
             return False

@@ -9,7 +9,9 @@ import os
 import re
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 
+from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
@@ -33,6 +35,10 @@ from paddlecloud.local.scheduler.scheduler import Scheduler
 from paddlecloud.local.scheduler.watches import Watches
 from paddlecloud.local.workloads.workloads import Workloads
 
+_OWN_FOLDERS = (str(Path.home()), "/tmp", "/var/tmp")  # noqa: S108 - where users of one machine keep things
+_SHARED_FOLDERS = ("/data", "/mnt", "/srv", "/var/lib/paddle", "/var/lib/paddlecloud", "/usr/share", "/etc/default")
+"""Folders that sets and services may name here by default, hidden ones below them excepted: keys lie in those."""
+
 
 class Machine:
     """Made once the platform listens: pods are told where."""
@@ -55,17 +61,24 @@ class Machine:
         scheduler = platform.client(user_agent="scheduler")
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
+        closed, sets = (str(platform.data.resolve()),), str(platform.data / "samplesets")
+        caches = NodeFolders.for_caches(os.environ, *_OWN_FOLDERS, closed=closed)
+        reading = NodeFolders.for_reading(os.environ, *_OWN_FOLDERS, *_SHARED_FOLDERS, closed=closed)
         self._jobs = PaddleJobController(
             platform.client(user_agent="paddlejob-controller"),
             clock=clock,
-            options=Options(python_path=str(library.folder(default_cache())), hosts_files=False),
+            options=Options(
+                python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
+            ),
             reports=Place(remember=platform.data / "report.port"),
         )
         kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
         services = platform.client(user_agent="paddleservice-controller")
-        self._services = PaddleServiceController(services, clock=clock, site=Site.told(os.environ))
-        options = SampleSetOptions(local_root=str(platform.data / "samplesets"))
+        self._services = PaddleServiceController(
+            services, clock=clock, site=Site.told(os.environ)._replace(models=reading)
+        )
+        options = SampleSetOptions(local_root=sets, caches=caches, sources=reading)
         self._sets = SampleSetController(
             platform.client(user_agent="sampleset-controller"), clock=clock, options=options
         )

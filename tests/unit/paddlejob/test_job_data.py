@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.controllers.node_folders import own_folder
 from paddlecloud.controllers.paddlejob import data
 
 from .world import World, conditions, paddlejob, template
@@ -58,13 +59,41 @@ def test_a_job_waits_for_what_it_asks_of_its_set(
         assert "SampleSet default/imagenet is" in world.status["message"]
 
 
+def cache_below(path: str) -> str:
+    return own_folder(path, "default", "imagenet")
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/",
+        "/etc",
+        "/dev/shm/a",
+        own_folder("/dev/shm", "victim", "imagenet"),
+        own_folder("/dev/shm", "default", "another"),
+        own_folder("/etc", "default", "imagenet"),
+        own_folder("/dev/shm/../../etc", "default", "imagenet"),
+    ],
+)
+def test_a_status_cannot_make_pods_mount_a_folder_that_is_not_the_sets_own(folder: str) -> None:
+    world = with_data()
+    world.claim = {"metadata": {"name": "imagenet"}}
+    world.sample_set = {"status": {"phase": "Ready", "driver": "local", "cacheDirs": [folder]}}
+    world.settle()
+    assert not [volume for volume in world.pods["job-worker-0"]["spec"]["volumes"] if "hostPath" in volume]
+
+
 def test_programs_are_told_where_the_data_and_their_nodes_cache_of_it_are() -> None:
     world = with_data()
     world.claim = {"metadata": {"name": "imagenet"}}
     levels = [{"path": "/dev/shm/a:/data/b", "cacheSize": 100}, {"path": "/hdd/c", "cacheSize": 5000}]
     world.sample_set = {
         "spec": {"cache": {"levels": levels}},
-        "status": {"phase": "Ready", "driver": "local", "cacheDirs": ["/dev/shm/a", "/data/b"]},
+        "status": {
+            "phase": "Ready",
+            "driver": "local",
+            "cacheDirs": [cache_below("/dev/shm/a"), cache_below("/data/b")],
+        },
     }
     world.settle()
     pod = world.pods["job-worker-0"]["spec"]
@@ -73,7 +102,7 @@ def test_programs_are_told_where_the_data_and_their_nodes_cache_of_it_are() -> N
     assert env["PADDLECLOUD_CACHE_DIR"] == "/cache/0:/cache/1"
     assert env["PADDLECLOUD_CACHE_BYTES"] == str(50 << 20), "of the first folder, where programs add copies"
     folders = [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume]
-    assert folders == ["/dev/shm/a", "/data/b"]
+    assert folders == [cache_below("/dev/shm/a"), cache_below("/data/b")]
     own = [mount["subPathExpr"] for mount in pod["containers"][0]["volumeMounts"] if "subPathExpr" in mount]
     assert own == ["$(NODE_NAME)", "$(NODE_NAME)"]
 
@@ -99,7 +128,7 @@ def test_nodes_pass_samples_on_where_only_all_of_them_hold_the_set(
         "status": {
             "phase": "Ready",
             "driver": "local",
-            "cacheDirs": ["/dev/shm/a"],
+            "cacheDirs": [cache_below("/dev/shm/a")],
             "cacheStatus": {"totalSize": total},
         },
     }

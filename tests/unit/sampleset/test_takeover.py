@@ -158,7 +158,7 @@ async def test_a_ready_set_goes_on_with_its_volume_and_gets_servers_of_ours(here
     (server,) = stateful_set["spec"]["template"]["spec"]["containers"]
     assert "--cacheDirs=/cache/data-cimagenet" in server["command"]
     assert "lifecycle" not in server
-    assert "securityContext" not in server
+    assert server["securityContext"]["privileged"] is False
     await here.said("imagenet", "Adopted")
 
 

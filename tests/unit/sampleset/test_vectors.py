@@ -71,8 +71,9 @@ def test_every_cache_directory_is_mounted_and_so_is_the_data() -> None:
     paths = ["/dev/shm/imagenet", "/data/imagenet", "/dev/ssd/imagenet"]
     pod = objects.build_template(case(cache={"levels": [{"path": ":".join(paths)}]}))["spec"]
     (container,) = pod["containers"]
-    assert [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume] == paths
-    assert len(pod["volumes"]) == len(container["volumeMounts"]) == 5  # and the data, and the server's keys
+    folders = [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume]
+    assert folders == [f"{path}/paddlecloud-cache/paddle-system/imagenet" for path in paths]
+    assert len(pod["volumes"]) == len(container["volumeMounts"]) == 6  # and the data, the server's keys and its /tmp
     assert container["command"] == [
         "nuwa",
         "server",
@@ -217,7 +218,7 @@ def test_the_volume_is_the_one_older_controllers_make() -> None:
 
 def test_virtual_nodes_of_one_machine_have_caches_of_their_own() -> None:
     pod = objects.build_template(case(driver="local"))["spec"]
-    cache, data, _ = pod["containers"][0]["volumeMounts"]
+    cache, data, *_ = pod["containers"][0]["volumeMounts"]
     assert cache["subPathExpr"] == "$(NODE_NAME)"
     assert "subPathExpr" not in data
     assert pod["volumes"][0]["hostPath"]["path"] == "/var/lib/sets/paddle-system/imagenet/cache"

@@ -27,6 +27,7 @@ from paddlecloud.cache.orders import Orders
 from paddlecloud.cache.programs import find_juicefs, run
 from paddlecloud.cache.progress import EXAMPLES, Task
 from paddlecloud.storage.credentials import Credentials
+from paddlecloud.storage.sources import Limits
 
 TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
@@ -41,7 +42,14 @@ _SIZES = re.compile(r"^\s*(files|length):.*?(\d+)(?: Bytes\)?)?\s*$", re.MULTILI
 
 class JuiceFsEngine:
     def __init__(
-        self, data: str, levels: Sequence[Level], *, state: Path, partition: int, environment: Mapping[str, str]
+        self,
+        data: str,
+        levels: Sequence[Level],
+        *,
+        state: Path,
+        partition: int,
+        environment: Mapping[str, str],
+        limits: Limits | None = None,
     ) -> None:
         self._data = data.rstrip("/")
         self._levels = list(levels)
@@ -53,7 +61,7 @@ class JuiceFsEngine:
             raise WorkFailed(f"{self._data} is no JuiceFS mount: mount the set there, or use --driver=local")
         self._manifest = Manifest(state / manifests.NAME)
         folders = [folder for level in levels for folder in level.folders]
-        self._orders = Orders(self._data, folders, self._manifest, environment)
+        self._orders = Orders(self._data, folders, self._manifest, environment, limits)
         self._lock = threading.Lock()
         self._totals: tuple[float, int, int] = (-TOTALS_FRESH, 0, 0)
 
@@ -171,7 +179,7 @@ class JuiceFsEngine:
             task.check()
             try:
                 if inner:
-                    Confined(folder).remove(inner)
+                    _remove_blocks(folder, inner)
                 else:
                     _empty_blocks(folder)
             except OSError as error:
@@ -269,8 +277,17 @@ class _ListFile:
         os.unlink(self._name)
 
 
+def _remove_blocks(folder: str, inner: str) -> None:
+    """What is named must be in the blocks of a volume: a folder that an earlier release was given may hold more."""
+    if not f"{inner.partition('/')[2]}/".startswith("raw/chunks/"):
+        raise WorkFailed(
+            f"{folder}/{inner} is no block of a JuiceFS cache: clear the whole folder, or VOLUME/raw/chunks"
+        )
+    Confined(folder).remove(inner)
+
+
 def _empty_blocks(folder: str) -> None:
     """Blocks of files that are gone: `--evict` cannot name them. The mount's own lock and our folder stay."""
     for volume in os.scandir(folder):
         if volume.name != OWN and volume.is_dir(follow_symlinks=False) and os.path.isdir(f"{volume.path}/raw/chunks"):
-            Confined(volume.path).empty("raw/chunks")
+            Confined(folder).empty(f"{volume.name}/raw/chunks")

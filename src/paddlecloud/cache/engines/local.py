@@ -22,6 +22,7 @@ from paddlecloud.cache.placement import Wanted, place
 from paddlecloud.cache.progress import Task
 from paddlecloud.cache.texts import amount
 from paddlecloud.storage.credentials import Credentials
+from paddlecloud.storage.sources import Limits
 
 MOST_THREADS = 16
 """Copies at the same time: more only queue up at the disk."""
@@ -29,7 +30,14 @@ MOST_THREADS = 16
 
 class LocalEngine:
     def __init__(
-        self, data: str, levels: Sequence[Level], *, state: Path, partition: int, environment: Mapping[str, str]
+        self,
+        data: str,
+        levels: Sequence[Level],
+        *,
+        state: Path,
+        partition: int,
+        environment: Mapping[str, str],
+        limits: Limits | None = None,
     ) -> None:
         self._data = data.rstrip("/")
         os.makedirs(self._data, exist_ok=True)
@@ -40,7 +48,7 @@ class LocalEngine:
         self._manifest_path = str(own)
         self._cache = NodeCache(state / "cache.db", levels)
         folders = [folder for level in levels for folder in level.folders]
-        self._orders = Orders(self._data, folders, self._manifest, environment)
+        self._orders = Orders(self._data, folders, self._manifest, environment, limits)
         self._version = -1
         self._lock = threading.Lock()
         if fresh:  # a folder that somebody filled already

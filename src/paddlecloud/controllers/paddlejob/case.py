@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, phase_of
+from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddlejob import env, gang, names, ports
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, is_running
 from paddlecloud.kube.resource import Object
@@ -38,6 +40,10 @@ class Options:
     """Where pods report to, as they reach it; empty where nobody listens."""
     python_path: str = ""
     """A folder in which pods find `paddlecloud.data`; empty where images bring it along."""
+    local_root: str = ""
+    """The folder under which sets of the local engine have their caches; empty where there is no such engine."""
+    caches: NodeFolders = field(default_factory=lambda: NodeFolders.for_caches(os.environ))
+    """Below which folders of nodes sets may have caches."""
 
 
 Member = tuple[str, int]

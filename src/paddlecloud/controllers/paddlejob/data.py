@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
+from paddlecloud.controllers.node_folders import named_by
+from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import Object
@@ -63,7 +65,9 @@ def labels_of(node: Object) -> Iterable[str]:
     return [f"{key}={value}" for key, value in labels.items() if key.startswith(LABEL)]
 
 
-def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, observed: Observed) -> None:
+def mount(
+    spec: dict[str, Any], settings: JobSettings, role: str, index: int, observed: Observed, options: Options
+) -> None:
     """Add the claim to a pod, and bring pod i to a node that caches partition i.
 
     Pods beyond the partitions go anywhere and read from afar.
@@ -79,7 +83,7 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
         volumes.append({"name": wanted.name, "persistentVolumeClaim": claim})
     mounts = spec["containers"][0].setdefault("volumeMounts", [])
     mounts.append({"name": wanted.name, "mountPath": wanted.mount_path, "readOnly": wanted.read_only})
-    _tell_places(spec, settings, observed.sample_set)
+    _tell_places(spec, settings, observed.sample_set, options)
     label = observed.cache_nodes.get(index) if role in _BY_INDEX else None
     if label is None:
         return
@@ -99,7 +103,15 @@ def mount(spec: dict[str, Any], settings: JobSettings, role: str, index: int, ob
             terms.append(term)
 
 
-def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object | None) -> None:
+def _is_own_cache(folder: str, namespace: str, name: str, options: Options) -> bool:
+    """Whether a folder that the status of a set names is the set's own: a status is no place to ask for others."""
+    if options.local_root and folder == f"{options.local_root}/{namespace}/{name}/cache":
+        return True
+    named = named_by(folder, namespace, name)
+    return named is not None and options.caches.problem(named) is None
+
+
+def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object | None, options: Options) -> None:
     """Where a program that reads through `paddlecloud.data` finds the data, and its node's cache of it.
 
     A JuiceFS mount is its own cache; the local engine's is a folder per node, which the pod gets as a volume.
@@ -108,7 +120,10 @@ def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object
     container = spec["containers"][0]
     found = sample_set or {}
     status = found.get("status") or {}
-    folders = [str(path) for path in status.get("cacheDirs") or () if status.get("driver") != "juicefs"]
+    told = [str(path) for path in status.get("cacheDirs") or () if status.get("driver") != "juicefs"]
+    folders = [
+        folder for folder in told if _is_own_cache(folder, settings.namespace, settings.sample_set.name, options)
+    ]
     levels = ((found.get("spec") or {}).get("cache") or {}).get("levels") or ()
     first = levels[0] if levels else {}  # programs add to the first folder only, and share its level with the others
     size = (int(first.get("cacheSize") or 0) << 20) // len(str(first.get("path") or "").split(":"))

@@ -59,7 +59,7 @@ def build_pod(case: Case, role: RoleSettings, index: int, *, port: int) -> Objec
         _use_host_network(spec, port)
         if options.hosts_files and not case.etcd:
             hosts.mount(spec, settings, generation=generation)
-    data.mount(spec, settings, role.name, index, case.observed)
+    data.mount(spec, settings, role.name, index, case.observed, options)
     gang.enroll(meta, spec, settings, case.gang)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 

@@ -18,7 +18,7 @@ from paddlecloud.controllers.paddleservice.names import (
 )
 from paddlecloud.controllers.paddleservice.observe import Observed
 from paddlecloud.controllers.paddleservice.status import READY, Verdict
-from paddlecloud.controllers.paddleservice.template import Wanted, wanted
+from paddlecloud.controllers.paddleservice.template import Wanted, folder_problem, wanted
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object, owner_reference
@@ -41,6 +41,8 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
     if problems := validate(decoded):
         return _refusal(service, "InvalidSpec", "; ".join(map(str, problems)), now)
     settings, warnings = normalise(decoded)
+    if problem := folder_problem(settings, observed.site):
+        return _refusal(service, "FolderNotAllowed", problem, now)
     found = wanted(settings, observed.site)
     if observed.engine == "Knative":
         plan = _on_knative(service, settings, found, observed, now)

@@ -17,6 +17,7 @@ import msgspec
 
 from paddlecloud import __version__
 from paddlecloud.api.paddleservice import EndpointSettings, ServiceSettings, encode
+from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddleservice.names import (
     CANARY,
     DEFAULT,
@@ -43,10 +44,16 @@ class Site(NamedTuple):
     """The inference server."""
     model_endpoint: str = ""
     """URL of the model store that `NAME:VERSION` is looked up in."""
+    models: NodeFolders = NodeFolders.for_reading({})
+    """Which folders of nodes `model: file://` may name."""
 
     @classmethod
     def told(cls, environment: Mapping[str, str]) -> Site:
-        return cls(environment.get("SERVING_IMAGE") or SERVING_IMAGE, environment.get(MODEL_ENDPOINT, ""))
+        return cls(
+            environment.get("SERVING_IMAGE") or SERVING_IMAGE,
+            environment.get(MODEL_ENDPOINT, ""),
+            NodeFolders.for_reading(environment),
+        )
 
 
 class Wanted(NamedTuple):
@@ -125,6 +132,16 @@ def _spec(settings: ServiceSettings, site: Site, own: EndpointSettings) -> Objec
         spec["volumes"] = [*spec.get("volumes", ()), volume]
         spec["containers"][0]["volumeMounts"] = [*spec["containers"][0].get("volumeMounts", ()), mount]
     return spec
+
+
+def folder_problem(settings: ServiceSettings, site: Site) -> str | None:
+    """Why a model may not be taken from the folder of the node that the service names; None where it may."""
+    endpoints = {DEFAULT: settings.default, CANARY: settings.canary}
+    for name, endpoint in endpoints.items():
+        folder = _node_folder(settings, endpoint) if endpoint is not None and endpoint.model else ""
+        if folder and (problem := site.models.problem(folder)):
+            return f"{name} model: {problem}; a volume of the service's own or an object store needs no such permission"
+    return None
 
 
 def _node_folder(settings: ServiceSettings, own: EndpointSettings) -> str:

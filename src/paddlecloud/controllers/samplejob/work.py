@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.api.samplejob import SampleJobSettings
+from paddlecloud.controllers.node_folders import named_by
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.case import Case, SecretView
 from paddlecloud.controllers.sampleset.servers import Work
@@ -32,7 +33,11 @@ def build(
 def _sync(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str, Any]:
     options = {key: int(value) if key in _NUMBERS else value for key, value in settings.sync_options.items()}
     return transfer.sync_options(
-        case.settings, source=settings.source, destination=settings.destination, options=options
+        case.settings,
+        source=settings.source,
+        destination=settings.destination,
+        options=options,
+        sources=case.options.sources,
     )
 
 
@@ -63,7 +68,9 @@ def _rmr(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str, 
 
 
 def _clear(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str, Any]:
-    return {"paths": transfer.clear_paths(settings.paths, case.cache_dirs)}
+    space, name = case.settings.namespace, case.settings.name
+    known = tuple(named_by(folder, space, name) or folder for folder in case.old.cache_dirs or ())
+    return {"paths": transfer.clear_paths(settings.paths, known or case.cache_dirs)}
 
 
 _OPTIONS = {"sync": _sync, "warmup": _warmup, "rmr": _rmr, "clear": _clear}

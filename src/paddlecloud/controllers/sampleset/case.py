@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from paddlecloud import __version__
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
 from paddlecloud.api.sampleset.spec import ReadReport
+from paddlecloud.controllers.node_folders import NodeFolders, named_by, own_folder
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.access import Access
 from paddlecloud.controllers.sampleset.access import read as read_access
@@ -27,6 +28,10 @@ class Options:
     """Which servers really answer for addresses of object stores, as cache servers read it (`storage.endpoints`)."""
     local_root: str = ""
     """The folder under which the engine `local` keeps its caches; empty where there is no such engine."""
+    caches: NodeFolders = field(default_factory=lambda: NodeFolders.for_caches(os.environ))
+    """Which folders of nodes sets may name for their caches."""
+    sources: NodeFolders | None = None
+    """Which folders `file://` sources may name; None where pods see no files but their own."""
 
 
 class SecretView(NamedTuple):
@@ -168,17 +173,28 @@ class Case:
     def label(self) -> str:
         return names.ownership(self.driver, self.alias)
 
-    @cached_property
+    @property
     def cache_dirs(self) -> tuple[str, ...]:
-        """Cache directories on each node. Without levels the local engine uses a folder of its own.
+        """Cache directories as the set names them; people and cache servers know them by these names."""
+        return tuple(self.cache_folders)
 
-        Under JuiceFS they are those of the mount, which stay as they were when the volume was made.
+    @cached_property
+    def cache_folders(self) -> dict[str, str]:
+        """The folders on each node, by these names: always the set's own, below the one that is named.
+
+        Without levels the local engine uses a folder below its root. Under JuiceFS they are those of the mount, which
+        stay as they were when the volume was made: one of an earlier release or of the original operator has its cache
+        right in the folder that was named.
         """
-        if self.driver == "local" and not self.settings.levels:
-            return (f"{self.options.local_root}/{self.settings.namespace}/{self.settings.name}/cache",)
+        settings = self.settings
+        if self.driver == "local" and not settings.levels:
+            own = f"{self.options.local_root}/{settings.namespace}/{settings.name}/cache"
+            return {own: own}
         mounted = transfer.mounted_cache_dirs(self.observed.volume) if self.driver == "juicefs" else ()
-        known = tuple(self.old.cache_dirs or ()) if self.driver == "juicefs" else ()
-        return mounted or known or transfer.cache_dirs(self.settings)
+        if mounted:
+            return {named_by(folder, settings.namespace, settings.name) or folder: folder for folder in mounted}
+        named = transfer.cache_dirs(settings)
+        return {path: own_folder(path, settings.namespace, settings.name) for path in named}
 
     @cached_property
     def access(self) -> Access | None:

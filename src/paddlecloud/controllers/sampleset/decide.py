@@ -74,7 +74,7 @@ def decide(sample_set: Object, observed: Observed, now: float, options: Options 
 
 def sync_work(case: Case) -> Work:
     """The import of the set's source. Another source, key or attempt is another job."""
-    options = transfer.sync_options(case.settings)
+    options = transfer.sync_options(case.settings, sources=case.options.sources)
     secret = case.source_secret
     id = names.job_id(case.uid, "sync", options, secret.version, case.old.sync_attempts or 0)
     return Work(id, "sync", options, transfer.credentials(secret.values))

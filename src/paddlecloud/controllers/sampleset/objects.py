@@ -45,11 +45,12 @@ def _juicefs(case: Case) -> Object:
     settings = case.settings
     secret = settings.secret
     assert secret is not None, "validation has seen to it"
+    options = {**transfer.mount_options(settings), "cache-dir": ":".join(case.cache_folders.values())}
     return {
         "driver": names.JUICEFS_DRIVER,
         "fsType": "juicefs",
         "volumeHandle": case.handle,
-        "volumeAttributes": {"mountOptions": transfer.mount_option_text(transfer.mount_options(settings))},
+        "volumeAttributes": {"mountOptions": transfer.mount_option_text(options)},
         "nodePublishSecretRef": {"name": secret.name, "namespace": secret.namespace},
     }
 
@@ -62,7 +63,7 @@ def _local(case: Case) -> Object:
             "path": "",
             "namespace": case.settings.namespace,
             "name": case.settings.name,
-            "cacheDirs": ":".join(case.cache_dirs),
+            "cacheDirs": ":".join(case.cache_folders.values()),
         },
     }
 
@@ -151,17 +152,21 @@ def build_template(case: Case) -> Object:
     apart = {"subPathExpr": "$(NODE_NAME)"} if case.driver == "local" else {}
     volumes: list[Object] = []
     mounts: list[Object] = []
-    for path in case.cache_dirs:
+    for path, folder in case.cache_folders.items():
         volume = names.volume_name(path)
-        volumes.append({"name": volume, "hostPath": {"path": path, "type": "DirectoryOrCreate"}})
+        volumes.append({"name": volume, "hostPath": {"path": folder, "type": "DirectoryOrCreate"}})
         mounts.append({"name": volume, "mountPath": names.cache_dir(path), **apart})
     volumes.append({"name": name, "persistentVolumeClaim": {"claimName": name}})
     mounts.append({"name": name, "mountPath": names.data_dir(name), "mountPropagation": "HostToContainer"})
     if source := _hidden_source(case):
-        volumes.append({"name": "source", "hostPath": {"path": source, "type": "Directory"}})
-        mounts.append({"name": "source", "mountPath": source, "readOnly": True})
-    volumes.append({"name": "runtime-keys", "secret": {"secretName": names.runtime_keys(name), "defaultMode": 0o400}})
-    mounts.append({"name": "runtime-keys", "mountPath": names.KEYS_ROOT, "readOnly": True})
+        volumes.append({"name": "0-source", "hostPath": {"path": source, "type": "Directory"}})
+        mounts.append({"name": "0-source", "mountPath": source, "readOnly": True})
+    # A name that begins with a digit is no set's, and no path's below the allowed roots.
+    volumes.append({"name": "0-keys", "secret": {"secretName": names.runtime_keys(name), "defaultMode": 0o400}})
+    mounts.append({"name": "0-keys", "mountPath": names.KEYS_ROOT, "readOnly": True})
+    if _has_own_files(case):
+        volumes.append({"name": "0-tmp", "emptyDir": {}})
+        mounts.append({"name": "0-tmp", "mountPath": "/tmp"})  # noqa: S108 - the pod's own
     asked = {"path": "/readyz", "port": names.PORT, "scheme": "HTTPS"}
     probe = {"httpGet": asked, "periodSeconds": 2, "failureThreshold": 5}
     container = {
@@ -173,11 +178,13 @@ def build_template(case: Case) -> Object:
             *(f"--cacheLevels={level}" for level in _levels(case)),
             f"--dataDir={names.data_dir(name)}",
             f"--keys={names.KEYS_ROOT}",
+            *_source_limits(case),
         ],
         "env": _environment(case),
         "ports": [{"name": "runtime", "containerPort": names.PORT}],
         "readinessProbe": probe,
         "volumeMounts": mounts,
+        "securityContext": _container_security(case),
     }
     labels = {**_pod_labels(case), names.SAMPLE_SET: name}
     spec: Object = {
@@ -185,17 +192,46 @@ def build_template(case: Case) -> Object:
         "volumes": volumes,
         "affinity": _affinity(case),
         "terminationGracePeriodSeconds": 30,
+        "automountServiceAccountToken": False,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
     }
     if settings.tolerations:
         spec["tolerations"] = list(settings.tolerations)
     return {"metadata": {"labels": labels, "annotations": dict(names.CREATED_BY)}, "spec": spec}
 
 
+def _source_limits(case: Case) -> list[str]:
+    sources = case.options.sources
+    if sources is None:
+        return []
+    return [*(f"--sourceRoots={root}" for root in sources.roots), *(f"--sourceClosed={own}" for own in sources.closed)]
+
+
+def _container_security(case: Case) -> Object:
+    """No privileges but those that the work needs.
+
+    The server is root: kubelets make the folders of nodes for root, and a set holds files of whatever user a training
+    runs as. For these it keeps three capabilities, to read, delete and give back files that are not its own.
+    """
+    found: Object = {
+        "allowPrivilegeEscalation": False,
+        "privileged": False,
+        "capabilities": {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]},
+    }
+    return {**found, "readOnlyRootFilesystem": True} if _has_own_files(case) else found
+
+
+def _has_own_files(case: Case) -> bool:
+    """Whether pods have a file system of their own; on one machine they see the machine's."""
+    return case.options.sources is None
+
+
 def _hidden_source(case: Case) -> str:
     """A source on this machine that pods do not see by themselves: their /tmp is their own."""
     scheme, _, path = case.settings.uri.partition("://")
-    hidden = case.driver == "local" and scheme == "file" and path.startswith("/tmp/")  # noqa: S108 - the user's choice
-    return path.rstrip("/") if hidden and not case.settings.no_sync else ""
+    sources = case.options.sources
+    hidden = sources and scheme == "file" and path.startswith("/tmp/")  # noqa: S108 - the user's choice
+    return path.rstrip("/") if hidden and sources and not (case.settings.no_sync or sources.problem(path)) else ""
 
 
 def _environment(case: Case) -> list[Object]:

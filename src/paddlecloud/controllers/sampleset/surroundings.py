@@ -23,6 +23,9 @@ def check(draft: Draft) -> bool:
         draft.complain("Valid", "DriverNotExist", text, event="ErrorDriverNotExist")
         draft.look_again(LATER)
         return False
+    if refused := _refused_folder(case):
+        draft.complain("Valid", "FolderNotAllowed", refused, event="ErrorFolderNotAllowed")
+        return False
     if case.driver == "juicefs" and settings.secret is None:
         text = "spec.secretRef.name: the juicefs engine needs the Secret of its file system"
         draft.complain("Valid", "SecretNotExist", text, event="ErrorSecretNotExist")
@@ -44,6 +47,22 @@ def check(draft: Draft) -> bool:
     return True
 
 
+def _refused_folder(case: Case) -> str:
+    """Why a cache may not be kept where the set, or the volume that it has, wants it; empty where it may."""
+    allowed = case.options.caches
+    for named, folder in case.cache_folders.items():
+        if case.driver == "local" and not case.settings.levels:
+            continue  # it is below our own root, and nobody named it
+        if problem := allowed.problem(named):
+            return f"spec.cache: {problem}"
+        if folder == named and allowed.is_root(folder):
+            return (
+                f"spec.cache: the volume of this set was made with the cache folder {folder}, which others use too; "
+                "delete the set and make it again: its data stays, and the cache gets a folder of its own"
+            )
+    return ""
+
+
 class _Part(NamedTuple):
     """An object that a set is made of: how events call its kind, and which condition lacks without it."""
 
@@ -58,7 +77,7 @@ def provide(draft: Draft) -> bool:
     """Make what the phase needs and is not there; False when somebody else holds a name that is ours."""
     case = draft.case
     adoption.tell(draft)
-    draft.set(driver=case.driver, cache_dirs=list(case.cache_dirs))
+    draft.set(driver=case.driver, cache_dirs=list(case.cache_folders.values()))
     if case.alias in case.observed.taken:
         return _refuse(draft, "PersistentVolume", case.alias, condition="Bound", event="ErrorPVAlreadyExist")
     if case.observed.same_handle:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from paddlecloud.api.sampleset import SampleSetSettings, Secret, uri_problem
+from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.sampleset import names
 from paddlecloud.kube.resource import Object
 
@@ -77,14 +78,28 @@ def mount_option_text(options: Mapping[str, str | bool]) -> str:
 
 
 def sync_options(
-    settings: SampleSetSettings, *, source: str = "", destination: str = "", options: Mapping[str, str | int] = {}
+    settings: SampleSetSettings,
+    *,
+    source: str = "",
+    destination: str = "",
+    options: Mapping[str, str | int] = {},
+    sources: NodeFolders | None = None,
 ) -> dict[str, Any]:
-    """An import into the set. Either both ends are directories (end in a slash) or neither is."""
+    """An import into the set. Either both ends are directories (end in a slash) or neither is.
+
+    `sources` says which folders may be read where pods see files of the machine. Such files are somebody else's: they
+    are copied, and never deleted.
+    """
     source = source or settings.uri
     if not source:
         raise BadOptions("the source is empty: say where the data comes from in spec.source.uri or syncOptions.source")
     if problem := uri_problem(source):
         raise BadOptions(f"source {source}: {problem}")
+    if sources and source.startswith("file://"):
+        if problem := sources.problem("/" + source.removeprefix("file://").lstrip("/")):
+            raise BadOptions(f"source {source}: {problem}")
+        if options.get("delete-src"):
+            raise BadOptions("delete-src: files of this machine are copied and never deleted; delete them yourself")
     target = f"file://{names.data_dir(settings.name)}"
     if destination:
         target += "/" + destination.lstrip("/")

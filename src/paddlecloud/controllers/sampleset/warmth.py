@@ -35,6 +35,9 @@ def judge(draft: Draft) -> None:
     moved = old is not None and old.spec_replicas not in (None, case.settings.partitions)
     if moved and conditions.holds(draft.status.conditions, "Warm"):
         draft.condition("Warm", False, "Scaled", "the number of partitions changed: warm up again")
+    folders = list(case.cache_folders.values())
+    if case.old.cache_dirs not in (None, folders) and conditions.holds(draft.status.conditions, "Warm"):
+        draft.condition("Warm", False, "CacheMoved", f"the cache is in {', '.join(folders)} now: warm up again")
 
 
 def warm_again(draft: Draft) -> None:

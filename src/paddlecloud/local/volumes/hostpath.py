@@ -1,7 +1,13 @@
-"""hostPath volumes: a path of the machine, with the checks its type asks for."""
+"""hostPath volumes: a path of the machine, with the checks its type asks for.
+
+Where everybody may write (`/tmp`, `/dev/shm`), another user can make a folder or a link first, under the name that a
+pod is about to use. A pod that expects a directory there is not led by a link of another user, and one that would have
+made the directory itself takes none of another user's.
+"""
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +20,8 @@ def host_path(path: str, kind: str = "") -> Path:
     if not place.is_absolute() or ".." in place.parts:
         raise VolumeError(f"hostPath {path!r} must be absolute and without '..'")
     create = _CREATE.get(kind)
+    if kind in ("Directory", "DirectoryOrCreate"):
+        _refuse_others(place, makes_it=kind == "DirectoryOrCreate")
     try:
         if create is not None and not place.exists():
             create(place)
@@ -26,6 +34,22 @@ def host_path(path: str, kind: str = "") -> Path:
     if check is not None and not check(mode):
         raise VolumeError(f"hostPath type check failed: {path} is not a {_WORDS[kind]}")
     return place
+
+
+def _refuse_others(place: Path, *, makes_it: bool) -> None:
+    """Look at each step of the path below a folder that everybody may write to; root and we ourselves are trusted."""
+    shared = False
+    for step in (*reversed(place.parents), place):
+        try:
+            info = step.lstat()
+        except OSError:
+            return  # the rest is not there, or cannot be looked at: the checks of the type tell
+        if shared and info.st_uid not in (0, os.geteuid()) and (makes_it or stat.S_ISLNK(info.st_mode)):
+            what = "a link" if stat.S_ISLNK(info.st_mode) else "a folder"
+            raise VolumeError(
+                f"hostPath {place}: {step} is {what} of another user (uid {info.st_uid}); use another path"
+            )
+        shared = shared or bool(stat.S_ISDIR(info.st_mode) and info.st_mode & stat.S_IWOTH)
 
 
 def _make_folder(place: Path) -> None:

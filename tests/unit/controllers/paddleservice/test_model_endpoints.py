@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.api import paddleservice
-from paddlecloud.controllers.paddleservice.template import Site, wanted
+from paddlecloud.controllers.paddleservice.template import Site, folder_problem, wanted
 
 
 def pod(site: Site | None = None, **spec: Any) -> dict[str, Any]:
@@ -54,6 +54,43 @@ def test_a_folder_in_a_volume_of_the_services_own_is_taken_from_there() -> None:
     spec = pod(model="file:///models/digits", volumes=volumes, volumeMounts=mounts)
     assert spec["containers"][0]["args"][:2] == ["--model", "file:///models/digits"]
     assert spec["volumes"] == volumes
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"model": "file:///models/digits"}, None),
+        ({"model": "file:///models/a%20b"}, None),
+        ({"model": "digits:v3"}, None),
+        ({"model": "file:///etc"}, "folder /etc is not below one that the operator allows (/models)"),
+        ({"model": "file:///"}, "folder / is not below"),
+        ({"model": "file:///models/../etc"}, "'..'"),
+        ({"model": "file:///models/%2e%2e/etc"}, "'..'"),
+        ({"model": "file:///models/.ssh"}, "hidden"),
+        ({"default": {"model": "digits:v3"}, "canary": {"model": "file:///root"}}, "canary model: folder /root"),
+    ],
+)
+def test_a_folder_of_the_node_is_below_one_that_the_operator_allows(spec: dict[str, Any], told: str | None) -> None:
+    metadata = {"name": "digits", "namespace": "default"}
+    service = {"apiVersion": "serving.paddlepaddle.org/v1", "kind": "PaddleService", "metadata": metadata, "spec": spec}
+    settings, _ = paddleservice.normalise(paddleservice.decode(service))
+    found = folder_problem(settings, Site())
+    assert (found is None) if told is None else (told in (found or ""))
+    assert (
+        folder_problem(settings, Site.told({"PADDLECLOUD_READ_ROOTS": "/"})) is None or ".." in told or "hidden" in told
+    )
+
+
+def test_a_folder_in_a_volume_of_the_services_own_needs_no_permission() -> None:
+    spec = {
+        "model": "file:///opt/digits",
+        "volumes": [{"name": "claim", "persistentVolumeClaim": {"claimName": "models"}}],
+        "volumeMounts": [{"name": "claim", "mountPath": "/opt"}],
+    }
+    metadata = {"name": "digits", "namespace": "default"}
+    service = {"apiVersion": "serving.paddlepaddle.org/v1", "kind": "PaddleService", "metadata": metadata, "spec": spec}
+    settings, _ = paddleservice.normalise(paddleservice.decode(service))
+    assert folder_problem(settings, Site()) is None
 
 
 STORE = {"name": "PADDLECLOUD_MODEL_ENDPOINT", "value": "http://models:9000"}

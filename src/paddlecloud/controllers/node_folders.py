@@ -1,0 +1,88 @@
+"""Which folders of nodes objects of tenants may name: those below roots that the operator allows.
+
+A SampleSet names cache folders, a PaddleService a model, and on one machine a set may name its source. The controller
+turns such a name into a hostPath volume, so without a rule the right to make a set would be the right to every file of
+every node. Names are judged by their words here: no `..`, no hidden folders, nothing outside of the roots.
+
+A cache is never kept in the folder that is named but in `FOLDER/paddlecloud-cache/NAMESPACE/NAME` below it. No such
+folder lies in another's, because a name that contains `paddlecloud-cache` is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+OWN = "paddlecloud-cache"
+CACHE_ROOTS, READ_ROOTS = "PADDLECLOUD_CACHE_ROOTS", "PADDLECLOUD_READ_ROOTS"
+"""Settings of the controllers: folders, joined by colons."""
+DEFAULT_CACHE_ROOTS = ("/dev/shm", "/data", "/mnt", "/var/cache", "/var/lib/paddlecloud")  # noqa: S108 - of nodes
+DEFAULT_READ_ROOTS = ("/models",)
+
+
+class NodeFolders(NamedTuple):
+    """The rule for one purpose; `setting` and `value` tell people which setting and which value of the chart say it."""
+
+    roots: tuple[str, ...]
+    setting: str
+    value: str
+    closed: tuple[str, ...] = ()
+    """Folders that are refused although they lie below a root."""
+
+    @classmethod
+    def for_caches(cls, environment: Mapping[str, str], *more: str, closed: tuple[str, ...] = ()) -> NodeFolders:
+        """As the environment says, where "" allows none; else the default and `more`."""
+        roots = _listed(environment.get(CACHE_ROOTS), (*DEFAULT_CACHE_ROOTS, *more))
+        return cls(roots, CACHE_ROOTS, "nodeFolders.cache", closed)
+
+    @classmethod
+    def for_reading(cls, environment: Mapping[str, str], *more: str, closed: tuple[str, ...] = ()) -> NodeFolders:
+        roots = _listed(environment.get(READ_ROOTS), (*DEFAULT_READ_ROOTS, *more))
+        return cls(roots, READ_ROOTS, "nodeFolders.models", closed)
+
+    def problem(self, path: str) -> str | None:
+        """Why a folder may not be named, and what to ask for; None where it may."""
+        parts = _parts(path)
+        if not path.startswith("/") or not path.isprintable() or "," in path:
+            return f"folder {path!r} must be an absolute path of printable characters, without commas"
+        if ".." in parts:
+            return f"folder {path} must not contain '..'"
+        if OWN in parts:
+            return f"folder {path} must not contain {OWN}: caches of sets are kept there"
+        if hidden := next((part for part in parts if part.startswith(".")), ""):
+            return f"folder {path} must not contain hidden folders such as {hidden}"
+        if any(_is_below(parts, _parts(closed)) for closed in self.closed):
+            return f"folder {path} is the platform's own"
+        if any(_is_below(parts, _parts(root)) for root in self.roots):
+            return None
+        allowed = ", ".join(self.roots) or "none"
+        return (
+            f"folder {path} is not below one that the operator allows ({allowed}): choose one of these, or ask the "
+            f"operator to add it ({self.value} of the chart; {self.setting} of `pdc up` or the controller)"
+        )
+
+    def is_root(self, path: str) -> bool:
+        return _parts(path) in [_parts(root) for root in self.roots]
+
+
+def own_folder(path: str, namespace: str, name: str) -> str:
+    """The folder of one set below a folder that it names."""
+    return f"{path.rstrip('/')}/{OWN}/{namespace}/{name}"
+
+
+def named_by(folder: str, namespace: str, name: str) -> str | None:
+    """What a set named to get this folder; None where it is not the set's own."""
+    suffix = own_folder("", namespace, name)
+    return (folder.removesuffix(suffix) or "/") if folder.endswith(suffix) else None
+
+
+def _listed(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    return default if text is None else tuple(part.strip() for part in text.split(":") if part.strip())
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _is_below(parts: list[str], root: list[str]) -> bool:
+    return parts[: len(root)] == root

@@ -1,0 +1,180 @@
+"""Folders of nodes that sets and services may name, and the folder that a set then has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.controllers.node_folders import NodeFolders, named_by, own_folder
+from paddlecloud.controllers.sampleset import objects, transfer
+from paddlecloud.controllers.sampleset.case import Options
+from paddlecloud.controllers.sampleset.transfer import BadOptions
+from paddlecloud.kube.resource import PERSISTENTVOLUMES, SAMPLESETS, STATEFULSETS
+from tools import original
+
+from .test_vectors import case, settings
+from .world import NAMESPACE, World, condition
+
+CACHES = NodeFolders.for_caches({})
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/dev/shm/imagenet", None),
+        ("/dev/shm", None),
+        ("/data/imagenet/", None),
+        ("/data//./imagenet", None),
+        ("/etc", "not below one that the operator allows (/dev/shm, /data,"),
+        ("/", "not below one"),
+        ("", "must be an absolute path"),
+        ("data", "must be an absolute path"),
+        ("memory", "must be an absolute path"),
+        ("/data/../etc", "must not contain '..'"),
+        ("/data/..", "must not contain '..'"),
+        ("/datalake", "not below one"),
+        ("/data/.ssh", "hidden folders such as .ssh"),
+        ("/data/a\nb", "printable"),
+        ("/data/a,writeback", "without commas"),
+        ("/data/paddlecloud-cache/victim/imagenet", "caches of sets are kept there"),
+    ],
+)
+def test_a_folder_is_judged_by_its_words(path: str, told: str | None) -> None:
+    found = CACHES.problem(path)
+    assert (found is None) if told is None else (told in (found or ""))
+
+
+def test_the_operator_says_which_folders_may_be_named() -> None:
+    allowed = NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": "/ssd: /nvme "}, "/tmp", closed=("/ssd/own",))
+    assert allowed.problem("/ssd/a") is None
+    assert allowed.problem("/nvme/a") is None
+    assert "nodeFolders.cache of the chart" in (allowed.problem("/data/a") or "")
+    assert "the platform's own" in (allowed.problem("/ssd/own/a") or "")
+    assert NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": "/"}).problem("/etc") is None
+    assert "allows (none)" in (NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": ""}).problem("/dev/shm") or "")
+
+
+def test_no_folder_of_a_set_lies_in_that_of_another() -> None:
+    paths = ["/data", "/data/team", "/data/team/set", "/data/set", "/data/team/set/team"]
+    names = [("team", "set"), ("set", "team"), ("team", "team"), ("data", "set")]
+    folders = [own_folder(path, *name) for path in paths for name in names]
+    assert len(set(folders)) == len(folders)
+    assert not [(a, b) for a in folders for b in folders if a != b and f"{b}/".startswith(f"{a}/")]
+    assert named_by(own_folder("/data", "team", "set"), "team", "set") == "/data"
+    assert named_by(own_folder("/", "team", "set"), "team", "set") == "/"
+    assert named_by(own_folder("/data", "team", "set"), "team", "other") is None
+
+
+# Sets
+
+
+@pytest.mark.parametrize("path", ["/etc", "/", "/dev/shm/ok:/home", "/data/../root", "/data/.hidden"])
+@pytest.mark.parametrize("driver", ["local", "juicefs"])
+async def test_a_set_that_names_another_folder_is_refused_and_nothing_is_made(
+    here: World, path: str, driver: str
+) -> None:
+    await here.create_secret("files", name="f", storage="s", metaurl="m", bucket="b")
+    spec = {"csi": {"driver": driver}, "cache": {"levels": [{"path": path}]}, "secretRef": {"name": "files"}}
+    await here.create_set(**spec)
+    await here.said("imagenet", "ErrorFolderNotAllowed")
+    status = await here.status(SAMPLESETS, "imagenet")
+    assert condition(status, "Valid")[0] == "False"
+    assert status["message"].startswith("spec.cache: folder /")
+    assert not status.get("phase")
+    assert await here.get(PERSISTENTVOLUMES, "imagenet", None) is None
+    assert await here.get(STATEFULSETS, "imagenet-runtime") is None
+    await here.edit(SAMPLESETS, "imagenet", {"cache": {"levels": [{"path": "/data/imagenet"}]}})
+    status = await here.phase("Ready")
+    assert status["cacheDirs"] == ["/data/imagenet/paddlecloud-cache/default/imagenet"]
+
+
+async def test_the_cache_directory_of_mount_options_is_judged_too(here: World) -> None:
+    await here.create_secret("files", name="f", storage="s", metaurl="m", bucket="b")
+    csi = {"driver": "juicefs", "juiceFSMountOptions": {"cache-dir": "/etc"}}
+    await here.create_set(csi=csi, secretRef={"name": "files"})
+    await here.said("imagenet", "ErrorFolderNotAllowed")
+
+
+async def test_a_volume_whose_cache_is_a_whole_shared_folder_is_not_taken_over(here: World) -> None:
+    """An earlier operator let a set have all of /data: emptying that cache would delete what others keep there."""
+    await here.create_secret("files", name="f", storage="s", metaurl="m", bucket="b")
+    for obj in original.objects("imagenet", NAMESPACE, secret="files", cache_dir="/data"):
+        if obj["kind"] == "PersistentVolume":
+            await here.client.create(PERSISTENTVOLUMES, obj)
+    await here.create_set(csi={"driver": "juicefs"}, secretRef={"name": "files"})
+    await here.said("imagenet", "ErrorFolderNotAllowed")
+    assert "delete the set and make it again" in (await here.status(SAMPLESETS, "imagenet"))["message"]
+
+
+def test_a_mount_of_juicefs_caches_in_the_sets_own_folder() -> None:
+    volume = objects.build_volume(case(cache={"levels": [{"path": "/dev/shm/a:/data/b"}]}))
+    options = volume["spec"]["csi"]["volumeAttributes"]["mountOptions"]
+    own = "paddlecloud-cache/paddle-system/imagenet"
+    assert f"cache-dir=/dev/shm/a/{own}:/data/b/{own}" in options.split(",")
+
+
+def test_a_cache_server_has_no_privileges_but_those_it_needs() -> None:
+    spec = objects.build_template(case())["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert spec["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "privileged": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]},
+    }
+
+
+# Sources on one machine
+
+HERE = NodeFolders.for_reading({}, "/home/me", "/tmp", closed=("/home/me/platform",))
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("file:///home/me/data", None),
+        ("file:////home/me/data", None),
+        ("file:///tmp/data/", None),
+        ("s3://bucket/etc", None),
+        ("file:///etc/shadow", "not below one"),
+        ("file:///home/me/.ssh/", "hidden"),
+        ("file:///home/me/../you", "'..'"),
+        ("file:///home/me/platform/samplesets/victim", "platform's own"),
+    ],
+)
+def test_a_source_of_this_machine_is_below_an_allowed_folder(source: str, told: str | None) -> None:
+    def build() -> dict[str, Any]:
+        return transfer.sync_options(settings(), source=source, sources=HERE)
+
+    if told is None:
+        assert build()["source"].rstrip("/") == source.rstrip("/")
+    else:
+        with pytest.raises(BadOptions, match=told):
+            build()
+    on_a_cluster = transfer.sync_options(settings(), source=source)  # there it is the pod's own file
+    assert on_a_cluster["source"].rstrip("/") == source.rstrip("/")
+
+
+def test_files_of_this_machine_are_never_deleted_by_a_sync() -> None:
+    options: dict[str, Any] = {"delete-src": True}
+    with pytest.raises(BadOptions, match="never deleted"):
+        transfer.sync_options(settings(), source="file:///tmp/x", options=options, sources=HERE)
+    assert transfer.sync_options(settings(), source="s3://bucket/x", options=options, sources=HERE)["delete-src"]
+
+
+async def test_a_set_with_a_source_elsewhere_is_refused_and_mounts_nothing(here: World, tmp_path: Path) -> None:
+    here.options = Options(image="runtime", local_root="/var/lib/sets", sources=HERE)
+    await here.stop_controllers()
+    here.start_controllers()
+    await here.create_set(source={"uri": "file:///etc/ssl/private"})
+    await here.said("imagenet", "ErrorCreateSyncJob")
+    stateful_set = await here.get(STATEFULSETS, "imagenet-runtime")
+    assert stateful_set is not None
+    pod = stateful_set["spec"]["template"]["spec"]
+    assert not [v for v in pod["volumes"] if (v.get("hostPath") or {}).get("path", "").startswith("/etc")]
+    assert "--sourceRoots=/home/me" in pod["containers"][0]["command"]
+    assert "--sourceClosed=/home/me/platform" in pod["containers"][0]["command"]
+    assert not here.servers.asked("sync")

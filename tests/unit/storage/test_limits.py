@@ -1,0 +1,66 @@
+"""Which files of this machine a folder source reads: what a link leads to counts, not what it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paddlecloud.storage.errors import Denied
+from paddlecloud.storage.sources import Entry, FolderSource, Limits
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a key, data, data of others, and links that lead out of the data."""
+    for name in ("data/train/1.jpg", "other/2.jpg", ".ssh/id", "platform/admin.token"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "data" / "fine").symlink_to(tmp_path / "other")
+    (tmp_path / "data" / "keys").symlink_to(tmp_path / ".ssh")
+    (tmp_path / "data" / "id").symlink_to(tmp_path / ".ssh" / "id")
+    (tmp_path / "data" / "token").symlink_to(tmp_path / "platform" / "admin.token")
+    (tmp_path / "data" / "passwd").symlink_to("/etc/passwd")
+    (tmp_path / "door").symlink_to(tmp_path / ".ssh")
+    return tmp_path
+
+
+def read(source: FolderSource) -> dict[str, str]:
+    """What can be read, by key; "" for what is refused."""
+    found = {}
+    for entry in source.entries():
+        if not entry.is_folder:
+            try:
+                found[entry.key] = b"".join(source.read(entry)).decode()
+            except Denied:
+                found[entry.key] = ""
+    return found
+
+
+def test_links_are_followed_as_far_as_the_limits_go(home: Path) -> None:
+    limits = Limits((str(home),), (str(home / "platform"),))
+    assert read(FolderSource(str(home / "data"), limits)) == {
+        "fine/2.jpg": "other/2.jpg",
+        "id": "",
+        "passwd": "",
+        "token": "",
+        "train/1.jpg": "data/train/1.jpg",
+    }
+
+
+def test_a_link_put_in_the_place_of_a_file_after_it_was_listed_is_not_followed(home: Path) -> None:
+    source = FolderSource(str(home / "data"), Limits((str(home),)))
+    (home / "data" / "train" / "1.jpg").unlink()
+    (home / "data" / "train" / "1.jpg").symlink_to(home / ".ssh" / "id")
+    with pytest.raises(Denied, match="may not read"):
+        list(source.read(Entry("train/1.jpg", 5, 0)))
+
+
+@pytest.mark.parametrize("path", ["door", ".ssh", "data/keys", ".ssh/id"])
+def test_a_source_that_leads_to_a_hidden_folder_is_refused(home: Path, path: str) -> None:
+    with pytest.raises(Denied, match="may not read"):
+        list(FolderSource(str(home / path), Limits((str(home),))).entries())
+
+
+def test_without_limits_everything_is_read(home: Path) -> None:
+    assert read(FolderSource(str(home / "door"))) == {"id": ".ssh/id"}
