@@ -114,6 +114,8 @@ def platform_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     log = (data / "platform.log").read_text()
     pdc("down", "--data", str(data))
     assert "Traceback" not in log, f"the platform's log has a traceback:\n{log[-4000:]}"
+    lacking = [line for line in log.splitlines() if 'User "system:' in line and " cannot " in line]
+    assert not lacking, "a part of the platform lacks a right:\n" + "\n".join(lacking[:20])
 
 
 @pytest.fixture(scope="session")

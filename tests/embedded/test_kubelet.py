@@ -393,6 +393,22 @@ async def test_a_finished_pod_keeps_its_log_and_gives_its_space_back(machine: Te
     assert sum(path.stat().st_size for path in files) < 20_000
 
 
+async def test_without_namespaces_home_and_scratch_are_the_containers_own_and_not_the_machines(tmp_path: Path) -> None:
+    show = 'echo "$HOME $(stat -c %a "$HOME") $TMPDIR $LOGS $ELSEWHERE"'
+    env = [
+        {"name": "LOGS", "value": "/tmp/paddle-log/default/pod"},
+        {"name": "ELSEWHERE", "value": "/tmpfs:http://x/tmp/y"},
+    ]
+    async with running_machine(tmp_path, forbid="root,user") as machine:
+        created = await machine.run(
+            f"{show}; exec sleep 600", container={"env": env}, automountServiceAccountToken=False
+        )
+        own = machine.pod_dir(created) / "private" / "main" / "tmp"
+        expected = f"{own}/home 700 {own} {own}/paddle-log/default/pod /tmpfs:http://x/tmp/y"
+        await machine.printed("pod", expected)
+        assert await machine.exec("pod", "sh", "-c", show) == (0, f"{expected}\n"), "and for programs beside it"
+
+
 async def test_a_machine_without_namespaces_runs_what_it_can_and_says_what_it_lacks(tmp_path: Path) -> None:
     async with running_machine(tmp_path, forbid="root,user") as machine:
         await machine.run("echo ran", automountServiceAccountToken=False)

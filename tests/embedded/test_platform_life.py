@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness import pdc, until
+from harness import need, pdc, until
 from paddlecloud.cli import machine
 from paddlecloud.cli.main import main
 from paddlecloud.local.platform import Platform, PlatformError
@@ -208,6 +208,31 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     refused = pdc("up", "--data", str(tmp_path / "file" / "data"), check=False)
     assert refused.returncode == 2
     assert str(tmp_path / "file" / "data") in refused.stderr
+
+
+def test_a_directory_that_others_may_write_to_is_closed_to_them(data: Path) -> None:
+    data.mkdir()
+    data.chmod(0o777)
+    pdc("up", "--data", str(data), "--port", "0")
+    assert data.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_directory_that_all_users_share_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(0o1777)
+    refused = pdc("up", "--data", str(tmp_path / "tmp"), check=False)
+    assert refused.returncode != 0
+    assert "is shared by all users of this machine; choose a directory of your own" in refused.stderr
+    assert (tmp_path / "tmp").stat().st_mode & 0o7777 == 0o1777
+
+
+def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
+    need("root", have=os.geteuid() == 0, hint="only root can give a directory away; run the tests as root")
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 12345, 12345)
+    refused = pdc("up", "--data", str(tmp_path / "theirs"), check=False)
+    assert refused.returncode != 0
+    assert "belongs to another user (uid 12345); choose a directory of your own" in refused.stderr
 
 
 def test_secrets_are_for_their_owner_alone(data: Path) -> None:

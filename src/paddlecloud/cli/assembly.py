@@ -1,6 +1,6 @@
 """What runs beside the API server on one machine: scheduler, kubelet, and the controllers of this project.
 
-Each part has a client of its own under its own name, so that the audit log tells who wrote what.
+Each part has a client of its own under its own account, so that RBAC binds it and the audit log tells who wrote what.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
+from paddlecloud.cli import chart
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
@@ -19,7 +20,10 @@ from paddlecloud.controllers.samplejob import SampleJobController
 from paddlecloud.controllers.sampleset import Options as SampleSetOptions
 from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.drivers import drivers_of
+from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PADDLEJOBS
+from paddlecloud.local.apiserver.authentication import service_account
+from paddlecloud.local.apiserver.identities import NODE_CONTROLLER, SCHEDULER, node
 from paddlecloud.local.images import library
 from paddlecloud.local.images.keeper import ImageKeeper
 from paddlecloud.local.images.store import ImageStore, default_cache
@@ -58,38 +62,38 @@ class Machine:
         self._platform = platform
         self._workloads = Workloads(platform)
         self._knative = Knative(platform, warm=lambda image: self._kubelet.keep_warm(image))
-        scheduler = platform.client(user_agent="scheduler")
+        scheduler = platform.client(SCHEDULER, user_agent="scheduler")
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
         closed, sets = (str(platform.data.resolve()),), str(platform.data / "samplesets")
         caches = NodeFolders.for_caches(os.environ, *_OWN_FOLDERS, closed=closed)
         reading = NodeFolders.for_reading(os.environ, *_OWN_FOLDERS, *_SHARED_FOLDERS, closed=closed)
         self._jobs = PaddleJobController(
-            platform.client(user_agent="paddlejob-controller"),
+            _controller(platform, "paddlejob", "paddlejob-controller"),
             clock=clock,
             options=Options(
                 python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
             ),
             reports=Place(remember=platform.data / "report.port"),
         )
-        kubeflow = platform.client(user_agent="kubeflow-paddlejob-controller")
+        kubeflow = _controller(platform, "paddlejob", "kubeflow-paddlejob-controller")
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
-        services = platform.client(user_agent="paddleservice-controller")
+        services = _controller(platform, "serving", "paddleservice-controller")
         self._services = PaddleServiceController(
             services, clock=clock, site=Site.told(os.environ)._replace(models=reading)
         )
         options = SampleSetOptions(local_root=sets, caches=caches, sources=reading)
         self._sets = SampleSetController(
-            platform.client(user_agent="sampleset-controller"), clock=clock, options=options
+            _controller(platform, "sampleset", "sampleset-controller"), clock=clock, options=options
         )
         self._set_jobs = SampleJobController(
-            platform.client(user_agent="samplejob-controller"), clock=clock, options=options
+            _controller(platform, "sampleset", "samplejob-controller"), clock=clock, options=options
         )
         recipes = [platform.data / "images"]
         self._images = ImageKeeper(ImageStore(folders=recipes), clock=clock)
         own = node_configs(nodes)
         self._kubelet = Kubelet(
-            platform.client(user_agent="kubelet"),
+            platform.client(node(own[0].name), user_agent="kubelet"),
             data=platform.data,
             nodes=own,
             images=ImageStore(folders=recipes),
@@ -102,8 +106,8 @@ class Machine:
         platform.serve_streams(streams)
         platform.serve_kept_logs(streams, [PADDLEJOBS])
         self._nodes = Nodes(
-            platform.client(user_agent="node-controller"),
-            platform.client(user_agent="simulated-kubelet"),
+            platform.client(NODE_CONTROLLER, user_agent="node-controller"),
+            platform.client(node("simulated"), user_agent="simulated-kubelet"),
             self._watches,
             self._kubelet,
             own=own,
@@ -127,6 +131,11 @@ class Machine:
         """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
         await self._knative.stop(gateways=pods)
         await self._kubelet.stop(pods=pods)
+
+
+def _controller(platform: Platform, key: str, user_agent: str) -> Client:
+    """A client under the account that the chart gives to this controller."""
+    return platform.client(service_account(chart.NAMESPACE, chart.ACCOUNTS[key]), user_agent=user_agent)
 
 
 def node_configs(count: int) -> list[NodeConfig]:

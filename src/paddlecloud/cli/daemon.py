@@ -26,8 +26,10 @@ from typing import Any
 from paddlecloud.api import crd
 from paddlecloud.cli import machine, surroundings
 from paddlecloud.cli.assembly import Machine
+from paddlecloud.cli.chart import controller_accounts
 from paddlecloud.kube import garbage
 from paddlecloud.kube.watchdog import LoopWatchdog
+from paddlecloud.local.apiserver.identities import NODE_CONTROLLER
 from paddlecloud.local.nodes.keeper import nodes_before
 from paddlecloud.local.platform import Platform, PlatformError
 from paddlecloud.local.store.log import StorageError
@@ -95,16 +97,20 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     platform = Platform(args.data, durable=args.durable)
+    accounts = controller_accounts() if args.controllers else []
+    objects = [*crd.generate(), *surroundings.objects(args.data), *accounts]
     body: Machine | None = None
     try:
         try:
-            await platform.start(port=args.port, objects=[*crd.generate(), *surroundings.objects(args.data)])
+            await platform.start(port=args.port, objects=objects)
         except OSError:
             if not (args.any_port_if_taken and args.port):
                 raise
             await platform.listen(port=0)
         # What no flag says stays as it was: the data directory knows how the machine was divided.
-        nodes: int = args.nodes or await nodes_before(platform.client(user_agent="node-controller")) or 1
+        nodes: int = (
+            args.nodes or await nodes_before(platform.client(NODE_CONTROLLER, user_agent="node-controller")) or 1
+        )
         body = Machine(
             platform,
             nodes=nodes,

@@ -15,8 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-import paddlecloud
 from paddlecloud.cli import cluster_checks, output
+from paddlecloud.cli.chart import chart
 from paddlecloud.cli.failures import CONFLICT, ERROR, FORBIDDEN, OK, TIMEOUT, CliError, attempting
 from paddlecloud.cli.here import is_embedded
 from paddlecloud.cli.parsing import Parsers, duration
@@ -75,13 +75,6 @@ def uninstall(session: Session, args: argparse.Namespace) -> int:
         if not args.with_data:
             session.print("what users made is still there, and so are its kinds; --with-data would take them away")
     return OK
-
-
-def chart() -> Path:
-    """In an installed package it lies beside the modules, in a checkout at its top."""
-    package = Path(paddlecloud.__file__).parent
-    places = (package / "charts" / "paddlecloud", package.parents[1] / "charts" / "paddlecloud")
-    return next(place for place in places if (place / "Chart.yaml").is_file())
 
 
 def _check(session: Session) -> None:

@@ -16,6 +16,7 @@ import functools
 import logging
 import os
 import random
+import stat
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,6 +34,7 @@ from .apiserver import (
     documents,
     namespaces,
     pods,
+    rbac_bootstrap,
     rbac_escalation,
     reviews,
     service_accounts,
@@ -63,6 +65,8 @@ from .store.record import Address
 from .store.store import Store
 
 log = logging.getLogger(__name__)
+
+OURS = "app.kubernetes.io/managed-by"
 
 
 class Collector(Protocol):
@@ -210,9 +214,9 @@ class Platform:
             try:
                 await self.verbs.create(info, obj, namespace=meta.get("namespace", ""), options=options)
             except AlreadyExists:
-                # Made by an earlier start. What users changed since stays; definitions of kinds follow the release.
-                if obj["kind"] == "CustomResourceDefinition":
-                    await self.verbs.update(info, "", meta["name"], _with_spec(obj["spec"]), options=options)
+                # Made by an earlier start. What users changed since stays; what the release defines follows it.
+                if change := _follow_release(obj):
+                    await self.verbs.update(info, "", meta["name"], change, options=options)
 
     async def stop(self) -> None:
         """Stop serving, then stop working, then close the store: nobody is told of a write that was not kept."""
@@ -225,8 +229,16 @@ class Platform:
         os.close(self._lock)
 
 
-def _with_spec(spec: Object) -> Callable[[Object], Object]:
-    return lambda current: {**current, "spec": spec}
+def _follow_release(obj: Object) -> Callable[[Object], Object] | None:
+    """How an object of an earlier start becomes that of this release; None for what belongs to users by now."""
+    meta = obj["metadata"]
+    if obj["kind"] == "CustomResourceDefinition":
+        return lambda current: {**current, "spec": obj["spec"]}
+    if obj["kind"] == "ClusterRole" and (meta.get("labels") or {}).get(OURS) == "paddlecloud":
+        return lambda current: {**current, "rules": obj["rules"]}
+    if rbac_bootstrap.is_default(obj):
+        return lambda current: rbac_bootstrap.completed(current, obj)
+    return None
 
 
 def _priority_objects() -> list[Object]:
@@ -250,11 +262,25 @@ def _priority_objects() -> list[Object]:
     ]
 
 
+def _close_to_others(data: Path) -> None:
+    """Who can write to the directory can replace the keys and the state in it, and so become its administrator."""
+    found = data.stat()
+    if found.st_uid not in (0, os.geteuid()):
+        raise PlatformError(f"{data} belongs to another user (uid {found.st_uid}); choose a directory of your own")
+    if found.st_mode & stat.S_ISVTX:
+        raise PlatformError(
+            f"{data} is shared by all users of this machine; choose a directory of your own with --data"
+        )
+    if found.st_mode & 0o022:
+        data.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
+
+
 def _lock(data: Path) -> int:
     """Two platforms on one directory would corrupt each other's view: the second is refused."""
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        _close_to_others(data)
+        handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise PlatformError(f"cannot use {data}: {error.strerror}; choose a writable directory with --data") from error
     try:

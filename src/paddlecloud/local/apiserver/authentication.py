@@ -154,12 +154,14 @@ def user_of_claims(claims: Claims) -> User:
         if bound.kind in ("Pod", "Node"):
             prefix = f"authentication.kubernetes.io/{bound.kind.lower()}"
             extra |= {f"{prefix}-name": (bound.name,), f"{prefix}-uid": (bound.uid,)}
-    return User(
-        account_user_name(claims.namespace, claims.account),
-        claims.account_uid,
-        ("system:serviceaccounts", f"system:serviceaccounts:{claims.namespace}", AUTHENTICATED),
-        extra,
-    )
+    return service_account(claims.namespace, claims.account, uid=claims.account_uid, extra=extra)
+
+
+def service_account(
+    namespace: str, name: str, *, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None
+) -> User:
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+    return User(account_user_name(namespace, name), uid, groups, extra or {})
 
 
 def user_of_certificate(peer_cert: Mapping[str, Any]) -> User:

@@ -19,7 +19,8 @@ ALL = READ + WRITE
 
 _API_VERSION = f"{GROUP}/v1"
 _DEFAULTS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-_UPDATE = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+_AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
+_UPDATE = {_AUTOUPDATE: "true"}
 
 Rules = Sequence[dict[str, Any]]
 
@@ -132,8 +133,10 @@ _ROLES: dict[str, Rules] = {
         _on("core", "pods/status", "patch", "update"),
         _on("core", "pods/eviction", "create"),
         _on("core", "configmaps secrets", *READ),
-        _on("core", "persistentvolumeclaims persistentvolumes", "get"),
+        _on("core", "persistentvolumeclaims persistentvolumes", *READ),
         _on("core", "endpoints", "get"),
+        _on("discovery.k8s.io", "endpointslices", *READ),
+        _on("batch.paddlepaddle.org", "paddlejobs", "get"),  # for the logs of pods that are gone
         _on("core", "serviceaccounts/token", "create"),
         _on("storage.k8s.io", "csinodes volumeattachments", *READ),
         _LEASES,
@@ -155,9 +158,18 @@ _ROLES: dict[str, Rules] = {
         _on("policy", "poddisruptionbudgets", *READ),
         _on("scheduling.k8s.io", "priorityclasses", *READ),
         _on("storage.k8s.io", "csinodes storageclasses", *READ),
-        _on("scheduling.volcano.sh", "podgroups queues", *READ),
-        _on("scheduling.volcano.sh", "podgroups/status queues/status", "patch", "update"),
+        _on("scheduling.volcano.sh scheduling.x-k8s.io", "podgroups queues", *READ),
+        _on("scheduling.volcano.sh scheduling.x-k8s.io", "podgroups/status queues/status", "patch", "update"),
         _LEASES,
+        _EVENTS,
+    ],
+    "knative-serving-core": [
+        _on("serving.knative.dev", "configurations revisions routes services", *ALL),
+        _on("serving.knative.dev", "configurations/status revisions/status routes/status services/status", "patch"),
+        _on("apps", "deployments", "create", "delete", "patch", *READ),
+        _on("core", "services", "create", "delete", "patch", *READ),
+        _on("discovery.k8s.io", "endpointslices", "create", "delete", "patch", *READ),
+        _on("core", "configmaps pods", *READ),
         _EVENTS,
     ],
     "system:kube-controller-manager": [
@@ -226,7 +238,13 @@ _CONTROLLERS: dict[str, Rules] = {
         _on("core", "persistentvolumeclaims", "get", "list", "patch", "update", "watch"),
         _on("core", "persistentvolumeclaims/status persistentvolumes/status", "patch", "update"),
         _on("core", "pods", *READ),
-        _on("storage.k8s.io", "storageclasses", *READ),
+        _on("storage.k8s.io", "storageclasses", "create", *READ),
+    ],
+    "node-controller": [
+        _on("core", "nodes", "create", "delete", "patch", "update", *READ),
+        _on("core", "nodes/status pods/status", "patch", "update"),
+        _on("core", "pods", "delete", *READ),
+        _on("coordination.k8s.io", "leases", *READ),
     ],
     "generic-garbage-collector": [_on("*", "*", "delete", "patch", "update", *READ)],
     "namespace-controller": [
@@ -272,6 +290,7 @@ _USER_BINDINGS = {
     "system:kube-controller-manager": "system:kube-controller-manager",
     "system:node-proxier": "system:kube-proxy",
 }
+_ACCOUNT_BINDINGS = {"knative-serving-core": ("knative-serving", "controller")}
 _AGGREGATED = {  # role: (label its parts carry, label that makes it a part of the next one)
     "view": ("view", "edit"),
     "edit": ("edit", "admin"),
@@ -294,10 +313,34 @@ def bootstrap_objects() -> list[Object]:
         _binding(role, [{"kind": "User", "apiGroup": GROUP, "name": user}]) for role, user in _USER_BINDINGS.items()
     ]
     bindings += [
-        _binding(f"system:controller:{name}", [{"kind": "ServiceAccount", "namespace": "kube-system", "name": name}])
+        _binding(role, [{"kind": "ServiceAccount", "namespace": namespace, "name": name}])
+        for role, (namespace, name) in _ACCOUNT_BINDINGS.items()
+    ]
+    manager = {"kind": "User", "apiGroup": GROUP, "name": "system:kube-controller-manager"}
+    bindings += [
+        _binding(
+            f"system:controller:{name}",
+            [{"kind": "ServiceAccount", "namespace": "kube-system", "name": name}, manager],
+        )
         for name in _CONTROLLERS
     ]
     return roles + bindings
+
+
+def is_default(obj: Object) -> bool:
+    return (obj["metadata"].get("annotations") or {}).get(_AUTOUPDATE) == "true"
+
+
+def completed(current: Object, default: Object) -> Object:
+    """As Kubernetes' auto-reconciliation: what a default role or binding lacks is added at the start.
+
+    What others added stays, and so does one whose annotation they have set to "false".
+    """
+    if not is_default(current) or current.get("aggregationRule"):
+        return current
+    part = "subjects" if "roleRef" in default else "rules"
+    present = current.get(part) or []
+    return {**current, part: [*present, *(item for item in default[part] if item not in present)]}
 
 
 def _aggregate_label(target: str) -> dict[str, str]:

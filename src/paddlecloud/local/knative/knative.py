@@ -10,6 +10,7 @@ from typing import Any
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
+from paddlecloud.local.apiserver.identities import KNATIVE
 from paddlecloud.local.knative import configuration, revision, route, service
 from paddlecloud.local.knative.autoscaler import Autoscaler, Scene
 from paddlecloud.local.knative.coldstart import ColdStarts, stages_of
@@ -60,7 +61,7 @@ class Knative:
         self._warm = warm
         self._envoy = find_envoy()
         self._clock = platform.clock
-        self.manager = manager = Manager(platform.client(user_agent="knative"), clock=self._clock)
+        self.manager = manager = Manager(platform.client(KNATIVE, user_agent="knative"), clock=self._clock)
         self.gateways = Gateways(
             platform.data / "gateway",
             changed=self._gateways_changed,

@@ -14,13 +14,13 @@ from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet import processes
 from paddlecloud.local.kubelet.env import ConfigError, expand_all
-from paddlecloud.local.kubelet.launch import DEFAULT_PATH
+from paddlecloud.local.kubelet.launch import DEFAULT_PATH, TMP
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.sandbox import Mount
 from paddlecloud.local.kubelet.wire import ContainerSpec
 from paddlecloud.local.volumes.model import Volume
 
-HOME = "/tmp/home"  # noqa: S108 - inside the container's own /tmp
+HOME = f"{TMP}/home"
 DEFAULT_TERMINATION_PATH = "/dev/termination-log"
 
 
@@ -115,7 +115,7 @@ def _own_mounts(container: Object, paths: PodPaths, attempt: int) -> list[Mount]
     return [
         Mount("/etc/hosts", str(paths.hosts), optional=True),
         Mount("/etc/hostname", str(paths.hostname), optional=True),
-        Mount("/tmp", str(paths.private(name, "tmp")), optional=True),  # noqa: S108
+        Mount(TMP, str(paths.private(name, "tmp")), optional=True),
         Mount(message, str(paths.termination(name, attempt)), optional=True),
     ]
 

@@ -21,6 +21,7 @@ from paddlecloud.local.kubelet.wire import ContainerSpec
 START_ERROR = 128
 """Exit code of a container whose program never started, as runc's users know it."""
 
+TMP = "/tmp"  # noqa: S108 - inside the container, where it is its own
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -52,9 +53,10 @@ def become(
         if spec.tty:
             _take_terminal()
 
+    env = _environment(spec, sandbox)
     if spec.warm and warmstart.can_run(spec.argv):
-        _run(prepare, lambda: warmstart.run(spec.argv, spec.env), tell=report.send)
-    _run(prepare, lambda: _exec(spec.argv, spec.env), tell=report.send)
+        _run(prepare, lambda: warmstart.run(spec.argv, env), tell=report.send)
+    _run(prepare, lambda: _exec(spec.argv, env), tell=report.send)
 
 
 def enter(
@@ -85,7 +87,25 @@ def enter(
         if tty:
             _take_terminal()
 
-    _run(prepare, lambda: _exec(argv, spec.env), tell=lambda text: os.write(stdio[2], text + b"\n"))
+    env = _environment(spec, sandbox)
+    _run(prepare, lambda: _exec(argv, env), tell=lambda text: os.write(stdio[2], text + b"\n"))
+
+
+def _environment(spec: ContainerSpec, sandbox: Sandbox) -> dict[str, str]:
+    """What a pod's environment places in /tmp is meant for the container's own.
+
+    Without a mount namespace /tmp is the machine's: any other user could have put a home directory there, with start-up
+    files and modules that the program would run, or links in the place of files that it writes.
+    """
+    own = next((mount.source for mount in spec.mounts if mount.target == TMP), None)
+    if sandbox.mounts or own is None:
+        return spec.env
+
+    def placed(path: str) -> str:
+        return own + path.removeprefix(TMP) if f"{path}/".startswith(f"{TMP}/") else path
+
+    env = {"TMPDIR": TMP, **spec.env}
+    return {name: ":".join(map(placed, value.split(":"))) for name, value in env.items()}
 
 
 def _run(

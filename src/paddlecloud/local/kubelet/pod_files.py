@@ -133,14 +133,15 @@ class PodFiles:
 
     def _materialize(self, container: Object, spec: wire.ContainerSpec, image: Environment) -> None:
         name = spec.name
-        (self.paths.private(name, "tmp") / "home").mkdir(parents=True, exist_ok=True)
+        home = self.paths.private(name, "tmp") / "home"
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         message = self.paths.termination(name, spec.attempt)
         message.parent.mkdir(exist_ok=True)
         message.touch()
         if spec.uid:
             # The program may be another user; these are its own, so they are open to it.
             self.paths.private(name, "tmp").chmod(0o1777)
-            (self.paths.private(name, "tmp") / "home").chmod(0o777)
+            home.chmod(0o777)
             message.chmod(0o666)
         if image.root is not None and not self.paths.private(name, "image").exists():
             shutil.copytree(image.root, self.paths.private(name, "image"), symlinks=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paddlecloud.kube.manager import Manager
+from paddlecloud.local.apiserver.identities import CONTROLLER_MANAGER
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.proxy.node_ports import NodePorts
 from paddlecloud.local.proxy.proxy import ServiceProxy
@@ -35,7 +36,7 @@ class Workloads:
 
     def __init__(self, platform: Platform) -> None:
         clock = platform.clock
-        self.manager = Manager(platform.client(user_agent="workloads"), clock=clock)
+        self.manager = Manager(platform.client(CONTROLLER_MANAGER, user_agent="workloads"), clock=clock)
         self._binder = VolumeBinder(self.manager, folder=platform.data / "volumes")
         self._proxy = ServiceProxy(self.manager, clock)
         for declare in CONTROLLERS:

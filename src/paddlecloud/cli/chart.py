@@ -1,0 +1,55 @@
+"""The Helm chart as this package carries it, and what its rules mean for controllers that run without it.
+
+The embedded platform runs the chart's controllers under accounts of the same names with the same rules, read from the
+same file: a right that is missing on a cluster is missing here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import paddlecloud
+from paddlecloud.kube.resource import Object
+
+NAMESPACE = "kube-system"
+"""Of the accounts: in the chart it is the release's, which may come to this platform as well."""
+ACCOUNTS = {"paddlejob": "paddlejob-sa", "sampleset": "sampleset-sa", "serving": "paddle-serving-sa"}
+"""Key in rbac.yaml → account, as the chart's helper `paddlecloud.accounts` has it."""
+_RBAC = "rbac.authorization.k8s.io"
+_LABELS = {"app.kubernetes.io/managed-by": "paddlecloud"}
+
+
+def chart() -> Path:
+    """In an installed package it lies beside the modules, in a checkout at its top."""
+    package = Path(paddlecloud.__file__).parent
+    places = (package / "charts" / "paddlecloud", package.parents[1] / "charts" / "paddlecloud")
+    return next(place for place in places if (place / "Chart.yaml").is_file())
+
+
+def controller_accounts() -> list[Object]:
+    """ServiceAccounts, ClusterRoles and bindings of this project's controllers.
+
+    What the chart grants in the release's own namespace is left out: nobody is elected here, and no pod is labelled.
+    """
+    import yaml
+
+    rules: dict[str, dict[str, list[Any]]] = yaml.safe_load((chart() / "rbac.yaml").read_text())
+    made: list[Object] = []
+    for key, account in ACCOUNTS.items():
+        name = f"paddlecloud:controller:{key}"
+        granted = [rule for part in ("cluster", "namespaced", "kubeflow") for rule in rules[key].get(part, ())]
+        made += [
+            _object("v1", "ServiceAccount", account, namespace=NAMESPACE),
+            {**_object(f"{_RBAC}/v1", "ClusterRole", name), "rules": granted},
+            {
+                **_object(f"{_RBAC}/v1", "ClusterRoleBinding", name),
+                "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+                "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}],
+            },
+        ]
+    return made
+
+
+def _object(api_version: str, kind: str, name: str, **meta: str) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "labels": dict(_LABELS), **meta}}
