@@ -183,6 +183,14 @@ def test_a_control_plane_that_answers_nobody_is_named_and_ended_and_its_pods_wit
     assert main(["up", "--data", str(data)]) == 0, "nobody holds the directory"
 
 
+def test_a_control_plane_whose_address_was_lost_is_found_and_ended(data: Path) -> None:
+    daemon, program = start_with_a_pod(data, dict(os.environ))
+    (data / "endpoint.json").unlink()
+    assert f"stopped (data kept in {data})" in pdc("down", "--data", str(data)).stdout
+    assert not is_there(daemon)
+    assert not is_there(program)
+
+
 def test_a_control_plane_that_was_suspended_stops_as_any_other(data: Path) -> None:
     daemon, program = start_with_a_pod(data, dict(os.environ))
     os.kill(daemon, signal.SIGSTOP)

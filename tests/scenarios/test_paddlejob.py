@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from harness import Kubectl, Target
+from harness import Kubectl, Target, until
 
 from .hands import EXAMPLES, Hands, apply, reached, read
 
@@ -69,8 +69,13 @@ def test_the_manuals_wide_and_deep_trains_on_parameter_servers(kubectl: Kubectl,
     shown = [line.split()[:3] for line in kubectl("get", "pods", "--no-headers").stdout.splitlines()]
     assert [pod for pod, *_ in shown] == [f"{name}-{role}-{index}" for role in ("ps", "worker") for index in range(2)]
     assert [row[1:] for row in shown[2:]] == [["0/1", "Completed"]] * 2
+    until(lambda: _statuses(kubectl) == ["Completed"] * 4, timeout=60)  # servers too: SIGTERM is their planned end
     for index in range(2):
         learned(kubectl, f"{name}-worker-{index}")
+
+
+def _statuses(kubectl: Kubectl) -> list[str]:
+    return [line.split()[2] for line in kubectl("get", "pods", "--no-headers").stdout.splitlines()]
 
 
 @pytest.mark.full

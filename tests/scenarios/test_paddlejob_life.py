@@ -64,6 +64,20 @@ def test_servers_are_ended_with_the_workers_and_keep_their_logs(kubectl: Kubectl
     until(lambda: server_phases() == {"Failed"}, timeout=60)
     assert kubectl("logs", "wide-ps-1").stdout == "I am PSERVER\n"
     story.was("wide", "Running", "Completed")
+    assert read(kubectl, "pdj", "wide")["status"]["message"] == "2 workers succeeded; 2 pods that still ran were ended"
+    described = kubectl("describe", "pod", "wide-ps-0").stdout
+    assert "paddlepaddle.org/ended: on purpose: its job is Completed" in described
+
+
+def test_a_server_that_takes_its_end_for_success_reads_completed_beside_the_job(kubectl: Kubectl) -> None:
+    served = "trap 'exit 0' TERM; sleep 600 & wait"
+    apply(kubectl, job("calm", f'test "$TRAINING_ROLE" = TRAINER || {{ {served}; }}', ps=1, workers=1))
+    reached(kubectl, "calm", "Completed")
+
+    def shown() -> list[list[str]]:
+        return [line.split()[:3] for line in kubectl("get", "pods", "--no-headers").stdout.splitlines()]
+
+    until(lambda: shown() == [[f"calm-{role}-0", "0/1", "Completed"] for role in ("ps", "worker")], timeout=60)
 
 
 def test_a_failure_is_told_in_the_words_of_the_program(kubectl: Kubectl) -> None:

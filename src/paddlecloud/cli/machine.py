@@ -48,6 +48,14 @@ def find(data: Path) -> Endpoint | None:
     return Endpoint(pid, port, started, nodes, _is_daemon(pid, data))
 
 
+def unannounced(data: Path) -> Endpoint | None:
+    """A platform on `data` that has not said where it is: it is still starting, or its file was deleted."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        if _is_daemon(int(entry.name), data):
+            return Endpoint(int(entry.name), port=0, started=0.0, nodes=0, alive=True)
+    return None
+
+
 def _is_daemon(pid: int, data: Path) -> bool:
     """Pids are used again: only a process that names this directory is our daemon."""
     try:

@@ -25,6 +25,7 @@ PHRASES: dict[str, tuple[str, str]] = {
     "ending": ("ended with exit code {code}{detail}", "以退出码 {code} 结束{detail}"),
     "pod-failed": ("failed: {what}", "失败：{what}"),
     "pod-succeeded": ("finished: every container ended with exit code 0", "已完成：所有容器都以退出码 0 结束"),
+    "ended": ("ended {why}", "已结束：{why}"),
     "starting": ("starting on node {node}", "正在节点 {node} 上启动"),
     "not-scheduled": ("waiting for the scheduler", "等待调度器"),
     "not-ready": ("running, but not ready: {names}", "正在运行，但尚未就绪：{names}"),

@@ -199,7 +199,7 @@ def _say(session: Session, args: argparse.Namespace, data: Path, *, started: boo
 
 def run_down(session: Session, args: argparse.Namespace) -> int:
     data = _data(args)
-    found = machine.find(data)
+    found = machine.find(data) or machine.unannounced(data)
     running = found is not None and found.alive
     killed = found is not None and found.alive and _end_daemon(session, data, found)
     if found is not None and (killed or not running):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from paddlecloud.cli import outcome, times
 from paddlecloud.cli.phrases import Phrasebook
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import ENDED, Object
 
 OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
 
@@ -101,10 +101,17 @@ class _Judge:
     def _pod(self, pod: Object) -> Verdict:
         status, spec = pod.get("status") or {}, pod.get("spec") or {}
         return (
-            self._unplaced(pod, spec)
+            self._ended_on_purpose(pod, status)
+            or self._unplaced(pod, spec)
             or self._container_trouble(status)
             or self._pod_phase(str(status.get("phase") or "Pending"), status, spec)
         )
+
+    def _ended_on_purpose(self, pod: Object, status: Object) -> Verdict | None:
+        why = (pod["metadata"].get("annotations") or {}).get(ENDED)
+        if why is None or status.get("phase") not in ("Failed", "Succeeded"):
+            return None
+        return Verdict(OK, self._say("ended", why=_line(why)), "Ended")
 
     def _unplaced(self, pod: Object, spec: Object) -> Verdict | None:
         message = outcome.unschedulable(pod)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.cli.why import why
 from paddlecloud.kube.clock import rfc3339
 
 from .world import World, conditions, paddlejob
@@ -49,6 +50,23 @@ def test_pods_of_a_failed_job_that_are_kept_do_not_go_on_using_the_machine() -> 
     world.obey()
     assert world.pods["job-worker-1"]["status"]["phase"] == "Failed"
     assert world.status["worker"]["running"] == 1, "counts stay as they were at the end"
+
+
+def test_servers_that_are_ended_with_a_completed_job_say_that_it_was_meant() -> None:
+    world = World(paddlejob(ps=2, worker=1, cleanPodPolicy="Never")).start()
+    world.succeed("job-worker-0")
+    world.settle()
+    world.obey()
+    assert world.phase == "Completed"
+    servers = [world.pods[f"job-ps-{number}"] for number in range(2)]
+    assert [pod["metadata"]["annotations"]["paddlepaddle.org/ended"] for pod in servers] == [
+        "on purpose: its job is Completed"
+    ] * 2
+    assert "paddlepaddle.org/ended" not in (world.pods["job-worker-0"]["metadata"].get("annotations") or {})
+    assert world.status["message"] == "1 worker succeeded; 2 pods that still ran were ended"
+    for server in servers:
+        verdict = why({**server, "kind": "Pod"}, now=world.now)
+        assert (verdict.state, verdict.text) == ("ok", "ended on purpose: its job is Completed")
 
 
 def test_a_finished_job_is_forgotten_after_its_ttl() -> None:

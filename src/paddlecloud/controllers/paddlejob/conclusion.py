@@ -14,6 +14,7 @@ from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.controllers.paddlejob import failure, finish, form, report, status
 from paddlecloud.controllers.paddlejob.case import Case
+from paddlecloud.controllers.paddlejob.obstacle import number
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 
@@ -52,17 +53,20 @@ def take_down(
 
 
 def complete(case: Case, text: str) -> Plan:
-    plan = Plan(status_first=True, events=[PlannedEvent("Completed", text)])
+    plan = Plan(status_first=True)
+    if ended := finish.clean_up(case, plan, "Completed"):
+        text += f"; {number(ended, 'pod')} that still ran {'was' if ended == 1 else 'were'} ended"
+    plan.events.append(PlannedEvent("Completed", text))
     return _end(case, plan, "Completed", reason="Completed", message=text)
 
 
 def fail(case: Case, reason: str, text: str) -> Plan:
     plan = Plan(status_first=True, events=[PlannedEvent("Failed", f"{reason}: {text}", type="Warning")])
+    finish.clean_up(case, plan, "Failed")
     return _end(case, plan, "Failed", reason=reason, message=text)
 
 
 def _end(case: Case, plan: Plan, phase: str, *, reason: str, message: str) -> Plan:
-    finish.clean_up(case, plan, phase)
     pods = tuple(case.current.values())
     new = status.with_start(status.with_counts(case.old, case.settings, pods), pods)
     return conclude(case, plan, new, phase, reason=reason, message=message)

@@ -1,7 +1,8 @@
 """After the end: which pods go, which stay, and when the job itself is forgotten.
 
 A finished job never creates anything. Pods that are kept but still run are ended through their own deadline, which
-keeps object and logs; parameter servers, for one, never exit by themselves.
+keeps object and logs; parameter servers, for one, never exit by themselves. Nobody but the program can make that an
+exit code of 0, and kubectl calls any other `Error`: the pod's annotation and the job's message say that it was meant.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from paddlecloud.controllers.paddlejob.form import drop_gang, look_again, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Plan
-from paddlecloud.kube.resource import PADDLEJOBS, PODS, SERVICES, Object
+from paddlecloud.kube.resource import ENDED, PADDLEJOBS, PODS, SERVICES, Object
 
 CLEANED: dict[str, frozenset[str]] = {
     "Always": frozenset({"Completed", "Failed"}),
@@ -24,8 +25,10 @@ CLEANED: dict[str, frozenset[str]] = {
 """cleanPodPolicy: the phases in which all pods are deleted. `Running` deletes only those that have not ended."""
 
 
-def clean_up(case: Case, plan: Plan, phase: str) -> None:
+def clean_up(case: Case, plan: Plan, phase: str) -> int:
+    """How many pods are ended and kept."""
     settings = case.settings
+    ended = 0
     everything = phase in CLEANED[settings.clean_pod_policy]
     for pod in case.observed.pods:
         if pod.deleting:
@@ -34,10 +37,13 @@ def clean_up(case: Case, plan: Plan, phase: str) -> None:
         if everything or never_started or (settings.clean_pod_policy == "Running" and not pod.ended):
             plan.delete.append(Delete(PODS, pod.name, settings.namespace, uid=pod.uid))
         elif not pod.ended and not _ending(pod):
-            plan.patch.append(patch(PODS, pod.raw, {"spec": {"activeDeadlineSeconds": 1}}))
+            why = {"annotations": {ENDED: f"on purpose: its job is {phase}"}}
+            plan.patch.append(patch(PODS, pod.raw, {"metadata": why, "spec": {"activeDeadlineSeconds": 1}}))
+            ended += 1
     if everything and case.observed.service is not None:
         plan.delete.append(Delete(SERVICES, settings.name, settings.namespace, uid=_uid(case.observed.service)))
     drop_gang(case, plan)
+    return ended
 
 
 def _uid(obj: Object) -> str:

@@ -6,7 +6,7 @@ starts the thread that refreshes dense parameters; feeding `Executor.run` by han
 How much a pass teaches depends on how stale the parameters are, and that on the machine: a worker makes `--epochs`
 passes and, while its cost is still near that of tossing a coin, up to twice as many more; it ends with 1 when even that
 did not help. (Its first cost is no measure: a worker that starts late finds a model that others have taught.)
-Servers never end by themselves: the job is over when the workers are.
+Servers never end by themselves: the job is over when the workers are, and then SIGTERM ends them, which is success.
 
 Needs a Paddle with a parameter-server core: 2.6.2 (or 3.0.0 with FLAGS_enable_pir_api=0).
 """
@@ -16,8 +16,15 @@ import itertools
 import math
 import os
 import re
+import signal
 import sys
 import tempfile
+import threading
+
+if os.environ.get("TRAINING_ROLE") == "PSERVER":
+    # Before Paddle starts threads: none of them gets the signal, so that its own handler cannot call this end an error.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    threading.Thread(target=lambda: (signal.sigwait({signal.SIGTERM}), os._exit(0)), daemon=True).start()
 
 import numpy as np
 import paddle
