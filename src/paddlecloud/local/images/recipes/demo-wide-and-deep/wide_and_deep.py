@@ -19,12 +19,17 @@ import re
 import signal
 import sys
 import tempfile
-import threading
 
-if os.environ.get("TRAINING_ROLE") == "PSERVER":
-    # Before Paddle starts threads: none of them gets the signal, so that its own handler cannot call this end an error.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    threading.Thread(target=lambda: (signal.sigwait({signal.SIGTERM}), os._exit(0)), daemon=True).start()
+if os.environ.get("TRAINING_ROLE") == "PSERVER" and (server := os.fork()):
+    # This process takes the signal: the server's sits in C++ with the interpreter's lock and would run no handler.
+
+    def end(*_):
+        os.kill(server, signal.SIGKILL)
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    _, status = os.waitpid(server, 0)
+    os._exit(os.waitstatus_to_exitcode(status) % 256)
 
 import numpy as np
 import paddle
