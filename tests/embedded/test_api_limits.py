@@ -4,6 +4,7 @@ the server goes on answering others."""
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import ssl
 import time
@@ -179,6 +180,18 @@ async def test_a_body_of_100_megabytes_is_refused_unread(outside: Outside) -> No
     assert b" 413 " in answer
     writer.close()
     assert outside.resident() - before < 20
+
+
+async def test_a_compressed_body_is_not_inflated(outside: Outside) -> None:
+    """kube-apiserver reads none either; this one would become sixteen megabytes."""
+    body = gzip.compress(b" " * (16 * MEGABYTE))
+    reader, writer = await outside.connect()
+    head = outside.head("POST", CONFIGMAPS, "Content-Type: application/json", "Content-Encoding: gzip",
+                        f"Content-Length: {len(body)}")  # fmt: skip
+    writer.write(head + body)
+    status = await asyncio.wait_for(reader.readline(), PATIENCE)
+    assert b" 400 " in status
+    writer.close()
 
 
 async def test_a_body_that_does_not_tell_its_length_is_cut_off(outside: Outside) -> None:

@@ -191,7 +191,7 @@ async def _serving(args: argparse.Namespace, token: str, tls: ssl.SSLContext | N
         loop.add_signal_handler(number, stop.set)
     engine, state = await asyncio.to_thread(engine_of, args, dict(os.environ))
     jobs = Jobs(state / "jobs", engine, fixed=lambda: credentials.from_folder(Path(args.credentials)))
-    runner = web.AppRunner(Server(jobs, engine, token=token).application(), access_log=None)
+    runner = web.AppRunner(Server(jobs, engine, token=token).application(), access_log=None, auto_decompress=False)
     await runner.setup()
     site = web.TCPSite(runner, address, args.port, ssl_context=tls)
     await site.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -76,6 +77,15 @@ async def test_a_report_is_taken_with_who_sent_it(world: World) -> None:
 )
 async def test_what_is_refused(world: World, path: str, bearer: str, body: bytes, status: int) -> None:
     assert await world.post(path, body, bearer) == status
+    assert world.taken == []
+
+
+async def test_a_compressed_body_is_not_inflated(world: World) -> None:
+    """A kilobyte could become a megabyte before anybody looks at who sent it."""
+    body = gzip.compress(b'{"step": 7}')
+    headers = {"Authorization": f"Signed {sign('good', PATH.encode(), body)}", "Content-Encoding": "gzip"}
+    async with world.session.post(world.url + PATH, data=body, headers=headers) as answer:
+        assert answer.status == 400
     assert world.taken == []
 
 

@@ -89,7 +89,7 @@ class Channel:
         """Serve while the context is open; yields the URL for pods."""
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_post("/report/{namespace}/{job}/{generation}/{role}/{index}", self._handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=5.0)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=5.0, auto_decompress=False)
         await runner.setup()
         try:
             port = await _listen(runner, place)

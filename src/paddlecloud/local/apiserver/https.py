@@ -38,7 +38,12 @@ class HttpsServer:
         # A client that leaves cancels its request: a watch or a followed log must not outlive its reader. Writes that
         # are on their way to the store stand all the same.
         server = web.Server(
-            self._serve, access_log=None, max_line_size=16384, max_field_size=32768, handler_cancellation=True
+            self._serve,
+            access_log=None,
+            max_line_size=16384,
+            max_field_size=32768,
+            handler_cancellation=True,
+            auto_decompress=False,  # kube-apiserver reads no compressed bodies either, and they can grow a thousandfold
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=2)
         await self._runner.setup()
