@@ -31,6 +31,17 @@ def test_an_unknown_path_or_kind_is_not_found(api: Api, path: str) -> None:
     assert response.status == 404
 
 
+@pytest.mark.parametrize("namespace", ["nowhere", "No_Where"])
+def test_nothing_is_created_in_a_namespace_that_is_not_there(api: Api, namespace: str) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not A Name"}}
+    assert api.send("POST", f"/api/v1/namespaces/{namespace}/configmaps", body).status == 404
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes", "/api/v1/namespaces"])
+def test_what_has_no_namespace_is_not_selected_by_one(api: Api, path: str) -> None:
+    assert api.send("GET", path, query={"fieldSelector": "metadata.namespace=default"}).status == 400
+
+
 def test_a_kind_that_is_not_served_cannot_be_created(api: Api) -> None:
     body = {"apiVersion": "example.invalid/v1", "kind": "Unicorn", "metadata": {"name": "u"}}
     assert api.send("POST", "/apis/example.invalid/v1/namespaces/default/unicorns", body).status == 404

@@ -132,9 +132,11 @@ class Platform:
             services.ClusterIPs(self.store, network).assign,
             complete_job,
         ]
-        self.admission.guards.append(functools.partial(rbac_escalation.policy, self.authorizer.index))
-        self.admission.policies += [
+        self.admission.guards += [
             functools.partial(namespaces.admit, self.store),
+            functools.partial(rbac_escalation.policy, self.authorizer.index),
+        ]
+        self.admission.policies += [
             quotas.admit,
             crds.warn,
         ]

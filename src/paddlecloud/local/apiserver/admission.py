@@ -86,7 +86,8 @@ class Admission:
     rng: random.Random
     mutators: list[Mutator] = field(default_factory=list)
     guards: list[Policy] = field(default_factory=list)
-    """Policies that come before validation: who may not write an object is refused whatever else is wrong with it."""
+    """Policies that come before validation: a write by the wrong user or to the wrong place is refused as that,
+    whatever else is wrong with the object."""
     policies: list[Policy] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
 

@@ -34,7 +34,7 @@ SYSTEM = (*KEPT, "kube-node-lease")
 
 
 def admit(store: Store, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
-    """A policy: creation needs a living namespace."""
+    """A guard: creation needs a living namespace."""
     if old is not None or not info.resource.namespaced:
         return
     name = obj["metadata"]["namespace"]
@@ -44,7 +44,7 @@ def admit(store: Store, info: KindInfo, obj: Object, old: Object | None, _: Writ
     if record.meta.deletion_timestamp:
         why = f"unable to create new content in namespace {name} because it is being terminated"
         plural, group = info.resource.plural, info.resource.group
-        refusal = errors.forbidden(plural, obj["metadata"]["name"], why, group=group)
+        refusal = errors.forbidden(plural, obj["metadata"].get("name", ""), why, group=group)
         cause = {"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated"}
         refusal.details = {**(refusal.details or {}), "causes": [{**cause, "field": "metadata.namespace"}]}
         raise refusal

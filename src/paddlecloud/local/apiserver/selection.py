@@ -33,6 +33,10 @@ SELECTABLE: dict[tuple[str, str], tuple[str, ...]] = {
 }  # fmt: skip
 
 
+NO_NAMESPACE = (("", "nodes"), ("", "namespaces"))
+"""Built-in kinds that cannot be selected by metadata.namespace, as custom cluster-scoped ones cannot."""
+
+
 class Filter:
     """A compiled pair of selectors for one kind. `matches` decodes of an object only the fields that are asked for."""
 
@@ -42,7 +46,9 @@ class Filter:
         self._paths = info.conversion.fields if info.conversion else {}
         if self._fields is not None:
             own = self._paths or SELECTABLE.get((info.resource.group, info.resource.plural), ())
-            self._fields.check(("metadata.name", "metadata.namespace", *own))
+            if _has_namespace(info):
+                own = ("metadata.namespace", *own)
+            self._fields.check(("metadata.name", *own))
         self.trivial = self._labels is None and self._fields is None
         asked = {requirement.field for requirement in self._fields.requirements} if self._fields else set()
         paths = frozenset(self._paths.get(field, field) for field in asked if not field.startswith("metadata."))
@@ -66,6 +72,11 @@ class Filter:
             return field_text(obj, self._paths.get(path, path))
 
         return get
+
+
+def _has_namespace(info: KindInfo) -> bool:
+    resource = info.resource
+    return resource.namespaced or not (info.custom or (resource.group, resource.plural) in NO_NAMESPACE)
 
 
 def field_text(obj: Object, path: str) -> str:
