@@ -25,7 +25,7 @@ from verdicts.stage import custom_kinds, verdicts
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(1800)]
 
-CASES = int(os.environ.get("PDC_VERDICTS", "3000"))
+CASES = int(os.environ.get("PDC_VERDICTS", "5000"))
 SEED = int(os.environ.get("PDC_VERDICTS_SEED", "1"))
 SHRUNK = 8
 """Differences that are reduced; one mistake often shows in many requests."""
