@@ -172,6 +172,25 @@ def test_one_living_owner_is_enough(here: Here) -> None:
     eventually(lambda: here.exists(SECRETS, "shared"), False)
 
 
+def test_a_dependent_with_another_owner_does_not_hold_up_a_foreground_deletion(here: Here) -> None:
+    """Kubernetes' spec: should not delete dependents that have both valid owner and owner that's waiting…"""
+    leaving, staying = here.make(CONFIGMAPS, "leaving"), here.make(CONFIGMAPS, "staying")
+    here.make(SECRETS, "shared", ownerReferences=[owner_reference(leaving), owner_reference(staying)])
+    here.delete(CONFIGMAPS, "leaving", propagation="Foreground")
+    eventually(lambda: here.names(CONFIGMAPS) + here.names(SECRETS), ["staying", "shared"])
+    assert [ref["name"] for ref in here.get(SECRETS, "shared")["metadata"]["ownerReferences"]] == ["staying"]
+
+
+def test_a_circle_of_owners_does_not_hold_up_a_foreground_deletion(here: Here) -> None:
+    """Kubernetes' spec: should not be blocked by dependency circle."""
+    pods = [here.create(PODS, sleeping_pod(f"pod{number}")) for number in (1, 2, 3)]
+    for position, pod in enumerate(pods):
+        owner = owner_reference(pods[position - 1])
+        here.patch(PODS, pod["metadata"]["name"], {"metadata": {"ownerReferences": [owner]}})
+    here.delete(PODS, "pod1", propagation="Foreground")
+    eventually(lambda: here.names(PODS), [])
+
+
 def test_custom_objects_own_and_are_owned(here: Here, widgets: Resource) -> None:
     owner = here.make(widgets, "w")
     here.make(SECRETS, "child", ownerReferences=[owner_reference(owner)])
