@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,9 @@ from paddlecloud.serving.batching import Batcher
 from paddlecloud.serving.errors import BadInput, ModelError
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.tensors import Feeds, TensorSpec
+
+PREPARING = 32
+"""Inputs that are prepared at the same time. More than there are processors: a processor may wait for other servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Model:
         self.stages = stages
         self._inner = artifact.settings.inputs
         self._outer = {inner: client for client, inner in artifact.settings.outputs.items()}
+        self._preparing = ThreadPoolExecutor(PREPARING, thread_name_prefix="prepare")
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -99,7 +104,8 @@ class Model:
     ) -> bytes:
         """Through the model's processor, as Paddle Serving's clients expect it. `write` makes an answer of the result,
         in the processor's thread: results may be large."""
-        feeds = await asyncio.to_thread(processing.prepare, self.processor, entries, self.inputs)
+        loop = asyncio.get_running_loop()
+        feeds = await loop.run_in_executor(self._preparing, processing.prepare, self.processor, entries, self.inputs)
         outputs = await self.infer(feeds, fetch=fetch)
         return await asyncio.to_thread(lambda: write(processing.conclude(self.processor, outputs, entries)))
 
@@ -119,6 +125,7 @@ class Model:
         """Once nobody uses it any more."""
         await self._unused.wait()
         await self._batches.close()
+        self._preparing.shutdown(wait=False)
 
 
 async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics, own_code: bool = True) -> Model:

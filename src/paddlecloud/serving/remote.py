@@ -1,8 +1,9 @@
 """Pictures and other inputs that requests name by URL, fetched without becoming anybody's way into the network.
 
-Size, time and redirects are limited, and an address inside the cluster or on the machine is refused: a model server
-must not be made to read what its clients cannot. `PADDLECLOUD_SERVING_PRIVATE` lists hosts that are allowed all the
-same, for example `127.0.0.1,files.internal`. The address that was checked is the one connected to.
+Size, time, redirects and the number of fetches at a time are limited, and an address in the cluster or on the machine
+is refused: a model server must not be made to read what its clients cannot. `PADDLECLOUD_SERVING_PRIVATE` lists hosts
+that are allowed all the same, for example `127.0.0.1,files.internal`. The address that was checked is the one connected
+to.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from paddlecloud.serving.errors import BadInput, TooLarge
+from paddlecloud.serving.errors import BadInput, Overloaded, TooLarge
 
 ALLOWED = "PADDLECLOUD_SERVING_PRIVATE"
 LARGEST = 16 << 20
 PATIENCE = 5.0
+AT_ONCE = 16
+"""Fetches at the same time: half of the threads that prepare inputs, so that slow servers cannot hold all of them."""
+_places = threading.BoundedSemaphore(AT_ONCE)
 REDIRECTS = 3
 
 
@@ -33,6 +37,17 @@ def fetch(url: str, *, known: Mapping[str, Path] | None = None, largest: int = L
     """What is behind `url` (http, https or data); `known` answers for some URLs without asking anybody."""
     if known and url in known:
         return known[url].read_bytes()
+    if url.startswith("data:"):
+        return _inline(urlsplit(url), largest)
+    if not _places.acquire(blocking=False):
+        raise Overloaded(f"{AT_ONCE} URLs are being fetched already")
+    try:
+        return _follow(url, largest)
+    finally:
+        _places.release()
+
+
+def _follow(url: str, largest: int) -> bytes:
     deadline = time.monotonic() + PATIENCE
     for _ in range(REDIRECTS + 1):
         place = urlsplit(url)

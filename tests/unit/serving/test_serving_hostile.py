@@ -83,6 +83,27 @@ async def test_a_body_made_to_be_slow_holds_up_no_other_client(serve: Serve, tmp
     assert time.process_time() - began < 4, "CPU seconds for 1 MB"
 
 
+async def test_inputs_that_wait_for_another_server_do_not_hold_up_the_others(serve: Serve, tmp_path: Path) -> None:
+    folder = models.linear(tmp_path / "double")
+    (folder / "serving.yaml").write_text("processor: process.py:P\n")
+    (folder / "process.py").write_text(
+        "import threading\n"
+        "class P:\n"
+        "    over = threading.Event()\n"
+        "    def preprocess(self, inputs):\n"
+        "        if 'slow' in inputs:\n"
+        "            P.over.wait(60)\n"
+        "        else:\n"
+        "            P.over.set()\n"
+        "        return {'x': [1, 2, 3]}\n"
+    )
+    client = await serve(folder)
+    slow = [asyncio.ensure_future(client.post("/double/prediction", json={"feed": [{"slow": 1}]})) for _ in range(20)]
+    quick = await asyncio.wait_for(client.post("/double/prediction", json={"feed": [{}]}), 30)
+    assert quick.status == 200
+    assert {answer.status for answer in await asyncio.gather(*slow)} == {200}
+
+
 async def test_a_refusal_does_not_repeat_what_was_sent(serve: Serve, tmp_path: Path) -> None:
     client = await serve(models.linear(tmp_path / "double"), largest=16 << 20)
     body = json.dumps({"inputs": [{"name": "z" * SIZE}]}).encode()

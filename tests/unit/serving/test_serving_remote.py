@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.serving import remote
-from paddlecloud.serving.errors import BadInput, ServingError
+from paddlecloud.serving.errors import BadInput, Overloaded, ServingError
 
 MOVED = {"/moved": "/picture", "/moved/inside": "http://localhost/"}
 INSIDE = ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[::ffff:10.0.0.1]", "0.0.0.0"]
@@ -97,6 +97,20 @@ def test_addresses_inside_are_refused(host: str) -> None:
 def test_limits(site: str, path: str, message: str) -> None:
     with pytest.raises(ServingError, match=message):
         remote.fetch(site + path, largest=10_000)
+
+
+@pytest.mark.usefixtures("allowed")
+def test_only_so_many_are_fetched_at_a_time(site: str) -> None:
+    for _ in range(remote.AT_ONCE):
+        assert remote._places.acquire(blocking=False)
+    try:
+        with pytest.raises(Overloaded, match="16 URLs are being fetched already"):
+            remote.fetch(f"{site}/picture")
+        assert remote.fetch("data:,hi") == b"hi"
+    finally:
+        for _ in range(remote.AT_ONCE):
+            remote._places.release()
+    assert remote.fetch(f"{site}/picture") == b"picture"
 
 
 @pytest.mark.usefixtures("allowed")
