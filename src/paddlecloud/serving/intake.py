@@ -41,7 +41,10 @@ class Intake:
         pieces: list[bytes] = []
         try:
             try:
-                await asyncio.wait_for(self._read(request, pieces), self._seconds)
+                if request.content.is_eof():  # all of it is here already, as small ones usually are
+                    self._take(request.content.read_nowait(), pieces, 0)
+                else:
+                    await asyncio.wait_for(self._read(request, pieces), self._seconds)
             except asyncio.TimeoutError:
                 raise TooSlow(f"the body did not arrive within {self._seconds:g} s") from None
             except ConnectionError as error:
@@ -53,14 +56,19 @@ class Intake:
     async def _read(self, request: web.Request, pieces: list[bytes]) -> None:
         size = 0
         async for piece in request.content.iter_any():
-            pieces.append(piece)
-            self._held += len(piece)
-            size += len(piece)
-            if size > self.largest:
-                raise TooLarge(f"the body is larger than {self.largest} bytes; the server's --largest-body allows less")
-            if size > SMALL and self._held > TOGETHER * self.largest:
-                self._let_go(pieces)  # at once: nobody else is refused for what is given up
-                raise Overloaded(f"bodies of {TOGETHER * self.largest} bytes are under way already")
+            size = self._take(piece, pieces, size)
+
+    def _take(self, piece: bytes, pieces: list[bytes], size: int) -> int:
+        """The size of the body so far, of which this is one more piece."""
+        pieces.append(piece)
+        self._held += len(piece)
+        size += len(piece)
+        if size > self.largest:
+            raise TooLarge(f"the body is larger than {self.largest} bytes; the server's --largest-body allows less")
+        if size > SMALL and self._held > TOGETHER * self.largest:
+            self._let_go(pieces)  # at once: nobody else is refused for what is given up
+            raise Overloaded(f"bodies of {TOGETHER * self.largest} bytes are under way already")
+        return size
 
     def _let_go(self, pieces: list[bytes]) -> None:
         self._held -= sum(map(len, pieces))
