@@ -309,6 +309,17 @@ def test_a_review_must_say_what_it_asks(here: Here) -> None:
     assert status["code"] == 422
 
 
+@pytest.mark.parametrize("path", ["/serviceaccounts/robot/token", "/serviceaccounts/nobody/token"])
+def test_a_token_is_not_asked_for_with_another_kind(here: Here, account: str, path: str) -> None:
+    body = a(SERVICEACCOUNTS, account)
+    assert here.api.send("POST", f"/api/v1/namespaces/{here.namespace}{path}", body).status == 400
+
+
+def test_a_review_of_another_kind_is_refused(api: Api) -> None:
+    body = {"apiVersion": f"{AUTHZ}/v1", "kind": "SubjectAccessReview", "spec": {"namespace": "default"}}
+    assert api.send("POST", f"/apis/{AUTHZ}/v1/selfsubjectrulesreviews", body).status == 400
+
+
 def test_the_administrator_may_act_as_another(here: Here) -> None:
     jane = here.api.sending(("Impersonate-User", "jane"), ("Impersonate-Group", "developers"))
     user = who(jane)

@@ -49,19 +49,26 @@ def _create_only(ask: Ask) -> Handler:
         if info.verb != "create" or info.name:
             raise errors.MethodNotAllowed(f"{info.resource} can only be created")
         body = negotiation.read_object(request.body, request.header("content-type"))
-        body.setdefault("apiVersion", kind.resource.api_version)
-        body.setdefault("kind", kind.kind)
+        _check_type(body, kind.resource.api_version, kind.kind)
         return Answer(status=201, body=negotiation.encode(ask(request, info, body)))
 
     return handle
+
+
+def _check_type(body: Object, api_version: str, kind: str) -> None:
+    """What the body leaves out is left to the URL; it must not say something else."""
+    given = body.setdefault("apiVersion", api_version), body.setdefault("kind", kind)
+    if given != (api_version, kind):
+        raise errors.BadRequest(f"the object provided is a {given[1]} of {given[0]}, not a {kind} of {api_version}")
 
 
 def _service_account_token(verbs: Verbs, issuer: TokenIssuer, lookup: Lookup) -> Handler:
     async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on serviceaccounts/token")
-        account = verbs.get(kind, info.namespace, info.name).object
         body = negotiation.read_object(request.body, request.header("content-type")) if request.body else {}
+        _check_type(body, f"{AUTHN}/v1", "TokenRequest")
+        account = verbs.get(kind, info.namespace, info.name).object
         answer = token_request(issuer, account, body, lookup=lookup)
         return Answer(status=201, body=negotiation.encode(answer))
 
