@@ -1,7 +1,7 @@
 """Our kinds and controllers on a cluster, as users have them there: installed by the chart, with the rights it grants.
 
-So every test on a cluster is also one of the chart. Serving is left out: its tests bring controllers of their own, with
-and without Knative, and the chart's is tried in `test_chart`.
+So every test on a cluster is also one of the chart. Serving is left out where no test asks for it (`serving`): tests
+of it bring controllers of their own, with and without Knative, and the chart's is tried in `test_chart`.
 """
 
 from __future__ import annotations
@@ -58,3 +58,17 @@ def running(server: Target, kubectl: str) -> Iterator[None]:
     run(HELM, "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout=120s")
     assert "Traceback" not in log, log[-4000:]
     assert run(kubectl, "get", "crd", KINDS, "-o", "name"), "kinds, and with them what users made, stay"
+
+
+@contextmanager
+def serving(server: Target) -> Iterator[None]:
+    """The same release with the controller of PaddleServices."""
+
+    def upgrade(**values: str) -> None:
+        command = [HELM, "upgrade", RELEASE, str(CHART), *flags(**values)]
+        done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stderr
+
+    upgrade(serving__enabled="true")
+    yield
+    upgrade()

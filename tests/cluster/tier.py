@@ -80,7 +80,7 @@ PARTS = {
     "data": Part(
         "SampleSet and SampleJob on JuiceFS CSI",
         (
-            "tests/scenarios/test_sampleset.py", "tests/scenarios/test_tenants.py", "tests/cluster/test_sampleset*.py",
+            "tests/scenarios/test_sampleset.py", "tests/scenarios/test_tenant*.py", "tests/cluster/test_sampleset*.py",
             "tests/cluster/test_manual_data.py",
         ),
     ),
