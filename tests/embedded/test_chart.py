@@ -19,7 +19,7 @@ from rendered import CHART, DEPLOY, helm
 
 from chart_exercise import COSCHEDULING, NO_KNATIVE, Exercise, job, sample_set
 from chart_rights import ON_A_CLUSTER, granted, refused, used
-from harness import Target, pdc, until
+from harness import Kubectl, Target, pdc, until
 from unit.chart.test_chart_rendering import keys_of_the_original, render
 
 PDC = (sys.executable, "-m", "paddlecloud.cli.main", "-n", "kubeflow")
@@ -175,6 +175,18 @@ def test_values_that_no_longer_do_anything_are_named_after_the_installation(serv
     obsolete = ("global.storageClass", "kubeVersion", "serving.proxyImage", "paddlejob.image.debug")
     assert [name for name in obsolete if f"- {name} has no meaning here" not in notes] == []
     assert "- redis is asked for." in notes, "by tags.all-dep"
+
+
+def test_the_network_policies_allow_the_port_that_this_api_server_has(server: Target, kubectl: Kubectl) -> None:
+    port = kubectl("get", "endpointslice", "kubernetes", "-n", "default", "-o", "jsonpath={.ports[0].port}").stdout
+    command = [HELM, "template", "pdc", str(CHART), "--dry-run=server"]
+    command += ["--api-versions", "networking.k8s.io/v1/NetworkPolicy"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=server.env, check=True)
+    policies = [each for each in yaml.safe_load_all(done.stdout) if each and each["kind"] == "NetworkPolicy"]
+    assert len(policies) == 3
+    for policy in policies:
+        allowed = [rule["port"] for rule in policy["spec"]["egress"][0]["ports"]]
+        assert allowed == [53, 53, 443, 6443, int(port)]
 
 
 def test_a_platform_that_runs_the_controllers_itself_needs_no_chart(server: Target) -> None:

@@ -97,3 +97,16 @@ preferredDuringSchedulingIgnoredDuringExecution: [{{ toJson (set .prefer "weight
 yes
 {{- end -}}
 {{- end }}
+
+{{- /* Ports at which controllers reach the API server: those of the values, and what the cluster itself says at an
+installation. `helm template` asks no cluster. */}}
+{{- define "paddlecloud.apiserverports" -}}
+{{- $ports := list }}
+{{- range .Values.networkPolicy.apiServerPorts }}
+{{- $ports = append $ports (int .) }}
+{{- end }}
+{{- range (lookup "discovery.k8s.io/v1" "EndpointSlice" "default" "kubernetes").ports }}
+{{- $ports = append $ports (int .port) }}
+{{- end }}
+{{- $ports | uniq | toJson }}
+{{- end }}
