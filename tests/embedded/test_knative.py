@@ -154,6 +154,7 @@ def test_requests_go_on_while_the_control_plane_is_dead(tmp_path: Path, kubectl_
         apply(kubectl, kservice("s", "one"))
         url = url_of(kubectl, "ksvc", "s")
         gateways = (data / "gateway" / "pids").read_text()
+        conditions = read(kubectl, "rt", "s")["status"]["conditions"]
         with Load(url) as load:
             load.more(20)
             os.kill(json.loads(pdc("status", "--data", str(data), "-o", "json").stdout)["pid"], signal.SIGKILL)
@@ -163,6 +164,7 @@ def test_requests_go_on_while_the_control_plane_is_dead(tmp_path: Path, kubectl_
             until(lambda: read(kubectl, "ksvc", "s")["status"]["url"] == url)
         assert load.errors == []
         assert (data / "gateway" / "pids").read_text() == gateways, "they were found again, not started anew"
+        assert read(kubectl, "rt", "s")["status"]["conditions"] == conditions, "it was ready all the time"
     finally:
         pdc("down", "--data", str(data))
     assert [pid for pid in gateways.split() if lives(pid)] == []

@@ -56,8 +56,9 @@ def test_a_port_that_speaks_http2_is_known_by_its_name() -> None:
 def test_a_route_without_envoy_says_what_to_install_and_is_ready_all_the_same() -> None:
     found = {"r": obj("Revision", "r", {}, status=ready())}
     missing = Verdict("False", "EnvoyMissing", route.NO_ENVOY)
-    made = obj("Route", "s", {"traffic": [{"revisionName": "r", "percent": 100}]})
-    plan = route.decide(made, route.Observed(found, {}, port=80, http2=missing), NOW)
+    traffic = [{"revisionName": "r", "percent": 100}]
+    made = obj("Route", "s", {"traffic": traffic}, status={"traffic": traffic})
+    plan = route.decide(made, route.Observed(found, {}, port=80, http2=missing, published=True), NOW)
     assert plan.status is not None
     assert condition(plan.status)["status"] == "True"
     assert "pip install 'paddlecloud[h2c]'" in condition(plan.status, "HTTP2Ready")["message"]
@@ -257,8 +258,11 @@ def routing(
     found = {name: obj("Revision", name, {}, status=ready(state)) for name, state in states.items()}
     configurations = {"c": obj("Configuration", "c", {}, status={"latestReadyRevisionName": "r2"})}
     made = obj("Route", "s", {"traffic": traffic}, status={"traffic": before} if before else {})
-    plan = route.decide(made, route.Observed(found, configurations, port=port), NOW)
-    assert plan.status is not None
+    for published in (False, True):  # the pass that assigns the traffic, and the one after the gateways have it
+        seen = route.Observed(found, configurations, port=port, published=published)
+        plan = route.decide(made, seen, NOW)
+        assert plan.status is not None
+        made["status"] = plan.status
     return plan.status
 
 
@@ -297,6 +301,50 @@ def test_without_a_gateway_a_route_waits() -> None:
     status = routing([{"revisionName": "r1", "percent": 100}], r1="True", port=None)
     assert condition(status, "IngressReady")["status"] == "Unknown"
     assert "url" not in status
+
+
+TO_R1, TO_R2 = ([{"revisionName": name, "percent": 100}] for name in ("r1", "r2"))
+
+
+def observed_route(**more: Any) -> route.Observed:
+    found = {name: obj("Revision", name, {}, status=ready()) for name in ("r1", "r2")}
+    return route.Observed(found, {}, **{"port": 8080, **more})
+
+
+def test_a_route_is_ready_when_the_gateways_have_acknowledged_its_traffic_and_not_before() -> None:
+    made = obj("Route", "s", {"traffic": TO_R1})
+    for traffic in (TO_R1, TO_R2):
+        made["spec"]["traffic"] = traffic
+        # What the gateways have acknowledged up to now is the traffic of before.
+        assigned = route.decide(made, observed_route(published=traffic is TO_R2), NOW)
+        assert assigned.status is not None
+        assert condition(assigned.status)["status"] == "Unknown"
+        assert condition(assigned.status, "IngressReady")["reason"] == "IngressNotConfigured"
+        assert assigned.status["url"] == "http://s.ns.localhost:8080"
+        assert [t["revisionName"] for t in assigned.status["traffic"]] == [traffic[0]["revisionName"]]
+        made["status"] = assigned.status
+        waiting = route.decide(made, observed_route(), NOW + 1)
+        assert waiting.status == assigned.status, "nothing to write while it waits"
+        assert waiting.after, "gateways that never answer are not waited for"
+        done = route.decide(made, observed_route(published=True), NOW + 2)
+        assert done.status is not None
+        assert condition(done.status)["status"] == condition(done.status, "IngressReady")["status"] == "True"
+        assert done.after is None
+        made["status"] = done.status
+
+
+def test_a_route_that_is_served_stays_ready_while_gateways_connect_to_a_new_control_plane() -> None:
+    made = obj("Route", "s", {"traffic": TO_R1})
+    for published in (False, True):
+        made["status"] = route.decide(made, observed_route(published=published), NOW).status
+    assert route.decide(made, observed_route(port=None, settled=False), NOW).status == made["status"]
+    lost = route.decide(made, observed_route(port=None), NOW).status
+    assert lost is not None
+    assert condition(lost)["reason"] == "GatewayStarting", "none of them came"
+    made["spec"]["traffic"] = TO_R2
+    moved = route.decide(made, observed_route(port=None, settled=False), NOW).status
+    assert moved is not None
+    assert condition(moved)["status"] == "Unknown", "that traffic was never published"
 
 
 # The gateway's table

@@ -33,7 +33,7 @@ async def test_a_gateway_that_comes_back_is_told_of_everything_at_once(tmp_path:
         reader, writer = await connect_unix(str(control))
         hello = {"pid": NOBODY, "number": 7, "port": gateways.port}
         writer.write(json.dumps({"hello": hello}).encode() + b"\n")
-        assert json.loads(await reader.readline()) == {"all": published}
+        assert json.loads(await reader.readline()) == {"all": published, "version": 1}
         writer.close()
     finally:
         await gateways.stop(processes=True)

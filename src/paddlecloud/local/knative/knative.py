@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
@@ -67,7 +66,9 @@ class Knative:
             changed=self._gateways_changed,
             report=self._heard,
             wake=self._wake,
+            acknowledged=self._gateways_acknowledged,
             count=gateways,
+            clock=self._clock,
         )
         self._routes = manager.informer(ROUTES, indexers={LEADS_TO: revisions_of, NAMED: named_in})
         self._configurations = manager.informer(CONFIGURATIONS)
@@ -75,6 +76,8 @@ class Knative:
         self._config = manager.informer(CONFIGMAPS, namespace=CONFIG.namespace)
         self._measures = Measures(platform.metrics.registry)
         self._cold_starts = ColdStarts(platform.metrics.registry)
+        self._unacknowledged: set[Key] = set()
+        """Routes whose traffic gateways had not acknowledged at the last look."""
         self._asking: set[asyncio.Task[None]] = set()
         self._declare_service()
         self._configuration_loop = self._declare_configuration()
@@ -175,12 +178,16 @@ class Knative:
                     name = name or (known.get("status") or {}).get("latestReadyRevisionName")
                 if name and (version := self._revisions.cache.get(Key(namespace, name))) is not None:
                     made[name] = version
+            port, http2 = self._way_in(made.values())
             return route.Observed(
                 revisions=made,
                 configurations=found,
                 service=next(iter(services.cache.by_index(OWNER, uid)), None),
                 slice=next(iter(slices.cache.by_index(OWNER, uid)), None),
-                **self._way_in(made.values()),
+                port=port,
+                http2=http2,
+                published=self._is_acknowledged(obj, port),
+                settled=self.gateways.settled,
             )
 
         def concerned(obj: Object) -> list[Key]:
@@ -195,15 +202,23 @@ class Knative:
             loop.controller.watch(informer, map=concerned)
         return loop
 
-    def _way_in(self, revisions: Iterable[Object]) -> dict[str, Any]:
+    def _way_in(self, revisions: Iterable[Object]) -> tuple[int | None, Verdict | None]:
         """Of a route to these revisions: the port its clients come to, and whether HTTP/2 is taken there."""
         port = self.gateways.port if self.gateways.ready else None
         if not any(map(revision.speaks_h2c, revisions)):
-            return {"port": port}
+            return port, None
         if self._envoy is None:
-            return {"port": port, "http2": Verdict("False", "EnvoyMissing", route.NO_ENVOY)}
+            return port, Verdict("False", "EnvoyMissing", route.NO_ENVOY)
         port = self.gateways.h2c_port
-        return {"port": port, "http2": Verdict("Unknown", "GatewayStarting") if port is None else YES}
+        return port, Verdict("Unknown", "GatewayStarting") if port is None else YES
+
+    def _is_acknowledged(self, obj: Object, port: int | None) -> bool:
+        """Whether the gateways on `port` route by this status. If not, their acknowledgements requeue the route."""
+        if port is None or not (obj.get("status") or {}).get("traffic"):
+            return False
+        follows = self._table.follows(obj, port)
+        (self._unacknowledged.discard if follows else self._unacknowledged.add)(key_of(obj))
+        return follows
 
     # News from the pods
 
@@ -231,6 +246,12 @@ class Knative:
         for key in self._routes.cache:
             self._route_loop.controller.queue.add(key)
         self._table.look_again()
+
+    def _gateways_acknowledged(self) -> None:
+        """Routes that still wait after this are entered again by the pass that finds so."""
+        waiting, self._unacknowledged = self._unacknowledged, set()
+        for key in waiting:
+            self._route_loop.controller.queue.add(key)
 
     def _heard(self, report: Report) -> None:
         self.autoscaler.heard(report)

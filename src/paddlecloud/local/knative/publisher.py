@@ -8,6 +8,7 @@ from collections.abc import Callable
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import Key, Object, key_of
+from paddlecloud.local.knative.gateway.table import REVISION
 from paddlecloud.local.knative.revision import speaks_h2c
 from paddlecloud.local.knative.routing import (
     OF_REVISION,
@@ -47,6 +48,8 @@ class TablePublisher:
         self._asleep = asleep
         self._gone = gone
         self._published: dict[Key, Entries] = {}
+        self._versions: dict[Key, int] = {}
+        """Of the table since which a route has its present entries, and since which a revision is in it."""
         manager.controller("gateway-routes", self._publish_route, workers=1).watch(routes)
         self._controller = manager.controller("gateway-pods", self._publish_revision, workers=1)
         self._controller.watch(revisions)
@@ -56,6 +59,15 @@ class TablePublisher:
         """What gateways are told of pods may be another now."""
         for key in self._revisions.cache:
             self._controller.queue.add(key)
+
+    def follows(self, route: Object, port: int) -> bool:
+        """Whether all gateways on `port` route by the route's present status."""
+        key, entries = key_of(route), route_entries(route)
+        led_to = {revision for targets in entries.values() for revision, _ in targets}
+        places = [key, *(_place(Key(*path.split("/", 1))) for path in led_to)]
+        if self._published.get(key) != entries or not all(self._published.get(place) for place in places[1:]):
+            return False
+        return self._gateways.has(max(self._versions.get(place, 0) for place in places), port)
 
     async def _publish_route(self, key: Key) -> float | None:
         found = self._routes.cache.get(key)
@@ -92,8 +104,15 @@ class TablePublisher:
 
     def _replace(self, place: Key, entries: Entries) -> None:
         before = self._published.get(place, {})
-        self._gateways.publish({**dict.fromkeys(before), **entries})
+        version = self._gateways.publish({**dict.fromkeys(before), **entries})
         self._published[place] = entries
+        if _without_pods(before) != _without_pods(entries):
+            self._versions[place] = version
+
+
+def _without_pods(entries: Entries) -> Entries:
+    """What routes depend on: a request waits in the gateway for the pods of a revision that has an entry."""
+    return {name: None if name.startswith(REVISION) else value for name, value in entries.items()}
 
 
 def _place(revision: Key) -> Key:

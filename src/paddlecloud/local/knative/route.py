@@ -1,6 +1,7 @@
 """Routes: which revisions the traffic of a host goes to, and the Service by which pods reach it. Pure.
 
-Traffic moves only to revisions that are ready. While one of the targets is not, everything stays where it was.
+Traffic moves only to revisions that are ready. While one of the targets is not, everything stays where it was. The
+status names the traffic first; IngressReady is True when all gateways that take connections have acknowledged it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,18 @@ from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
 from paddlecloud.local.knative.names import HTTP2_READY, OPENABLE, ROUTE, address_of
+from paddlecloud.local.knative.routing import route_entries
 from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
 GATEWAY_ADDRESS = "127.0.0.1"
 PORT_NAME = "http"
-
+LOOK_AGAIN = 1.0
+"""Seconds between looks at a route that gateways have not acknowledged: one that hangs is not waited for."""
+STARTING = Verdict("Unknown", "GatewayStarting", "The gateway does not take connections yet.")
+NOT_CONFIGURED = Verdict(
+    "Unknown", "IngressNotConfigured", "Not all gateways have acknowledged the traffic of this route yet."
+)
 
 NO_ENVOY = (
     "HTTP/2 and gRPC are routed by Envoy, which is not installed: pip install 'paddlecloud[h2c]', then pdc down and "
@@ -36,6 +43,10 @@ class Observed(NamedTuple):
     port: int | None = None
     http2: Verdict | None = None
     """Of a route to a revision that speaks HTTP/2: whether it is routed."""
+    published: bool = False
+    """Whether all gateways on `port` have acknowledged the route's present `status.traffic`."""
+    settled: bool = True
+    """Whether gateways that were started before this control plane have had their time to connect to it."""
 
 
 def decide(route: Object, observed: Observed, now: float) -> Plan:
@@ -47,16 +58,9 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
         targets = (route.get("status") or {}).get("traffic")
     if observed.port is not None:
         _bring_service(plan, route, observed)
-    ready = (
-        YES
-        if observed.port is not None
-        else Verdict("Unknown", "GatewayStarting", "The gateway does not take connections yet.")
-    )
     meta = route["metadata"]
-    verdicts = {"AllTrafficAssigned": assigned, "IngressReady": ready}
     status: Object = {
         "observedGeneration": meta.get("generation", 0),
-        "conditions": judged(route, verdicts, now, informative=_http2(observed)),
         "address": {"url": address_of(meta["name"], meta["namespace"])},
     }
     if observed.port is not None:
@@ -65,9 +69,25 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
             status["traffic"] = [_with_url(target, meta, observed.port) for target in targets]
     elif (before := (route.get("status") or {}).get("url")) is not None:
         status |= {"url": before, **({"traffic": targets} if targets else {})}
+    verdicts = {"AllTrafficAssigned": assigned, "IngressReady": _ingress(route, status, observed)}
+    status["conditions"] = judged(route, verdicts, now, informative=_http2(observed))
     plan.status = status
+    if status.get("traffic") and verdicts["IngressReady"] == NOT_CONFIGURED:
+        plan.after = LOOK_AGAIN
     plan.events += _news(route, observed)
     return plan
+
+
+def _ingress(route: Object, status: Object, observed: Observed) -> Verdict:
+    """As Knative: Unknown while the ingress is being programmed."""
+    entries = route_entries({**route, "status": status})
+    unchanged = bool(entries) and entries == route_entries(route)
+    before = condition_in(conditions_of(route), "IngressReady") or {}
+    if not observed.settled and unchanged and before.get("status") == "True":
+        return YES
+    if observed.port is None:
+        return STARTING
+    return YES if unchanged and observed.published else NOT_CONFIGURED
 
 
 def _news(route: Object, observed: Observed) -> list[PlannedEvent]:

@@ -19,6 +19,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.local.knative.acknowledgements import Acknowledgements
 from paddlecloud.local.knative.gateway import slots
 from paddlecloud.local.knative.gateway.sockets import reserved, serve_unix
 
@@ -41,7 +43,8 @@ def default_count() -> int:
 
 
 class Gateways:
-    """`changed` is called when gateways become ready or are lost, `report` and `wake` with their news."""
+    """`changed` is called when gateways become ready, `acknowledged` when one has applied a version of the table or
+    is lost, `report` and `wake` with their news."""
 
     def __init__(
         self,
@@ -50,16 +53,22 @@ class Gateways:
         changed: Callable[[], None],
         report: Callable[[Report], None],
         wake: Callable[[str], None],
+        acknowledged: Callable[[], None] = lambda: None,
         count: int | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.port: int | None = None
+        self.settled = False
+        """Whether gateways of an earlier control plane have had their time to come back."""
         self._h2c_port = 0
         self._folder = folder
         self._changed = changed
         self._heard_report = report
         self._heard_wake = wake
+        self._heard_acknowledgement = acknowledged
         self._count = count or default_count()
         self._entries: Entries = {}
+        self._acknowledgements = Acknowledgements(clock or SystemClock())
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._ready: set[int] = set()
         self._pids: dict[int, int] = {}
@@ -105,6 +114,8 @@ class Gateways:
                 await self._await_return(len(expected))
             for number in range(self._count):
                 self._keepers[number] = asyncio.create_task(self._keep(number), name=f"gateway {number}")
+            self.settled = True
+            self._changed()
 
     def ensure_h2c(self, envoy: str) -> None:
         """Have the process for HTTP/2 running as well, with this program. Only after `ensure`."""
@@ -112,19 +123,26 @@ class Gateways:
             self._envoy = envoy
             self._keepers[H2C] = asyncio.create_task(self._keep(H2C), name="gateway for HTTP/2")
 
-    def publish(self, entries: Entries) -> None:
-        """Take changes of the table; None removes an entry."""
+    def publish(self, entries: Entries) -> int:
+        """Take changes of the table; None removes an entry. Returns the version of the table that has them."""
         changes = {name: value for name, value in entries.items() if self._entries.get(name) != value}
         if not changes:
-            return
+            return self._acknowledgements.version
         for name, value in changes.items():
             if value is None:
                 self._entries.pop(name, None)
             else:
                 self._entries[name] = value
-        line = _line({"set": changes})
+        version = self._acknowledgements.next_version()
+        line = _line({"set": changes, "version": version})
         for writer in self._writers.values():
             writer.write(line)
+        return version
+
+    def has(self, version: int, port: int) -> bool:
+        """Whether the processes that take connections on `port` follow this version of the table."""
+        numbers = [number for number in self._writers if self._port_of(number) == port]
+        return self._acknowledgements.reached(version, numbers)
 
     def slots(self, uid: str, limit: int) -> str:
         """The pipe that keeps the limit of a pod."""
@@ -170,10 +188,14 @@ class Gateways:
                         return  # of a platform that had this folder before us
                     self._writers[number] = writer
                     self._pids[number] = int(hello["pid"])
-                    self._arrived.set()
-                    writer.write(_line({"all": self._entries}))
+                    self._acknowledgements.connected(number, listening=hello.get("listening"))
+                    writer.write(_line({"all": self._entries, "version": self._acknowledgements.version}))
+                elif "applied" in message:
+                    self._acknowledgements.received(number, int(message["applied"]))
+                    self._heard_acknowledgement()
                 elif "ready" in message:
                     self._ready.add(number)
+                    self._arrived.set()
                     self._changed()
                 elif "report" in message:
                     self._heard_report(message["report"])
@@ -185,12 +207,14 @@ class Gateways:
             if self._writers.get(number) is writer:
                 del self._writers[number]
                 self._ready.discard(number)
+                self._acknowledgements.disconnected(number)
+                self._heard_acknowledgement()
             writer.close()
 
     async def _await_return(self, count: int) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RETURN
-        while len(self._writers) < count and (left := deadline - loop.time()) > 0:
+        while len(self._ready) < count and (left := deadline - loop.time()) > 0:
             self._arrived.clear()
             try:
                 await asyncio.wait_for(self._arrived.wait(), left)

@@ -54,16 +54,21 @@ class Worker:
         """Begin to take connections once the routes are known: a client must not be told that they do not exist."""
         await self._known.wait()
         loop = asyncio.get_running_loop()
-        return await loop.create_server(lambda: Client(self.table), sock=listening(self._port), backlog=4096)
+        server = await loop.create_server(lambda: Client(self.table), sock=listening(self._port), backlog=4096)
+        self._line.listening = True
+        self._line.tell({"ready": True})
+        return server
 
     def _heard(self, message: Message) -> None:
         if "all" in message:  # everything that is; what is not named there is gone
             self.table.apply({name: None for name in self.table.names() if name not in message["all"]})
             self.table.apply(message["all"])
             self._known.set()
-            self._line.tell({"ready": True})
         elif "set" in message:
             self.table.apply(message["set"])
+        self._line.acknowledge(message)
+        if "all" in message and self._line.listening:
+            self._line.tell({"ready": True})
 
     async def _beat(self) -> None:
         while True:

@@ -1,8 +1,8 @@
 """A process's line to the control plane: one connection, made again whenever it is lost.
 
 Both ends send one JSON object a line. A process says who it is (`hello`), that it takes connections (`ready`), what it
-carried (`report`) and which revision has requests and no pods (`wake`). It is told the whole table (`all`), then what
-changes of it (`set`).
+carried (`report`) and which revision has requests and no pods (`wake`). It gets the whole table (`all`), then what
+changes of it (`set`), both with the table's `version`; it acknowledges a version that requests follow (`applied`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class ControlLine:
 
     def __init__(self, path: str, *, number: int, port: int, heard: Callable[[Message], None]) -> None:
         self._path = path
-        self._hello = {"hello": {"pid": os.getpid(), "number": number, "port": port}}
+        self.listening = False
+        """Whether the process takes connections."""
+        self._hello = {"pid": os.getpid(), "number": number, "port": port}
         self._heard = heard
         self._writer: asyncio.StreamWriter | None = None
 
@@ -45,7 +47,7 @@ class ControlLine:
                 await asyncio.sleep(RETRY)
                 continue
             self._writer = writer
-            self.tell(self._hello)
+            self.tell({"hello": {**self._hello, "listening": self.listening}})
             try:
                 while line := await reader.readline():
                     self._heard(json.loads(line))
@@ -54,6 +56,11 @@ class ControlLine:
             self._writer = None
             writer.close()
             last = loop.time()
+
+    def acknowledge(self, message: Message) -> None:
+        """Requests follow this message."""
+        if "version" in message:  # the control plane of an earlier release sends none
+            self.tell({"applied": message["version"]})
 
     def tell(self, message: Message) -> None:
         """Said to nobody while the line is down: what matters is said again."""

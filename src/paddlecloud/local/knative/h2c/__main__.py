@@ -38,6 +38,8 @@ class Worker:
         self._activator = Activator(self._folder, wake=lambda key: self._line.tell({"wake": key}))
         self._entries: Message = {}
         self._changed = asyncio.Event()
+        self._last: Message = {}
+        self._connections = 0
         self._before: dict[str, statistics.Totals] = {}
 
     async def run(self) -> None:
@@ -56,34 +58,46 @@ class Worker:
 
     async def _work(self) -> None:
         """Start Envoy with the first table that is told, and follow from then on."""
-        await self._envoy.start(await self._next_picture())
-        self._line.tell({"ready": True})
+        picture, last, connection = await self._next_picture()
+        await self._envoy.start(picture)
+        self._line.listening = True
+        self._acknowledge(last, connection)
         await asyncio.gather(self._sync(), self._beat(), self._envoy.ended())
 
     def _heard(self, message: Message) -> None:
         if "all" in message:
             self._entries = dict(message["all"])
+            self._connections += 1
         for name, value in message.get("set", {}).items():
             if value is None:
                 self._entries.pop(name, None)
             else:
                 self._entries[name] = value
+        self._last = message
         self._changed.set()
+
+    def _acknowledge(self, last: Message, connection: int) -> None:
+        """Versions are those of one control plane: not after another has sent its table, which is the next to apply."""
+        if connection == self._connections:
+            self._line.acknowledge(last)
+            self._line.tell({"ready": True})
 
     async def _sync(self) -> None:
         while True:
-            picture = await self._next_picture()
+            picture, last, connection = await self._next_picture()
             await self._envoy.bring(picture)
-            self._line.tell({"ready": True})
+            self._acknowledge(last, connection)
 
-    async def _next_picture(self) -> Pictured:
-        """What the table looks like after the next change; those that come meanwhile are taken together."""
+    async def _next_picture(self) -> tuple[Pictured, Message, int]:
+        """What the table looks like after the next change; those that come meanwhile are taken together. With the last
+        message that it contains, and the number of the connection that it came by."""
         await self._changed.wait()
         self._changed.clear()
+        last, connection = self._last, self._connections
         picture = pictured(self._entries, folder=str(self._folder), number=self._number)
         revisions = {key: self._entries[f"{REVISION}{key}"] for key in picture.pods}
         await self._activator.serve(revisions, lambda key: activator_socket(self._number(key)))
-        return picture
+        return picture, last, connection
 
     def _number(self, revision: str) -> int:
         if revision not in self._numbers:
