@@ -170,6 +170,18 @@ async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_t
     assert "203.0.113.9" not in found.values()
 
 
+async def test_a_table_is_acknowledged_when_envoy_routes_by_it(world: World) -> None:
+    async with Pod("one") as pod:
+        await world.start(r=entry(pod))
+        port = await world.ready()
+        for number in range(5):
+            version = world.gateways.publish({f"host:s{number}.{HOST}": [["ns/r", 100]]})
+            assert not world.gateways.has(version, port)
+            await eventually(lambda version=version: world.gateways.has(version, port))
+            async with world.channel(host=f"s{number}.{HOST}") as channel:
+                assert await say(channel) == b"one!", "the first call after it"
+
+
 async def test_shares_follow_what_is_said_without_a_lost_call(world: World) -> None:
     async with Pod("old") as old, Pod("new") as new:
         await world.start(r=entry(old))
