@@ -1,4 +1,4 @@
-"""A route is ready when every gateway has its traffic: played with a gateway that acknowledges when the test says so."""
+"""A route is ready when every gateway has its traffic: played with a gateway that acknowledges on demand."""
 
 from __future__ import annotations
 
