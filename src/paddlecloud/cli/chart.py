@@ -1,7 +1,7 @@
-"""The Helm chart as this package carries it, and what its rules mean for controllers that run without it.
+"""The Helm chart as this package carries it, and what its rules mean for controllers and users without it.
 
 The embedded platform runs the chart's controllers under accounts of the same names with the same rules, read from the
-same file: a right that is missing on a cluster is missing here.
+same file: a right that is missing on a cluster is missing here. Users have the same rights on the kinds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ NAMESPACE = "kube-system"
 ACCOUNTS = {"paddlejob": "paddlejob-sa", "sampleset": "sampleset-sa", "serving": "paddle-serving-sa"}
 """Key in rbac.yaml → account, as the chart's helper `paddlecloud.accounts` has it."""
 _RBAC = "rbac.authorization.k8s.io"
+_USERS = {"edit": ("create", "delete", "deletecollection", "patch", "update"), "view": ("get", "list", "watch")}
 _LABELS = {"app.kubernetes.io/managed-by": "paddlecloud"}
 
 
@@ -32,9 +33,7 @@ def controller_accounts() -> list[Object]:
 
     What the chart grants in the release's own namespace is left out: nobody is elected here, and no pod is labelled.
     """
-    import yaml
-
-    rules: dict[str, dict[str, list[Any]]] = yaml.safe_load((chart() / "rbac.yaml").read_text())
+    rules = _rules()
     made: list[Object] = []
     for key, account in ACCOUNTS.items():
         name = f"paddlecloud:controller:{key}"
@@ -49,6 +48,24 @@ def controller_accounts() -> list[Object]:
             },
         ]
     return made
+
+
+def user_roles() -> list[Object]:
+    """Parts of Kubernetes' roles `edit` and `view`: what their holders may do with this project's kinds."""
+    made: list[Object] = []
+    for key, parts in _rules().items():
+        for role, verbs in _USERS.items():
+            obj = _object(f"{_RBAC}/v1", "ClusterRole", f"paddlecloud:{key}:{role}")
+            obj["metadata"]["labels"][f"{_RBAC}/aggregate-to-{role}"] = "true"
+            made.append({**obj, "rules": [{**rule, "verbs": list(verbs)} for rule in parts["users"]]})
+    return made
+
+
+def _rules() -> dict[str, dict[str, list[Any]]]:
+    import yaml
+
+    found: dict[str, dict[str, list[Any]]] = yaml.safe_load((chart() / "rbac.yaml").read_text())
+    return found
 
 
 def _object(api_version: str, kind: str, name: str, **meta: str) -> Object:

@@ -26,7 +26,7 @@ from typing import Any
 from paddlecloud.api import crd
 from paddlecloud.cli import machine, surroundings
 from paddlecloud.cli.assembly import Machine
-from paddlecloud.cli.chart import controller_accounts
+from paddlecloud.cli.chart import controller_accounts, user_roles
 from paddlecloud.kube import garbage
 from paddlecloud.kube.watchdog import LoopWatchdog
 from paddlecloud.local.apiserver.identities import NODE_CONTROLLER
@@ -98,7 +98,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         loop.add_signal_handler(number, stop.set)
     platform = Platform(args.data, durable=args.durable)
     accounts = controller_accounts() if args.controllers else []
-    objects = [*crd.generate(), *surroundings.objects(args.data), *accounts]
+    objects = [*crd.generate(), *surroundings.objects(args.data), *user_roles(), *accounts]
     body: Machine | None = None
     try:
         try:

@@ -9,8 +9,9 @@ import yaml
 from rendered import template
 
 from paddlecloud.api.catalogue import KINDS
+from paddlecloud.cli.chart import user_roles
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.rbac_bootstrap import bootstrap_objects
+from paddlecloud.local.apiserver.rbac_bootstrap import bootstrap_objects, completed
 
 AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 VERBS = {"edit": {"create", "delete", "deletecollection", "patch", "update"}, "view": {"get", "list", "watch"}}
@@ -55,12 +56,16 @@ def test_the_chart_adds_its_kinds_to_the_roles_of_kubernetes_and_nothing_else(ro
 
 @pytest.mark.parametrize("role", ["edit", "view"])
 def test_the_embedded_platform_grants_what_the_chart_grants(role: str) -> None:
-    assert rights(bootstrap_objects(), role) == wanted(role)
+    assert rights([*bootstrap_objects(), *user_roles()], role) == wanted(role)
 
 
 def test_nobody_who_may_edit_writes_endpoints_or_a_status() -> None:
     """As Kubernetes: endpoints lead requests of others anywhere, and controllers act on what a status says."""
-    parts = [obj for obj in bootstrap_objects() if f"{AGGREGATE}edit" in (obj["metadata"].get("labels") or {})]
+    parts = [
+        obj
+        for obj in [*bootstrap_objects(), *user_roles()]
+        if f"{AGGREGATE}edit" in (obj["metadata"].get("labels") or {})
+    ]
     writable = {
         resource
         for part in parts
@@ -69,3 +74,14 @@ def test_nobody_who_may_edit_writes_endpoints_or_a_status() -> None:
         for resource in rule["resources"]
     }
     assert not {name for name in writable if name.startswith("endpoint") or name.endswith("/status") or name == "*"}
+
+
+def test_what_an_earlier_release_granted_too_much_is_taken_back_and_what_others_added_stays() -> None:
+    verbs = ["create", "delete", "deletecollection", "patch", "update"]
+    statuses = {"verbs": verbs, "apiGroups": ["batch.paddlepaddle.org"], "resources": ["*"]}
+    others = {"verbs": verbs, "apiGroups": ["example.com"], "resources": ["widgets"]}
+    default = next(obj for obj in bootstrap_objects() if obj["metadata"]["name"] == "system:aggregate-to-edit")
+    rules = completed({**default, "rules": [statuses, others]}, default)["rules"]
+    assert statuses not in rules
+    assert others in rules
+    assert all(rule in rules for rule in default["rules"])

@@ -62,18 +62,12 @@ _STATUSES = (
     ("networking.k8s.io", "ingresses/status"),
     ("discovery.k8s.io", "endpointslices"),
 )  # fmt: skip
-_OURS = (
-    ("batch.paddlepaddle.org", "paddlejobs paddlejobs/scale samplejobs samplesets"),
-    ("elasticserving.paddlepaddle.org", "paddleservices paddleservices/scale"),
+_FOREIGN = (
     ("kubeflow.org", "paddlejobs paddlejobs/scale"),
     ("scheduling.volcano.sh", "podgroups"),
     ("serving.knative.dev", "configurations revisions routes services"),
-    ("serving.paddlepaddle.org", "paddleservices paddleservices/scale"),
 )
-"""As the chart grants them (`users` in its rbac.yaml), and those that Knative, Volcano and Kubeflow bring to a cluster.
-
-Never a status: what controllers do next follows from it.
-"""
+"""Kinds that other projects bring to a cluster, with their roles. Never a status: controllers act on what it says."""
 _WRITABLE = (
     "configmaps persistentvolumeclaims pods replicationcontrollers replicationcontrollers/scale serviceaccounts "
     "services"
@@ -82,7 +76,7 @@ _WRITABLE = (
 _VIEW = [
     _on("core", f"{_WRITABLE} endpoints", *READ),
     _on("apps", "controllerrevisions", *READ),
-    *(_on(group, resources, *READ) for group, resources in (*_WORKLOADS, *_STATUSES, *_OURS)),
+    *(_on(group, resources, *READ) for group, resources in (*_WORKLOADS, *_STATUSES, *_FOREIGN)),
 ]
 _EDIT = [
     _on("core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", *READ),
@@ -91,9 +85,20 @@ _EDIT = [
     _on("core", "pods/attach pods/exec pods/portforward pods/proxy services/proxy", *WRITE),
     _on("core", "events", *WRITE),
     _on("core", "pods/eviction serviceaccounts/token", "create"),
-    *(_on(group, resources, *WRITE) for group, resources in (*_WORKLOADS, *_OURS)),
+    *(_on(group, resources, *WRITE) for group, resources in (*_WORKLOADS, *_FOREIGN)),
     _on("coordination.k8s.io", "leases", *ALL),
 ]
+_WITHDRAWN = [
+    *(_on(f"{group}.paddlepaddle.org", "*", *WRITE) for group in ("batch", "elasticserving", "serving")),
+    _on("kubeflow.org", "paddlejobs paddlejobs/scale paddlejobs/status", *WRITE),
+    _on("scheduling.volcano.sh", "podgroups podgroups/status", *WRITE),
+    _on(
+        "core",
+        "configmaps endpoints persistentvolumeclaims pods replicationcontrollers serviceaccounts services secrets",
+        *WRITE,
+    ),
+]
+"""What `edit` was granted by releases up to 0.1: statuses and Endpoints."""
 _ADMIN = [
     _on("authorization.k8s.io", "localsubjectaccessreviews", "create"),
     _on(GROUP, "rolebindings roles", *ALL),
@@ -334,12 +339,13 @@ def is_default(obj: Object) -> bool:
 def completed(current: Object, default: Object) -> Object:
     """As Kubernetes' auto-reconciliation: what a default role or binding lacks is added at the start.
 
-    What others added stays, and so does one whose annotation they have set to "false".
+    What earlier releases granted too much is taken back. What others added stays, and so does one whose annotation they
+    have set to "false".
     """
     if not is_default(current) or current.get("aggregationRule"):
         return current
     part = "subjects" if "roleRef" in default else "rules"
-    present = current.get(part) or []
+    present = [item for item in current.get(part) or () if item not in _WITHDRAWN]
     return {**current, part: [*present, *(item for item in default[part] if item not in present)]}
 
 
