@@ -22,17 +22,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.api.folders import FolderRule
 from paddlecloud.cache import options as options_
 from paddlecloud.cache import warmup
 from paddlecloud.cache.confine import OWN
 from paddlecloud.cache.engines import make
-from paddlecloud.cache.engines.base import Engine
+from paddlecloud.cache.engines.base import Engine, EngineSettings
 from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
 from paddlecloud.cache.levels import parse_levels
 from paddlecloud.cache.progress import Task
 from paddlecloud.storage import credentials
 from paddlecloud.storage.errors import StorageError
-from paddlecloud.storage.sources import Limits
 
 PORT = 7716
 ADDRESS = "POD_IP"
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nuwa", description="The cache server of a SampleSet.")
     _add_shared(parser)
-    parser.set_defaults(driver="juicefs", data="", cache=[], levels=[], state="", roots=[], closed=[])
+    parser.set_defaults(driver="juicefs", data="", cache=[], levels=[], state="", roots=None, closed=[], keys="")
     parser.set_defaults(credentials=str(credentials.FOLDER), partition=None)
     shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_shared(shared)
@@ -88,10 +88,10 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataDir", dest="data", help="where the set is mounted")
     parser.add_argument("--cacheDirs", dest="cache", action="append", help="cache folder; repeat or commas")
     parser.add_argument("--cacheLevels", dest="levels", action="append", metavar="MEDIUM,MIB,PATH[:PATH]")
-    parser.add_argument("--sourceRoots", dest="roots", action="append", help="folders that file:// sources may be in")
     parser.add_argument(
-        "--sourceClosed", dest="closed", action="append", help="folders in them that they may not be in"
+        "--sourceRoots", dest="roots", action="append", help="folder that file:// sources may be in; empty: none"
     )
+    parser.add_argument("--sourceClosed", dest="closed", action="append", help="folder that they may not be in")
     parser.add_argument("--serverDir", dest="state", help="the server's own folder")
     parser.add_argument("--credentials", help="folder with access-key and secret-key")
     parser.add_argument("--partition", type=int, help="number of this partition; the pod's own when left out")
@@ -124,11 +124,15 @@ def engine_of(args: argparse.Namespace, environment: Mapping[str, str]) -> tuple
     first = levels[0].folders[0] if levels else args.data
     state = Path(args.state or f"{first}/{OWN}")
     partition = args.partition if args.partition is not None else warmup.ordinal(socket.gethostname())
-    limits = Limits(tuple(args.roots), tuple(args.closed))
-    engine = make(
-        args.driver, args.data, levels, state=state, partition=partition, environment=environment, limits=limits
-    )
-    return engine, state
+    settings = EngineSettings(args.data, levels, state, partition, environment, _source_rule(args, state))
+    return make(args.driver, settings), state
+
+
+def _source_rule(args: argparse.Namespace, state: Path) -> FolderRule:
+    """What `file://` sources may read: never the keys of this server, those of stores, or the processes' variables."""
+    own = (str(state), args.credentials, *([args.keys] if args.keys else []), "/proc")
+    roots = None if args.roots is None else tuple(root for root in args.roots if root)
+    return FolderRule(roots, (*args.closed, *own))
 
 
 def _work(args: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from paddlecloud.api.folders import ANYWHERE, FolderRule
 from paddlecloud.cache import warmup
 from paddlecloud.cache.confine import Confined, relative
 from paddlecloud.cache.errors import BadOptions, WorkFailed
@@ -14,7 +15,7 @@ from paddlecloud.cache.sync.copier import Copier
 from paddlecloud.cache.sync.foreign import sync_with_juicefs
 from paddlecloud.storage import uri
 from paddlecloud.storage.credentials import Credentials
-from paddlecloud.storage.sources import Limits, open_source
+from paddlecloud.storage.sources import open_source
 
 
 class Orders:
@@ -26,7 +27,7 @@ class Orders:
         folders: Sequence[str],
         manifest: Manifest,
         environment: Mapping[str, str],
-        limits: Limits | None = None,
+        limits: FolderRule = ANYWHERE,
     ) -> None:
         self.data = data
         self.folders = list(folders)

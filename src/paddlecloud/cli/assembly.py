@@ -39,9 +39,14 @@ from paddlecloud.local.scheduler.scheduler import Scheduler
 from paddlecloud.local.scheduler.watches import Watches
 from paddlecloud.local.workloads.workloads import Workloads
 
-_OWN_FOLDERS = (str(Path.home()), "/tmp", "/var/tmp")  # noqa: S108 - where users of one machine keep things
 _SHARED_FOLDERS = ("/data", "/mnt", "/srv", "/var/lib/paddle", "/var/lib/paddlecloud", "/usr/share", "/etc/default")
 """Folders that sets and services may name here by default, hidden ones below them excepted: keys lie in those."""
+
+
+def own_folders(home: Path) -> tuple[str, ...]:
+    """Where users of one machine keep things. A home of `/`, as some accounts of services have, would be every file."""
+    temporary = ("/tmp", "/var/tmp")  # noqa: S108 - shared by all of one machine
+    return temporary if home == Path("/") else (str(home), *temporary)
 
 
 class Machine:
@@ -66,8 +71,9 @@ class Machine:
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
         closed, sets = (str(platform.data.resolve()),), str(platform.data / "samplesets")
-        caches = NodeFolders.for_caches(os.environ, *_OWN_FOLDERS, closed=closed)
-        reading = NodeFolders.for_reading(os.environ, *_OWN_FOLDERS, *_SHARED_FOLDERS, closed=closed)
+        usual = own_folders(Path.home().resolve())
+        caches = NodeFolders.for_caches(os.environ, *usual, closed=closed)
+        reading = NodeFolders.for_reading(os.environ, *usual, *_SHARED_FOLDERS, closed=closed)
         self._jobs = PaddleJobController(
             _controller(platform, "paddlejob", "paddlejob-controller"),
             clock=clock,

@@ -2,7 +2,8 @@
 
 A SampleSet names cache folders, a PaddleService a model, and on one machine a set may name its source. The controller
 turns such a name into a hostPath volume, so without a rule the right to make a set would be the right to every file of
-every node. Names are judged by their words here: no `..`, no hidden folders, nothing outside of the roots.
+every node. Names are judged by their words here: no `..`, no hidden folders below a root, nothing outside of the roots
+(`api.folders`).
 
 A cache is never kept in the folder that is named but in `FOLDER/paddlecloud-cache/NAMESPACE/NAME` below it. No such
 folder lies in another's, because a name that contains `paddlecloud-cache` is refused.
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from paddlecloud.api.folders import FolderRule, parts
 
 OWN = "paddlecloud-cache"
 CACHE_ROOTS, READ_ROOTS = "PADDLECLOUD_CACHE_ROOTS", "PADDLECLOUD_READ_ROOTS"
@@ -42,19 +45,21 @@ class NodeFolders(NamedTuple):
 
     def problem(self, path: str) -> str | None:
         """Why a folder may not be named, and what to ask for; None where it may."""
-        parts = _parts(path)
+        found = parts(path)
         if not path.startswith("/") or not path.isprintable() or "," in path:
             return f"folder {path!r} must be an absolute path of printable characters, without commas"
-        if ".." in parts:
+        if ".." in found:
             return f"folder {path} must not contain '..'"
-        if OWN in parts:
+        if OWN in found:
             return f"folder {path} must not contain {OWN}: caches of sets are kept there"
-        if hidden := next((part for part in parts if part.startswith(".")), ""):
-            return f"folder {path} must not contain hidden folders such as {hidden}"
-        if any(_is_below(parts, _parts(closed)) for closed in self.closed):
-            return f"folder {path} is the platform's own"
-        if any(_is_below(parts, _parts(root)) for root in self.roots):
+        refusal = FolderRule(self.roots, self.closed).refusal(path)
+        if refusal is None:
             return None
+        if refusal == "closed":
+            return f"folder {path} is the platform's own"
+        if refusal == "hidden":
+            hidden = [part for part in found if part.startswith(".")]
+            return f"folder {path} must not contain hidden folders such as {hidden[-1]}"
         allowed = ", ".join(self.roots) or "none"
         return (
             f"folder {path} is not below one that the operator allows ({allowed}): choose one of these, or ask the "
@@ -62,7 +67,12 @@ class NodeFolders(NamedTuple):
         )
 
     def is_root(self, path: str) -> bool:
-        return _parts(path) in [_parts(root) for root in self.roots]
+        return parts(path) in [parts(root) for root in self.roots]
+
+
+def local_cache(root: str, namespace: str, name: str) -> str:
+    """The cache of a set that names no folder, below the root of the engine `local`."""
+    return f"{root}/{namespace}/{name}/cache"
 
 
 def own_folder(path: str, namespace: str, name: str) -> str:
@@ -78,11 +88,3 @@ def named_by(folder: str, namespace: str, name: str) -> str | None:
 
 def _listed(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
     return default if text is None else tuple(part.strip() for part in text.split(":") if part.strip())
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
-
-
-def _is_below(parts: list[str], root: list[str]) -> bool:
-    return parts[: len(root)] == root

@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from paddlecloud.api.folders import ANYWHERE, FolderRule
 from paddlecloud.storage.credentials import Credentials, redact
 from paddlecloud.storage.endpoints import S3_SCHEMES, Bucket, bucket_of, rewrites
 from paddlecloud.storage.errors import BadUri, Denied, Missing, StorageError, Unreachable, Unsupported
@@ -61,7 +62,7 @@ def open_source(
     *,
     environment: Mapping[str, str],
     https: bool = True,
-    limits: Limits | None = None,
+    limits: FolderRule = ANYWHERE,
 ) -> Source | None:
     """The source at an address; None for a scheme that is left to JuiceFS. `limits` are those of `file://`."""
     if location.scheme == "file":
@@ -81,28 +82,9 @@ def _is_rewritten(location: Location, rewritten: Mapping[str, str]) -> bool:
     return any(f"{location.scheme}://{host}" in rewritten for host in (location.host, f"*.{domain}"))
 
 
-class Limits(NamedTuple):
-    """Which folders of this machine may be read; all of them without roots. Hidden ones below the roots may not."""
-
-    roots: tuple[str, ...] = ()
-    closed: tuple[str, ...] = ()
-
-    def allow(self, real: str) -> bool:
-        if not self.roots:
-            return True
-        if any(_inside(real, closed) is not None for closed in self.closed):
-            return False
-        inner = [found for root in self.roots if (found := _inside(real, root)) is not None]
-        return any(not any(part.startswith(".") for part in found.split("/")) for found in inner)
-
-
-def _inside(real: str, root: str) -> str | None:
-    """The way from a root to what lies in it; None for what does not."""
-    base = os.path.join(os.path.realpath(root), "")
-    return os.path.join(real, "")[len(base) :] if os.path.join(real, "").startswith(base) else None
-
-
-_ELSEWHERE = "leads to where sets may not read: name the folder itself, below one that the operator allows"
+_ELSEWHERE = (
+    "leads to where sets may not read: name a folder below one that the operator allows, not one of the server's own"
+)
 
 
 class FolderSource:
@@ -111,16 +93,16 @@ class FolderSource:
     `limits` says where the files may really lie; it is asked about what was opened, not about its name.
     """
 
-    def __init__(self, path: str, limits: Limits | None = None) -> None:
+    def __init__(self, path: str, limits: FolderRule = ANYWHERE) -> None:
         self._root = path.rstrip("/") or "/"
-        self._limits = limits or Limits()
+        self._limits = FolderRule(limits.roots and _real(limits.roots), _real(limits.closed))
 
     def entries(self, after: str = "") -> Iterator[Entry]:
         try:
             root = os.stat(self._root)
         except OSError as error:
             raise Missing(f"file://{self._root}: {error.strerror}") from error
-        if not self._limits.allow(os.path.realpath(self._root)):
+        if self._limits.refusal(os.path.realpath(self._root)):
             raise Denied(f"file://{self._root} {_ELSEWHERE}")
         if stat.S_ISREG(root.st_mode):
             yield Entry("", root.st_size, root.st_mtime, mode=stat.S_IMODE(root.st_mode))
@@ -143,7 +125,7 @@ class FolderSource:
                 if key < after and not after.startswith(key):
                     continue
                 inner = os.path.realpath(item.path)
-                if inner in above or not self._limits.allow(inner):
+                if inner in above or self._limits.refusal(inner):
                     continue
                 info = item.stat()
                 yield Entry(key, 0, info.st_mtime, mode=stat.S_IMODE(info.st_mode), is_folder=True)
@@ -162,7 +144,7 @@ class FolderSource:
     def read(self, entry: Entry) -> Iterator[Any]:
         try:
             with open(self._path(entry), "rb", buffering=0) as file:
-                if self._limits.roots and not self._limits.allow(os.readlink(f"/proc/self/fd/{file.fileno()}")):
+                if self._limits.refusal(os.readlink(f"/proc/self/fd/{file.fileno()}")):
                     raise Denied(f"file://{self._path(entry)} {_ELSEWHERE}")
                 while piece := file.read(CHUNK):
                     yield piece
@@ -171,6 +153,10 @@ class FolderSource:
 
     def delete(self, entry: Entry) -> None:
         os.unlink(self._path(entry))
+
+
+def _real(folders: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(os.path.realpath(folder) for folder in folders)
 
 
 class BucketSource:

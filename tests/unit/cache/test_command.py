@@ -70,6 +70,15 @@ def test_the_exit_code_says_how_it_went(tmp_path: Path, arguments: list[str], co
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(("roots", "code"), [([], 0), (["--sourceRoots=ROOT"], 0), (["--sourceRoots="], 1)])
+def test_the_folders_that_sources_may_be_in(tmp_path: Path, original: Path, roots: list[str], code: int) -> None:
+    flags = [flag.replace("ROOT", str(tmp_path)) for flag in roots]
+    done = nuwa(
+        "sync", "--driver=local", f"--dataDir={tmp_path}/set", *flags, f"file://{original}", f"file://{tmp_path}/set"
+    )
+    assert (done.returncode, "may not read" in done.stderr) == (code, code == 1), done.stderr
+
+
 def test_old_flags_are_accepted(tmp_path: Path, original: Path) -> None:
     done = nuwa(
         "--driver=local", "--development", f"--dataDir={tmp_path}/set", "sync", "--threads=2", "--force-update",

@@ -13,6 +13,7 @@ import pytest
 from harness import need
 from paddlecloud.cache import nodecache
 from paddlecloud.cache import options as options_
+from paddlecloud.cache.engines.base import EngineSettings
 from paddlecloud.cache.engines.local import LocalEngine
 from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
 from paddlecloud.cache.levels import Level, parse_levels
@@ -41,7 +42,7 @@ def engine(tmp_path: Path, data: Path) -> Iterator[Engines]:
     def make(*levels: Level, partition: int = 0, name: str = "node") -> LocalEngine:
         chosen = levels or (Level("SSD", (str(tmp_path / name),)),)
         state = tmp_path / f"{name}-state"
-        made.append(LocalEngine(str(data), chosen, state=state, partition=partition, environment={}))
+        made.append(LocalEngine(EngineSettings(str(data), chosen, state, partition, {})))
         return made[-1]
 
     yield make
@@ -271,7 +272,7 @@ def test_a_full_disk_ends_the_sync_at_once_and_room_lets_it_go_on(tmp_path: Path
     for number in range(40):
         (source / f"{number:02}").write_bytes(bytes([number]) * 40_000)
     ballast = small_disk / "ballast"
-    engine = LocalEngine(str(small_disk), [], state=tmp_path / "state", partition=0, environment={})
+    engine = LocalEngine(EngineSettings(str(small_disk), [], tmp_path / "state", 0, {}))
     ballast.write_bytes(bytes(300_000))
     asked = {"source": f"file://{source}", "destination": f"file://{small_disk}/set"}
     with pytest.raises(WorkFailed, match="No space left on device on .*bytes are free.*make room and run again"):

@@ -43,6 +43,16 @@ def sync_options(source: Path, server: Nuwa, **more: object) -> dict[str, object
     return {"source": f"file://{source}", "destination": f"file://{server.data}", **more}
 
 
+@pytest.mark.parametrize("path", ["keys", "keys/tls.key", "cache/.paddlecloud", "link", "proc"])
+def test_a_servers_own_keys_are_no_source(server: Nuwa, tmp_path: Path, path: str) -> None:
+    """Whoever may make a SampleJob would otherwise read them in the set."""
+    (tmp_path / "link").symlink_to(tmp_path / "keys")
+    source = f"/proc/{server.process.pid}" if path == "proc" else f"{tmp_path}/{path}"
+    job = server.do("theft", "sync", {"source": f"file://{source}", "destination": f"file://{server.data}/in"})
+    assert (job["state"], "may not read" in job["message"]) == ("Failed", True), job
+    assert tree(server.data) == {}
+
+
 def test_a_life_of_sync_warmup_clear_rmr(server: Nuwa, source: Path) -> None:
     """Whoever sees the end of a job sees its effect in the figures."""
     size = sum(path.stat().st_size for path in source.rglob("*") if path.is_file())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paddlecloud.cli.assembly import own_folders
 from paddlecloud.controllers.node_folders import NodeFolders, named_by, own_folder
 from paddlecloud.controllers.sampleset import objects, transfer
 from paddlecloud.controllers.sampleset.case import Options
@@ -54,6 +56,14 @@ def test_the_operator_says_which_folders_may_be_named() -> None:
     assert "the platform's own" in (allowed.problem("/ssd/own/a") or "")
     assert NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": "/"}).problem("/etc") is None
     assert "allows (none)" in (NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": ""}).problem("/dev/shm") or "")
+
+
+def test_a_root_may_lie_in_a_hidden_folder() -> None:
+    allowed = NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": "/srv/.cache"})
+    assert allowed.problem("/srv/.cache") is None
+    assert allowed.problem("/srv/.cache/imagenet") is None
+    assert "hidden folders such as .ssh" in (allowed.problem("/srv/.cache/.ssh/a") or "")
+    assert "not below one" in (allowed.problem("/srv/.ssh") or "")
 
 
 def test_no_folder_of_a_set_lies_in_that_of_another() -> None:
@@ -127,7 +137,15 @@ def test_a_cache_server_has_no_privileges_but_those_it_needs() -> None:
     }
 
 
-# Sources on one machine
+# Folders on one machine
+
+
+def test_an_account_whose_home_is_the_root_folder_does_not_open_the_whole_machine() -> None:
+    assert own_folders(Path("/home/me")) == ("/home/me", "/tmp", "/var/tmp")
+    reading = NodeFolders.for_reading({}, *own_folders(Path("/")))
+    assert reading.problem("/tmp/data") is None
+    assert "not below one" in (reading.problem("/etc/ssl/private") or "")
+
 
 HERE = NodeFolders.for_reading({}, "/home/me", "/tmp", closed=("/home/me/platform",))
 
@@ -156,6 +174,22 @@ def test_a_source_of_this_machine_is_below_an_allowed_folder(source: str, told: 
             build()
     on_a_cluster = transfer.sync_options(settings(), source=source)  # there it is the pod's own file
     assert on_a_cluster["source"].rstrip("/") == source.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    ("sources", "flags"),
+    [
+        (None, []),
+        (NodeFolders.for_reading({"PADDLECLOUD_READ_ROOTS": ""}, closed=("/own",)), ["Roots=", "Closed=/own"]),
+        (NodeFolders.for_reading({"PADDLECLOUD_READ_ROOTS": "/a:/b"}), ["Roots=/a", "Roots=/b"]),
+    ],
+)
+def test_a_cache_server_gets_the_folders_of_the_operator(sources: NodeFolders | None, flags: list[str]) -> None:
+    """No folder at all is another rule than no rule."""
+    of_a_set = case()
+    of_a_set = replace(of_a_set, options=replace(of_a_set.options, sources=sources))
+    command = objects.build_template(of_a_set)["spec"]["containers"][0]["command"]
+    assert [word for word in command if word.startswith("--source")] == [f"--source{flag}" for flag in flags]
 
 
 def test_files_of_this_machine_are_never_deleted_by_a_sync() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.cache.engines.base import EngineSettings
 from paddlecloud.cache.engines.local import LocalEngine
 from paddlecloud.cache.options import SyncOptions, parse
 from paddlecloud.cache.progress import Task
@@ -75,7 +76,7 @@ def test_a_set_can_come_from_an_archive(web: tuple[Path, str], tmp_path: Path) -
     folder, address = web
     tar_of(folder / "data.tar.gz", {"train/1.jpg": b"one", "label.txt": b"two"})
     data = tmp_path / "set"
-    engine = LocalEngine(str(data), [], state=tmp_path / "state", partition=0, environment={})
+    engine = LocalEngine(EngineSettings(str(data), [], tmp_path / "state", 0, {}))
     options, _ = parse("sync", {"source": f"{address}/data.tar.gz", "destination": f"file://{data}"})
     assert isinstance(options, SyncOptions)
     engine.sync(options, Credentials(), Task())

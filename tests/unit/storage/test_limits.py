@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.api.folders import FolderRule
 from paddlecloud.storage.errors import Denied
-from paddlecloud.storage.sources import Entry, FolderSource, Limits
+from paddlecloud.storage.sources import Entry, FolderSource
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def read(source: FolderSource) -> dict[str, str]:
 
 
 def test_links_are_followed_as_far_as_the_limits_go(home: Path) -> None:
-    limits = Limits((str(home),), (str(home / "platform"),))
+    limits = FolderRule((str(home),), (str(home / "platform"),))
     assert read(FolderSource(str(home / "data"), limits)) == {
         "fine/2.jpg": "other/2.jpg",
         "id": "",
@@ -49,7 +50,7 @@ def test_links_are_followed_as_far_as_the_limits_go(home: Path) -> None:
 
 
 def test_a_link_put_in_the_place_of_a_file_after_it_was_listed_is_not_followed(home: Path) -> None:
-    source = FolderSource(str(home / "data"), Limits((str(home),)))
+    source = FolderSource(str(home / "data"), FolderRule((str(home),)))
     (home / "data" / "train" / "1.jpg").unlink()
     (home / "data" / "train" / "1.jpg").symlink_to(home / ".ssh" / "id")
     with pytest.raises(Denied, match="may not read"):
@@ -59,8 +60,33 @@ def test_a_link_put_in_the_place_of_a_file_after_it_was_listed_is_not_followed(h
 @pytest.mark.parametrize("path", ["door", ".ssh", "data/keys", ".ssh/id"])
 def test_a_source_that_leads_to_a_hidden_folder_is_refused(home: Path, path: str) -> None:
     with pytest.raises(Denied, match="may not read"):
-        list(FolderSource(str(home / path), Limits((str(home),))).entries())
+        list(FolderSource(str(home / path), FolderRule((str(home),))).entries())
 
 
 def test_without_limits_everything_is_read(home: Path) -> None:
     assert read(FolderSource(str(home / "door"))) == {"id": ".ssh/id"}
+
+
+@pytest.mark.parametrize("roots", [None, ("/",)])
+def test_a_closed_folder_is_read_by_no_way_even_where_all_others_are_allowed(
+    home: Path, roots: tuple[str, ...] | None
+) -> None:
+    rule = FolderRule(roots, (str(home / "platform"),))
+    (home / "data" / "way").symlink_to(home / "platform")
+    for path in ("platform", "platform/admin.token", "data/way", "data/token"):
+        with pytest.raises(Denied, match="may not read"):
+            list(FolderSource(str(home / path), rule).entries())
+    assert "platform/admin.token" not in read(FolderSource(str(home), rule)).values()
+
+
+def test_no_roots_allow_nothing(home: Path) -> None:
+    with pytest.raises(Denied, match="may not read"):
+        list(FolderSource(str(home / "data"), FolderRule(())).entries())
+
+
+def test_a_root_may_itself_be_hidden(home: Path) -> None:
+    rule = FolderRule((str(home / ".ssh"),))
+    assert read(FolderSource(str(home / ".ssh"), rule)) == {"id": ".ssh/id"}
+    (home / ".ssh" / ".deeper").mkdir()
+    with pytest.raises(Denied, match="may not read"):
+        list(FolderSource(str(home / ".ssh" / ".deeper"), rule).entries())

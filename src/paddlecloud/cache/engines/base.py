@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
+from paddlecloud.api.folders import ANYWHERE, FolderRule
+from paddlecloud.cache.levels import Level
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.progress import Task
 from paddlecloud.storage.credentials import Credentials
+
+
+class EngineSettings(NamedTuple):
+    data: str
+    """The folder where the set is mounted."""
+    levels: Sequence[Level]
+    state: Path
+    """The server's own folder."""
+    partition: int
+    environment: Mapping[str, str]
+    sources: FolderRule = ANYWHERE
+    """Which files `file://` sources may read."""
 
 
 @dataclass(frozen=True)

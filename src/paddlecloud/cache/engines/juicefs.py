@@ -12,22 +12,21 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from paddlecloud.cache import manifest as manifests
 from paddlecloud.cache import warmup
 from paddlecloud.cache.confine import OWN, Confined
-from paddlecloud.cache.engines.base import LevelStatus, Status
+from paddlecloud.cache.engines.base import EngineSettings, LevelStatus, Status
 from paddlecloud.cache.errors import WorkFailed
-from paddlecloud.cache.levels import Level, disks
+from paddlecloud.cache.levels import disks
 from paddlecloud.cache.manifest import File, Manifest
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.orders import Orders
 from paddlecloud.cache.programs import find_juicefs, run
 from paddlecloud.cache.progress import EXAMPLES, Task
 from paddlecloud.storage.credentials import Credentials
-from paddlecloud.storage.sources import Limits
 
 TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
@@ -41,27 +40,18 @@ _SIZES = re.compile(r"^\s*(files|length):.*?(\d+)(?: Bytes\)?)?\s*$", re.MULTILI
 
 
 class JuiceFsEngine:
-    def __init__(
-        self,
-        data: str,
-        levels: Sequence[Level],
-        *,
-        state: Path,
-        partition: int,
-        environment: Mapping[str, str],
-        limits: Limits | None = None,
-    ) -> None:
-        self._data = data.rstrip("/")
-        self._levels = list(levels)
-        self._state = state
-        self._partition = partition
-        self._environment = environment
-        self._program = find_juicefs(environment)
+    def __init__(self, settings: EngineSettings) -> None:
+        self._data = settings.data.rstrip("/")
+        self._levels = list(settings.levels)
+        self._state = settings.state
+        self._partition = settings.partition
+        self._environment = settings.environment
+        self._program = find_juicefs(settings.environment)
         if not os.path.exists(f"{self._data}/.stats"):
             raise WorkFailed(f"{self._data} is no JuiceFS mount: mount the set there, or use --driver=local")
-        self._manifest = Manifest(state / manifests.NAME)
-        folders = [folder for level in levels for folder in level.folders]
-        self._orders = Orders(self._data, folders, self._manifest, environment, limits)
+        self._manifest = Manifest(settings.state / manifests.NAME)
+        folders = [folder for level in settings.levels for folder in level.folders]
+        self._orders = Orders(self._data, folders, self._manifest, settings.environment, settings.sources)
         self._lock = threading.Lock()
         self._totals: tuple[float, int, int] = (-TOTALS_FRESH, 0, 0)
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from paddlecloud.cache import manifest as manifests
 from paddlecloud.cache import warmup
 from paddlecloud.cache.confine import OWN
-from paddlecloud.cache.engines.base import LevelStatus, Status
+from paddlecloud.cache.engines.base import EngineSettings, LevelStatus, Status
 from paddlecloud.cache.errors import Cancelled, WorkFailed
-from paddlecloud.cache.levels import Level, disks
+from paddlecloud.cache.levels import disks
 from paddlecloud.cache.manifest import File, Manifest
 from paddlecloud.cache.nodecache import NodeCache
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
@@ -22,33 +21,23 @@ from paddlecloud.cache.placement import Wanted, place
 from paddlecloud.cache.progress import Task
 from paddlecloud.cache.texts import amount
 from paddlecloud.storage.credentials import Credentials
-from paddlecloud.storage.sources import Limits
 
 MOST_THREADS = 16
 """Copies at the same time: more only queue up at the disk."""
 
 
 class LocalEngine:
-    def __init__(
-        self,
-        data: str,
-        levels: Sequence[Level],
-        *,
-        state: Path,
-        partition: int,
-        environment: Mapping[str, str],
-        limits: Limits | None = None,
-    ) -> None:
-        self._data = data.rstrip("/")
+    def __init__(self, settings: EngineSettings) -> None:
+        self._data = settings.data.rstrip("/")
         os.makedirs(self._data, exist_ok=True)
-        self._partition = partition
+        self._partition = settings.partition
         own = Path(self._data) / OWN / manifests.NAME
         fresh = not own.exists()
         self._manifest = Manifest(own)
         self._manifest_path = str(own)
-        self._cache = NodeCache(state / "cache.db", levels)
-        folders = [folder for level in levels for folder in level.folders]
-        self._orders = Orders(self._data, folders, self._manifest, environment, limits)
+        self._cache = NodeCache(settings.state / "cache.db", settings.levels)
+        folders = [folder for level in settings.levels for folder in level.folders]
+        self._orders = Orders(self._data, folders, self._manifest, settings.environment, settings.sources)
         self._version = -1
         self._lock = threading.Lock()
         if fresh:  # a folder that somebody filled already

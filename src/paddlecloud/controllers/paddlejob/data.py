@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
-from paddlecloud.controllers.node_folders import named_by
+from paddlecloud.controllers.node_folders import local_cache, named_by
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube import quantity
@@ -105,7 +105,7 @@ def mount(
 
 def _is_own_cache(folder: str, namespace: str, name: str, options: Options) -> bool:
     """Whether a folder that the status of a set names is the set's own: a status is no place to ask for others."""
-    if options.local_root and folder == f"{options.local_root}/{namespace}/{name}/cache":
+    if options.local_root and folder == local_cache(options.local_root, namespace, name):
         return True
     named = named_by(folder, namespace, name)
     return named is not None and options.caches.problem(named) is None

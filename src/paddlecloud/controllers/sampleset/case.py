@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from paddlecloud import __version__
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
 from paddlecloud.api.sampleset.spec import ReadReport
-from paddlecloud.controllers.node_folders import NodeFolders, named_by, own_folder
+from paddlecloud.controllers.node_folders import NodeFolders, local_cache, named_by, own_folder
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.access import Access
 from paddlecloud.controllers.sampleset.access import read as read_access
@@ -188,7 +188,7 @@ class Case:
         """
         settings = self.settings
         if self.driver == "local" and not settings.levels:
-            own = f"{self.options.local_root}/{settings.namespace}/{settings.name}/cache"
+            own = local_cache(self.options.local_root, settings.namespace, settings.name)
             return {own: own}
         mounted = transfer.mounted_cache_dirs(self.observed.volume) if self.driver == "juicefs" else ()
         if mounted:

@@ -204,7 +204,8 @@ def _source_limits(case: Case) -> list[str]:
     sources = case.options.sources
     if sources is None:
         return []
-    return [*(f"--sourceRoots={root}" for root in sources.roots), *(f"--sourceClosed={own}" for own in sources.closed)]
+    roots = [f"--sourceRoots={root}" for root in sources.roots or ("",)]  # an empty one alone allows nothing
+    return [*roots, *(f"--sourceClosed={own}" for own in sources.closed)]
 
 
 def _container_security(case: Case) -> Object:
