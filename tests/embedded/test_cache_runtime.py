@@ -36,13 +36,14 @@ async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
 
 async def volume(machine: TestMachine, name: str, csi: Object) -> None:
     """A volume and its claim, bound as a controller would bind them."""
-    spec = {"capacity": {"storage": "10Pi"}, "accessModes": ["ReadWriteMany"], "csi": csi}
-    await machine.client.create(PERSISTENTVOLUMES, {"metadata": {"name": name}, "spec": spec})
     resources = {"requests": {"storage": "10Pi"}}
-    claim = {"accessModes": ["ReadWriteMany"], "resources": resources, "volumeName": name, "storageClassName": ""}
-    await machine.client.create(
-        PERSISTENTVOLUMECLAIMS, {"metadata": {"name": name}, "spec": claim}, namespace="default"
+    wanted = {"accessModes": ["ReadWriteMany"], "resources": resources, "volumeName": name, "storageClassName": ""}
+    claim = await machine.client.create(
+        PERSISTENTVOLUMECLAIMS, {"metadata": {"name": name}, "spec": wanted}, namespace="default"
     )
+    reference = {"namespace": "default", "name": name, "uid": claim["metadata"]["uid"]}
+    spec = {"capacity": {"storage": "10Pi"}, "accessModes": ["ReadWriteMany"], "csi": csi, "claimRef": reference}
+    await machine.client.create(PERSISTENTVOLUMES, {"metadata": {"name": name}, "spec": spec})
     bound = {"status": {"phase": "Bound"}}
     await machine.client.patch(PERSISTENTVOLUMECLAIMS, name, bound, namespace="default", subresource="status")
 
