@@ -125,7 +125,7 @@ def _recall(path: str) -> Discovery | None:
             return None
         with open(path, "rb") as file:
             return Discovery(_ENTRIES.decode(file.read()))
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None  # a cache that cannot be read is no cache
 
 

@@ -316,7 +316,7 @@ def _delete_options(propagation: str | None, grace_period: int | None, dry_run: 
 def _decode(data: bytes) -> Object:
     try:
         value = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ApiError(
             f"the answer is not JSON ({error}): {data[:80]!r}; does the server address point at a Kubernetes API?",
             code=0,

@@ -180,7 +180,7 @@ class ExecPlugin:
         try:
             answer = json.loads(done.stdout)
             status = answer["status"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self._failed("it did not print an ExecCredential with a status") from error
         if answer.get("apiVersion") != version:
             raise self._failed(f"it speaks {answer.get('apiVersion')}, the kubeconfig asks for {version}")

@@ -55,7 +55,7 @@ def refusal(response: Response) -> ApiError:
     """The typed error of an answer with a status of 400 and above, whether a Status or a proxy's text."""
     try:
         body: Any = msgspec.json.decode(response.body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         body = response.body.decode(errors="replace").strip()[:500]
     error = ApiError.from_status(response.status, body)
     after = response.headers.get("retry-after", "")

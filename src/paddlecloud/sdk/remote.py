@@ -235,7 +235,7 @@ def exit_code(status: Mapping[str, Any]) -> int:
 def _status(data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if isinstance(body, dict):
         return body

@@ -28,7 +28,7 @@ def check(program: Path) -> None:
     if program.suffix == ".json":
         try:
             content = json.loads(program.read_bytes())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ModelError(f"{program} is damaged: {error}") from error
         if not isinstance(content, dict) or "program" not in content:
             raise ModelError(f"{program} is JSON, but no Paddle program")

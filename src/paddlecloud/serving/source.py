@@ -136,7 +136,7 @@ def _announced(url: str) -> str:
     try:
         with open_web(f"{url.rpartition('/')[0]}/manifest.json") as answer:
             content = json.loads(answer.read(1 << 20))
-    except (OSError, ValueError, StorageError):
+    except (OSError, ValueError, RecursionError, StorageError):
         return ""
     return str(content.get("sha256") or "") if isinstance(content, dict) else ""
 

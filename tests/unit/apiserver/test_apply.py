@@ -363,7 +363,7 @@ def test_kubectl_does_not_take_over_what_somebody_changed_since() -> None:
         put(live, widget({"replicas": 2}), "kubectl")
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"apiVersion":"v0"}', ""])
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, '{"apiVersion":"v0"}', ""])
 def test_an_annotation_that_does_not_help_allows_nothing(text: str) -> None:
     live = client_side({"replicas": 1})
     live["metadata"]["annotations"][LAST_APPLIED] = text

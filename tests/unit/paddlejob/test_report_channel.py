@@ -72,6 +72,7 @@ async def test_a_report_is_taken_with_who_sent_it(world: World) -> None:
         pytest.param(PATH, "good", b'{"step": "seven"}', 400, id="no number"),
         pytest.param(PATH, "good", b'{"loss": NaN}', 400, id="not a number"),
         pytest.param(PATH, "good", b"[" * 5000, 400, id="deep"),
+        pytest.param(PATH, "good", b'{"fieldOfTheFuture":' + b"[" * 50_000, 400, id="deep where nothing is read"),
         pytest.param(PATH, "good", b" " * (BODY_LIMIT + 1), 413, id="too large"),
     ],
 )

@@ -95,14 +95,17 @@ async def test_a_program_that_holds_a_pods_address_is_sent_nothing(
 ) -> None:
     keys, other = access.fresh(), access.fresh()
     async with (
-        serving(answer("200 OK", b"{}"), None if speaks == "plain" else other, tmp_path) as impostor,
-        asking(impostor, keys) as (servers, server),
+        serving(answer("200 OK", b"{}"), None if speaks == "plain" else other, tmp_path) as other_program,
+        asking(other_program, keys) as (servers, server),
     ):
-        with pytest.raises(ServerSilent, match="no TLS there" if speaks == "plain" else "another program answers"):
+        with pytest.raises(
+            ServerSilent,
+            match="no TLS there" if speaks == "plain" else f"another program answers.*port {other_program.port} ",
+        ):
             await call(servers, server)
     token = base64.b64decode(keys["token"])
     for secret in (token, b"an-access-key", b"a-secret-key", b"Bearer", b"/v2/"):
-        assert secret not in impostor.received
+        assert secret not in other_program.received
 
 
 async def test_the_sets_own_server_is_asked(tmp_path: Path) -> None:
@@ -139,7 +142,8 @@ async def test_a_redirect_of_a_pod_is_not_followed(tmp_path: Path, status: str) 
     [
         (answer("200 OK", b"x" * (5 << 20)), "more than 4 MiB"),
         (answer("200 OK", b"<html>root:x:0:0</html>"), "and no JSON"),
-        (answer("200 OK", b'{"totalBytes": "root:x:0:0"}'), "cannot be read"),
+        (answer("200 OK", b"[" * 100_000 + b"root:x:0:0"), "and no JSON"),
+        (answer("200 OK", b'{"totalBytes": "root:x:0:0"}'), r"^s-runtime-0 .* cannot be read: \$.totalBytes"),
         (answer("500 Oops", b'{"message": "root:x:0:0"}'), "answered 500"),
         (b"root:x:0:0\r\n\r\n", "does not answer"),
     ],
@@ -149,6 +153,19 @@ async def test_an_answer_of_another_shape_is_not_shown(tmp_path: Path, reply: by
     async with serving(reply, keys, tmp_path) as pod, asking(pod, keys) as (servers, server):
         with pytest.raises(ServerSilent, match=told) as error:
             await servers.figures(server)
+    assert "root:x" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("state", "field"),
+    [("root:x:0:0", r"\$.state"), ("a - at `root:x:0:0", r"\$.state"), (["root:x:0:0"], r"\$.state")],
+)
+async def test_a_state_that_no_job_has_is_not_shown(tmp_path: Path, state: object, field: str) -> None:
+    keys = access.fresh()
+    reply = answer("200 OK", json.dumps({"id": "job", "state": state}).encode())
+    async with serving(reply, keys, tmp_path) as pod, asking(pod, keys) as (servers, server):
+        with pytest.raises(ServerSilent, match=f"^s-runtime-0 .* cannot be read: {field}") as error:
+            await servers.job(server, "job")
     assert "root:x" not in str(error.value)
 
 

@@ -112,7 +112,7 @@ class Channel:
             return web.Response(status=429, headers={"Retry-After": "2"})
         try:
             message = self._decoder.decode(body or b"{}")
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             return web.Response(status=400, text=f"{error}\n")
         self._take(Report(job, generation, rank, message))
         return web.Response(status=204)

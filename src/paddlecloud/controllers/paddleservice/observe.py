@@ -80,7 +80,7 @@ def _remark(status: Object, name: str) -> Object:
     """JSON that the platform left in a status; nothing where it did not, or where it is not JSON."""
     try:
         found = json.loads((status.get("annotations") or {}).get(name) or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

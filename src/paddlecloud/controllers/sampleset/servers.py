@@ -76,18 +76,19 @@ class Servers:
             self._session = None
 
     async def figures(self, server: Server) -> Figures:
-        return _read(Figures, await self._ask("GET", server, "/v2/status"))
+        return _read(Figures, await self._ask("GET", server, "/v2/status"), server)
 
     async def job(self, server: Server, id: str) -> JobReport | None:
         """None when the server does not know it."""
         found = await self._ask("GET", server, f"/v2/jobs/{id}", missing_ok=True)
-        return None if found is None else _read(JobReport, found)
+        return None if found is None else _read(JobReport, found, server)
 
     async def jobs(self, server: Server) -> list[JobReport]:
-        return _read(JobList, await self._ask("GET", server, "/v2/jobs")).jobs
+        return _read(JobList, await self._ask("GET", server, "/v2/jobs"), server).jobs
 
     async def submit(self, server: Server, work: Work) -> JobReport:
-        return _read(JobReport, await self._ask("PUT", server, f"/v2/jobs/{work.id}", body=work.body))
+        answer = await self._ask("PUT", server, f"/v2/jobs/{work.id}", body=work.body)
+        return _read(JobReport, answer, server)
 
     async def cancel(self, server: Server, id: str) -> None:
         await self._ask("DELETE", server, f"/v2/jobs/{id}", missing_ok=True)
@@ -107,7 +108,7 @@ class Servers:
             ) as answer:
                 data = await _read_bounded(answer.content)
         except aiohttp.ServerFingerprintMismatch as error:
-            raise ServerSilent(f"{server.pod}: {_IMPOSTOR}") from error
+            raise ServerSilent(f"{server.pod}: {_WRONG_CERTIFICATE.format(port=self._port)}") from error
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise ServerSilent(f"{server.pod} does not answer: {_cause(error)}") from error
         if data is None:
@@ -118,16 +119,16 @@ class Servers:
             raise ServerSilent(f"{server.pod} answered {answer.status}")
         try:
             found = msgspec.json.decode(data) if data else {}
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise ServerSilent(f"{server.pod} answered {answer.status} and no JSON") from error
         if answer.status >= 400:
-            raise ServerRefused(f"{server.pod}: {for_people(_read(_Refusal, found).message) or answer.status}")
+            raise ServerRefused(f"{server.pod}: {for_people(_read(_Refusal, found, server).message) or answer.status}")
         return found
 
 
-_IMPOSTOR = (
+_WRONG_CERTIFICATE = (
     "another program answers at the address of this pod, without the set's certificate; nothing was sent to it. "
-    "Find it by port 7716 and end it; the server takes its address when it is free"
+    "Find it by port {port} and end it; the server takes its address when it is free"
 )
 
 
@@ -156,8 +157,11 @@ async def _read_bounded(content: aiohttp.StreamReader) -> bytes | None:
     return bytes(found)
 
 
-def _read(kind: type[A], value: Any) -> A:
+def _read(kind: type[A], value: Any, server: Server) -> A:
+    """Errors name the field alone: the library's text would quote what the pod put there."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise ServerSilent(f"a cache server's answer cannot be read: {error}") from error
+        _, marked, path = str(error).rpartition(" - at `")
+        field = path.rstrip("`") if marked else "$"
+        raise ServerSilent(f"{server.pod} gave an answer that cannot be read: {field} has another form") from None

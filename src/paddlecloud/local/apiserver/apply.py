@@ -274,7 +274,7 @@ def _taken_over_from_kubectl(live: Object, node: Node | None, api_version: str) 
             return EMPTY
         changed, removed = ownership.changes(last, live, node)
         return difference(ownership.of_object(last, node), union(changed, removed))
-    except (msgspec.DecodeError, ownership.Malformed):
+    except (msgspec.DecodeError, RecursionError, ownership.Malformed):
         return EMPTY  # an annotation that nobody can read allows nothing
 
 

@@ -74,7 +74,7 @@ def declared_capacity(node: Object) -> dict[str, str]:
     try:
         found = json.loads(text)
         return {str(name): quantity.canonical(value) for name, value in found.items()}
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return {}
 
 

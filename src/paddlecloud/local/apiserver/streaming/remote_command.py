@@ -96,7 +96,7 @@ def terminal_size(text: bytes) -> tuple[int, int] | None:
     try:
         body = json.loads(text)
         columns, rows = int(body["Width"]), int(body["Height"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return (columns, rows) if 0 < columns < 1 << 16 and 0 < rows < 1 << 16 else None
 
