@@ -67,6 +67,18 @@ async def test_nothing_is_kept_for_nobody(tmp_path: Path) -> None:
         assert not (tmp_path / "logs").exists()
 
 
+@pytest.mark.parametrize("uid", ["../outside", "/{folder}/outside", "0b1f"])
+async def test_an_owner_that_cannot_be_leads_to_no_folder(tmp_path: Path, uid: str) -> None:
+    """Every pod's author writes its owner; what is kept must not lie where that says."""
+    (tmp_path / "data").mkdir()
+    written = uid.format(folder=tmp_path.relative_to("/"))
+    async with running_machine(tmp_path / "data", keep_logs_of=[CONFIGMAPS]) as machine:
+        await live_and_go(machine, {"metadata": {"name": "no/name", "uid": written}}, "echo forged")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert not (tmp_path / "data" / "outside").exists()
+    assert not (tmp_path / "data" / "logs").exists()
+
+
 async def test_what_is_kept_is_bounded_and_the_newest_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MAX_BYTES_PER_OWNER", 300_000)
     async with running_machine(tmp_path, keep_logs_of=[CONFIGMAPS]) as machine:

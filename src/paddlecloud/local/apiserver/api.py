@@ -37,7 +37,7 @@ from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
 from .request import Answer, Request, RequestInfo, parse
-from .routing import check_method, check_verb, find_kind, not_found
+from .routing import check_method, check_subresource, check_verb, find_kind, not_found
 from .selection import Filter
 from .verbs import Verbs, address_of, check_name
 
@@ -154,8 +154,10 @@ class Api:
         if not info.is_resource:
             return await self._non_resource(request, info)
         kind = find_kind(self.registry, info)
-        check_method(request.method, info)
         handler = self.extensions.handlers.get((info.group, info.resource, info.subresource))
+        if handler is None:
+            check_subresource(info, kind)
+        check_method(request.method, info)
         if handler is not None:
             return await handler(request, info, kind)
         if info.subresource == "scale" and kind.scale is not None:

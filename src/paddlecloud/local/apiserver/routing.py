@@ -31,9 +31,13 @@ def find_kind(registry: Registry, info: RequestInfo) -> KindInfo:
         _check_across_namespaces(info, kind)
     elif info.namespace and (info.group, info.resource) != ("", "namespaces"):
         raise not_found()
+    return kind
+
+
+def check_subresource(info: RequestInfo, kind: KindInfo) -> None:
+    """Refuse those that the kind does not have; for ones without a handler of their own, which are served as well."""
     if info.subresource and info.subresource not in kind.subresources:
         raise not_found()
-    return kind
 
 
 def _check_across_namespaces(info: RequestInfo, kind: KindInfo) -> None:

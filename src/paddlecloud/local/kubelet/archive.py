@@ -13,13 +13,14 @@ What is kept for one owner is bounded; the oldest pods go first.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.errors import ApiError, NotFound
+from paddlecloud.kube.errors import ApiError, BadRequest, NotFound
 from paddlecloud.kube.resource import Object, Resource, controller_of
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.paths import PodPaths
@@ -27,6 +28,8 @@ from paddlecloud.local.volumes.limits import used_bytes
 
 MAX_BYTES_PER_OWNER = 256 << 20
 OWNER, POD = "owner.json", "pod.json"
+_UID = re.compile(r"[0-9A-Za-z-]+")
+"""The author of a pod may write any text as its owner's uid; only these name a folder."""
 
 
 class KeptPod(NamedTuple):
@@ -47,7 +50,7 @@ class LogArchive:
     async def owner(self, pod: Object) -> Object | None:
         """The reference to the pod's owner, if logs are kept for its kind and it is there to stay."""
         ref = controller_of(pod)
-        if ref is None:
+        if ref is None or not _UID.fullmatch(ref["uid"]):
             return None
         namespace = pod["metadata"].get("namespace", "")
         return ref if await self._stays({**ref, "namespace": namespace}) else None
@@ -58,7 +61,7 @@ class LogArchive:
             return False
         try:
             owner = await self._client.get(resource, ref["name"], ref["namespace"])
-        except NotFound:
+        except (NotFound, BadRequest):  # the latter for a name that nothing can have
             return False
         except ApiError:
             return True  # while the API cannot be asked, nothing is thrown away
