@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from paddlecloud.api.paddlejob import ENDED_ANNOTATION
 from paddlecloud.cli import outcome, times
 from paddlecloud.cli.phrases import Phrasebook
-from paddlecloud.kube.resource import ENDED, Object
+from paddlecloud.kube.resource import Object
 
 OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
 
@@ -108,7 +109,7 @@ class _Judge:
         )
 
     def _ended_on_purpose(self, pod: Object, status: Object) -> Verdict | None:
-        why = (pod["metadata"].get("annotations") or {}).get(ENDED)
+        why = (pod["metadata"].get("annotations") or {}).get(ENDED_ANNOTATION)
         if why is None or status.get("phase") not in ("Failed", "Succeeded"):
             return None
         return Verdict(OK, self._say("ended", why=_line(why)), "Ended")

@@ -88,8 +88,6 @@ STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 CSIDRIVERS = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False)
 SAMPLESETS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet")
 SAMPLEJOBS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplejobs", "SampleJob")
-ENDED = "paddlepaddle.org/ended"
-"""Annotation of pods whose controller ended them on purpose: why. Their exit code is that of the signal."""
 PADDLEJOBS = Resource("batch.paddlepaddle.org", "v1", "paddlejobs", "PaddleJob")
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 

@@ -59,6 +59,7 @@ from .apiserver.streaming import handlers as streaming
 from .apiserver.streaming import kept
 from .apiserver.streaming.handlers import PodStreams
 from .apiserver.streaming.kept import KeptLogs
+from .apiserver.system_namespaces import SystemNamespaces
 from .apiserver.tokens import TokenIssuer, ensure_token
 from .apiserver.verbs import Verbs
 from .store.record import Address
@@ -149,7 +150,7 @@ class Platform:
             }
         )
         self.extensions.paths.update(documents.paths(self.tokens, self.metrics.registry, url=lambda: self.url))
-        self._system_namespaces = namespaces.SystemNamespaces(self.store, self.registry, self.verbs)
+        self._system_namespaces = SystemNamespaces(self.store, self.registry, self.verbs)
         self._collectors: list[Collector] = [
             self._system_namespaces,
             self._own_service,

@@ -36,8 +36,8 @@ async def run_as_task(work: object, name: str) -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        pytest.param(lambda: burn(3 * LIMIT), id="busy"),
-        pytest.param(lambda: time.sleep(3 * LIMIT), id="blocked in a system call"),
+        pytest.param(lambda: burn(10 * LIMIT), id="busy"),
+        pytest.param(lambda: time.sleep(10 * LIMIT), id="blocked in a system call"),
     ],
 )
 async def test_a_task_that_holds_the_loop_is_named_once_with_its_stack(
@@ -53,7 +53,7 @@ async def test_a_task_that_holds_the_loop_is_named_once_with_its_stack(
 
 async def test_one_long_call_into_c_is_reported_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
     def keep_the_interpreters_lock() -> None:
-        re.match(r"(a+)+$", "a" * 23 + "b")
+        re.match(r"(a+)+$", "a" * 25 + "b")
 
     with caplog.at_level(logging.WARNING):
         await run_as_task(keep_the_interpreters_lock, "the-culprit")
@@ -66,7 +66,7 @@ async def test_a_callback_without_a_task_is_named_too(caplog: pytest.LogCaptureF
     done = asyncio.Event()
 
     def hold() -> None:
-        burn(3 * LIMIT)
+        burn(10 * LIMIT)
         done.set()
 
     with caplog.at_level(logging.WARNING), LoopWatchdog(loop, limit=LIMIT, look_every=LOOK):

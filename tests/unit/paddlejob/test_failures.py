@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Any
 
@@ -240,6 +241,17 @@ def test_an_expression_made_to_run_for_ever_holds_up_nobody() -> None:
     world.step()
     assert world.phase == "Restarting", "it matches nothing"
     assert time.process_time() - began < 5
+
+
+def test_a_rule_whose_pattern_is_too_costly_is_skipped_with_a_warning() -> None:
+    costly = {"action": "Fail", "messagePattern": "^[ab]*a[ab]{1000}$"}
+    rules = [{"action": "Fail", "exitCodes": [9]}, costly, {"action": "Ignore", "exitCodes": [1]}]
+    world = World(paddlejob(worker=2, failurePolicy={"rules": rules})).start()
+    world.fail("job-worker-0", code=1, message="".join(random.Random(1).choices("ab", k=2000)))
+    plan = world.step()
+    (warning,) = [event for event in plan.events if event.reason == "PatternTooCostly"]
+    assert "spec.failurePolicy.rules[1]:" in warning.message
+    assert (world.phase, world.status.get("restarts")) == ("Restarting", None), "the next rule decides"
 
 
 def test_an_image_that_cannot_be_named_fails_the_job() -> None:

@@ -16,6 +16,7 @@ from paddlecloud.api.problems import decode_as, encode
 
 __all__ = [
     "DECLARATION",
+    "ENDED_ANNOTATION",
     "PHASES",
     "ROLES",
     "JobSettings",
@@ -33,6 +34,9 @@ __all__ = [
     "phase_of",
     "validate",
 ]
+
+ENDED_ANNOTATION = "paddlepaddle.org/ended"
+"""Of pods that their controller ended on purpose: why. Their exit code is that of the signal."""
 
 DECLARATION = KindDeclaration(
     group="batch.paddlepaddle.org",

@@ -29,8 +29,9 @@ from paddlecloud.api.problems import (
 )
 
 MAX_LABEL = 63
-MAX_FAILURE_RULES = 32
 """Pod names are host names and label values too, so the longest of them is bounded by the DNS label."""
+MAX_FAILURE_RULES = 32
+"""Each of them may be searched for in the message of a failure, while other jobs wait."""
 
 
 def validate(job: PaddleJob) -> list[Problem]:

@@ -89,10 +89,16 @@ def _answer(case: Case, first: failure.Failure) -> Plan:
     verdict = judgement.judge(case, first)
     case = on_record(case, first, verdict.action)
     if verdict.action == "Fail":
-        return fail(case, verdict.reason, first.describe())
-    if case.etcd:
-        return _replace(case, first)
-    return _restart(case, first, verdict)
+        plan = fail(case, verdict.reason, first.describe())
+    elif case.etcd:
+        plan = _replace(case, first)
+    else:
+        plan = _restart(case, first, verdict)
+    if verdict.too_costly:
+        skipped = ", ".join(f"rules[{rule}]" for rule in verdict.too_costly)
+        text = f"skipped spec.failurePolicy.{skipped}: matching messagePattern takes too many steps; use a simpler one"
+        plan.events.insert(0, PlannedEvent("PatternTooCostly", text, type="Warning"))
+    return plan
 
 
 def _restart(case: Case, first: failure.Failure, verdict: judgement.Judgement) -> Plan:

@@ -7,13 +7,14 @@ exit code of 0, and kubectl calls any other `Error`: the pod's annotation and th
 
 from __future__ import annotations
 
+from paddlecloud.api.paddlejob import ENDED_ANNOTATION
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.controllers.paddlejob.form import drop_gang, look_again, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Plan
-from paddlecloud.kube.resource import ENDED, PADDLEJOBS, PODS, SERVICES, Object
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, SERVICES, Object
 
 CLEANED: dict[str, frozenset[str]] = {
     "Always": frozenset({"Completed", "Failed"}),
@@ -37,7 +38,7 @@ def clean_up(case: Case, plan: Plan, phase: str) -> int:
         if everything or never_started or (settings.clean_pod_policy == "Running" and not pod.ended):
             plan.delete.append(Delete(PODS, pod.name, settings.namespace, uid=pod.uid))
         elif not pod.ended and not _ending(pod):
-            why = {"annotations": {ENDED: f"on purpose: its job is {phase}"}}
+            why = {"annotations": {ENDED_ANNOTATION: f"on purpose: its job is {phase}"}}
             plan.patch.append(patch(PODS, pod.raw, {"metadata": why, "spec": {"activeDeadlineSeconds": 1}}))
             ended += 1
     if everything and case.observed.service is not None:

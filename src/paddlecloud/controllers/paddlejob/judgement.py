@@ -30,31 +30,39 @@ class Judgement(NamedTuple):
     action: Action
     reason: str
     """Why, in a word for programs: BackoffLimitExceeded, DisruptionLimitExceeded, or the failure's class."""
+    too_costly: tuple[int, ...] = ()
+    """Numbers of the rules that were skipped because searching for their pattern was too costly."""
 
 
 def judge(case: Case, failure: Failure) -> Judgement:
     """The first rule that matches decides; then the kind of failure; then the role's restart policy and the budget."""
-    settings, restarts = case.settings, case.old.restarts or 0
-    for rule in settings.failure_rules:
-        if _matches(rule, failure):
-            if rule.action == "Restart":
-                return _within_budget(settings, failure, restarts)
-            return Judgement(rule.action, failure.kind)
+    rule, too_costly = _first_match(case.settings.failure_rules, failure)
+    if rule is None:
+        verdict = _without_rule(case, failure)
+    elif rule.action == "Restart":
+        verdict = _within_budget(case, failure)
+    else:
+        verdict = Judgement(rule.action, failure.kind)
+    return verdict._replace(too_costly=too_costly)
+
+
+def _without_rule(case: Case, failure: Failure) -> Judgement:
     if failure.kind in _HOPELESS:
         return Judgement("Fail", failure.kind)
     if failure.is_disruption:
         if (case.old.disruptions or 0) < DISRUPTION_LIMIT:
             return Judgement("Restart", failure.kind)
         return Judgement("Fail", "DisruptionLimitExceeded")
-    if not _policy_restarts(settings, failure):
+    if not _policy_restarts(case.settings, failure):
         return Judgement("Fail", failure.kind)
-    return _within_budget(settings, failure, restarts)
+    return _within_budget(case, failure)
 
 
-def _within_budget(settings: JobSettings, failure: Failure, restarts: int) -> Judgement:
-    if restarts < settings.backoff_limit:
+def _within_budget(case: Case, failure: Failure) -> Judgement:
+    limit = case.settings.backoff_limit
+    if (case.old.restarts or 0) < limit:
         return Judgement("Restart", failure.kind)
-    return Judgement("Fail", "BackoffLimitExceeded" if settings.backoff_limit else failure.kind)
+    return Judgement("Fail", "BackoffLimitExceeded" if limit else failure.kind)
 
 
 def _policy_restarts(settings: JobSettings, failure: Failure) -> bool:
@@ -68,6 +76,21 @@ def _policy_restarts(settings: JobSettings, failure: Failure) -> bool:
     return True
 
 
+def _first_match(rules: Sequence[Any], failure: Failure) -> tuple[Any | None, tuple[int, ...]]:
+    """The rule that matches first, and the numbers of those before it whose pattern was too costly to search for.
+
+    Pattern and message are a tenant's, and all tenants wait during the search: beyond a bound it counts as not found.
+    """
+    too_costly: list[int] = []
+    for index, rule in enumerate(rules):
+        try:
+            if _matches(rule, failure):
+                return rule, tuple(too_costly)
+        except TooCostly:
+            too_costly.append(index)
+    return None, tuple(too_costly)
+
+
 def _matches(rule: Any, failure: Failure) -> bool:
     if rule.roles is not None and failure.role not in rule.roles:
         return False
@@ -75,15 +98,8 @@ def _matches(rule: Any, failure: Failure) -> bool:
         return False
     if rule.reasons is not None and not rule.reasons & {failure.reason, failure.kind}:
         return False
-    return rule.message_pattern is None or _is_found(rule.message_pattern, failure.message)
-
-
-def _is_found(pattern: str, message: str) -> bool:
-    """Both are a tenant's, and all tenants wait while it is searched for: beyond a bound it counts as not found."""
-    try:
-        return compile_pattern(pattern).search(message, limit=MAX_STEPS)
-    except TooCostly:
-        return False
+    pattern = rule.message_pattern
+    return pattern is None or compile_pattern(pattern).search(failure.message, limit=MAX_STEPS)
 
 
 def _in_ranges(code: int | None, ranges: Sequence[tuple[int, int]]) -> bool:

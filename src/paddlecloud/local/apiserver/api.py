@@ -36,8 +36,8 @@ from .metrics import ApiMetrics
 from .negotiation import encode
 from .options import delete_options, patcher, write_options
 from .registry import KindInfo, Registry
-from .request import Answer, Request, RequestInfo, parse
-from .routing import check_method, check_subresource, check_verb, find_kind, not_found
+from .request import Answer, Request, RequestInfo, no_route, parse
+from .routing import check_method, check_subresource, check_verb, find_kind
 from .selection import Filter
 from .verbs import Verbs, address_of, check_name
 
@@ -355,7 +355,7 @@ class Api:
 
     async def _non_resource(self, request: Request, info: RequestInfo) -> Answer:
         if not info.routable:
-            raise not_found()
+            raise no_route()
         if info.verb != "get":
             raise errors.MethodNotAllowed(f"{request.method} is not supported on {info.path}")
         if info.path in ("/healthz", "/readyz", "/livez"):
@@ -369,7 +369,7 @@ class Api:
             return Answer(body=self._openapi.body(path))
         found = self._discovery.find(path, request.header("accept"))
         if found is None:
-            raise not_found()
+            raise no_route()
         # kubectl keeps discovery on disk and asks only whether it changed. What it keeps takes over the headers of a
         # 304, so the content type must say there, too, which form this is.
         headers = {"ETag": found.etag, "Vary": "Accept", "Cache-Control": "public"}

@@ -41,8 +41,9 @@ class Selection(NamedTuple):
     def records(self, store: Store, kind: KindInfo, *, at: int | None = None) -> tuple[list[Record], int]:
         """The records and the revision they are of: the newest, or `at`."""
         chosen = Filter(kind, self.labels, self.fields)
-        records, revision = store.list(kind.collection, self.namespace), store.revision
-        if at is not None:
+        if at is None:
+            records, revision = store.list(kind.collection, self.namespace), store.revision
+        else:
             records, revision = store.list_at(kind.collection, self.namespace, at), at
         return [record for record in records if chosen.trivial or chosen.matches(record)], revision
 

@@ -29,8 +29,6 @@ FINALIZER = "kubernetes"
 FURNITURE = (("/serviceaccounts", "default"), ("/configmaps", "kube-root-ca.crt"))
 KEPT = ("default", "kube-system", "kube-public")
 """Namespaces that cannot be deleted: too much assumes them."""
-SYSTEM = (*KEPT, "kube-node-lease")
-"""Namespaces that are always there; one that is deleted all the same comes back empty."""
 
 
 def admit(store: Store, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
@@ -162,49 +160,6 @@ class NamespaceCollector:
             await self._verbs.delete(kind, address.namespace, address.name, DeleteOptions(propagation="Background"))
         except errors.NotFound:
             pass  # its owner took it along
-
-
-_RETRY = 1.0  # seconds
-
-
-class SystemNamespaces:
-    """Makes the system namespaces and makes them again, as the controller of that name in kube-apiserver does.
-
-    Without `kube-node-lease` no node can renew its lease, and nothing is scheduled to nodes that are not heard of.
-    """
-
-    def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
-        self._registry = registry
-        self._verbs = verbs
-        self._wake = asyncio.Event()
-        self._wake.set()
-        store.subscribe(self._observe)
-
-    def _observe(self, change: Change) -> None:
-        address = change.record.address
-        if change.op is Op.DELETE and address.collection == COLLECTION and address.name in SYSTEM:
-            self._wake.set()
-
-    async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                await self.ensure()
-            except errors.ApiError as error:
-                log.warning("the system namespaces could not be made, trying again: %s", error)
-                await asyncio.sleep(_RETRY)
-                self._wake.set()
-
-    async def ensure(self) -> None:
-        kind = self._registry.find("", "v1", "namespaces")
-        assert kind is not None, "namespaces are always served"
-        for name in SYSTEM:
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            try:
-                await self._verbs.create(kind, namespace, namespace="", options=WriteOptions(manager="paddlecloud"))
-            except errors.AlreadyExists:
-                pass  # the usual case
 
 
 class NamespaceFurnisher:

@@ -119,7 +119,7 @@ def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
         verb, rest = rest[0], rest[1:]
         routable = routable and verb == "watch"
         if not rest:
-            raise errors.NotFound("the server could not find the requested resource")
+            raise no_route()
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
@@ -162,3 +162,8 @@ def _split(raw_path: str) -> tuple[str, list[str], bool]:
     parts = trimmed.split("/") if trimmed else []
     tidy = path.rstrip("/") in (f"/{trimmed}", "")  # slashes at the end are harmless
     return path, parts, tidy and all(part not in (".", "..") and _SEGMENT.fullmatch(part) for part in parts)
+
+
+def no_route() -> errors.NotFound:
+    """For a path that leads nowhere, in kube-apiserver's words."""
+    return errors.NotFound("the server could not find the requested resource")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from paddlecloud.kube import errors
 
 from .registry import KindInfo, Registry
-from .request import RequestInfo
+from .request import RequestInfo, no_route
 
 SUBRESOURCE_VERBS = ("get", "update", "patch")
 NAMED_VERBS = ("update", "patch")
@@ -26,18 +26,18 @@ def find_kind(registry: Registry, info: RequestInfo) -> KindInfo:
     """The kind a request is for. Raises NotFound or MethodNotAllowed where Kubernetes has no route."""
     kind = registry.find(info.group, info.version, info.resource) if info.routable else None
     if kind is None:
-        raise not_found()
+        raise no_route()
     if kind.resource.namespaced:
         _check_across_namespaces(info, kind)
     elif info.namespace and (info.group, info.resource) != ("", "namespaces"):
-        raise not_found()
+        raise no_route()
     return kind
 
 
 def check_subresource(info: RequestInfo, kind: KindInfo) -> None:
     """Refuse those that the kind does not have; for ones without a handler of their own, which are served as well."""
     if info.subresource and info.subresource not in kind.subresources:
-        raise not_found()
+        raise no_route()
 
 
 def _check_across_namespaces(info: RequestInfo, kind: KindInfo) -> None:
@@ -48,7 +48,7 @@ def _check_across_namespaces(info: RequestInfo, kind: KindInfo) -> None:
         raise errors.MethodNotAllowed(
             f"{info.verb} of {info.resource} needs a namespace: only list and watch go across namespaces"
         )
-    raise not_found()
+    raise no_route()
 
 
 def check_method(method: str, info: RequestInfo) -> None:
@@ -64,7 +64,3 @@ def check_verb(info: RequestInfo, kind: KindInfo) -> None:
     misplaced = info.verb not in SUBRESOURCE_VERBS if info.subresource else not info.name and info.verb in NAMED_VERBS
     if info.verb not in kind.verbs or misplaced:
         raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}")
-
-
-def not_found() -> errors.NotFound:
-    return errors.NotFound("the server could not find the requested resource")
