@@ -9,6 +9,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from paddlecloud.cli import chart
@@ -88,7 +89,7 @@ class Machine:
         self._services = PaddleServiceController(
             services, clock=clock, site=Site.told(os.environ)._replace(models=reading)
         )
-        options = SampleSetOptions(local_root=sets, caches=caches, sources=reading)
+        options = replace(SampleSetOptions.of(os.environ), local_root=sets, caches=caches, sources=reading)
         self._sets = SampleSetController(
             _controller(platform, "sampleset", "sampleset-controller"), clock=clock, options=options
         )

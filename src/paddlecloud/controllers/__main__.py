@@ -25,10 +25,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from paddlecloud.controllers import engines, paddleservice
+from paddlecloud.controllers.paddlejob import Options as JobOptions
 from paddlecloud.controllers.paddlejob import PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.samplejob import SampleJobController
+from paddlecloud.controllers.sampleset import Options as SampleSetOptions
 from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.kube import config, garbage
 from paddlecloud.kube.client import Client
@@ -65,11 +67,17 @@ Maker = Callable[[Setting], Service]
 
 def _paddlejob(given: Setting) -> Service:
     url = os.environ.get("REPORT_URL", "")
+    options = JobOptions.of(os.environ)
     place = Place(host=_address(), port=REPORT_PORT, url=url, key_namespace=given.own_namespace) if url else None
 
     def make(served: engines.Served) -> Service:
         return PaddleJobController(
-            given.client, namespace=given.namespace, served=served, hooks=given.hooks, reports=place
+            given.client,
+            options=options,
+            namespace=given.namespace,
+            served=served,
+            hooks=given.hooks,
+            reports=place,
         ).run
 
     return lambda: engines.follow(lambda: served_kinds(given.client), make)
@@ -80,11 +88,13 @@ def _kubeflow(given: Setting) -> Service:
 
 
 def _sampleset(given: Setting) -> Service:
-    return SampleSetController(given.client, namespace=given.namespace, hooks=given.hooks).run
+    options = SampleSetOptions.of(os.environ)
+    return SampleSetController(given.client, options=options, namespace=given.namespace, hooks=given.hooks).run
 
 
 def _samplejob(given: Setting) -> Service:
-    return SampleJobController(given.client, namespace=given.namespace, hooks=given.hooks).run
+    options = SampleSetOptions.of(os.environ)
+    return SampleJobController(given.client, options=options, namespace=given.namespace, hooks=given.hooks).run
 
 
 def _paddleservice(given: Setting) -> Service:

@@ -23,6 +23,10 @@ DEFAULT_CACHE_ROOTS = ("/dev/shm", "/data", "/mnt", "/var/cache", "/var/lib/padd
 DEFAULT_READ_ROOTS = ("/models",)
 
 
+def _listed(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    return default if text is None else tuple(part.strip() for part in text.split(":") if part.strip())
+
+
 class NodeFolders(NamedTuple):
     """The rule for one purpose; `setting` and `value` tell people which setting and which value of the chart say it."""
 
@@ -70,6 +74,9 @@ class NodeFolders(NamedTuple):
         return parts(path) in [parts(root) for root in self.roots]
 
 
+DEFAULT_CACHES = NodeFolders.for_caches({})
+
+
 def local_cache(root: str, namespace: str, name: str) -> str:
     """The cache of a set that names no folder, below the root of the engine `local`."""
     return f"{root}/{namespace}/{name}/cache"
@@ -84,7 +91,3 @@ def named_by(folder: str, namespace: str, name: str) -> str | None:
     """What a set named to get this folder; None where it is not the set's own."""
     suffix = own_folder("", namespace, name)
     return (folder.removesuffix(suffix) or "/") if folder.endswith(suffix) else None
-
-
-def _listed(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    return default if text is None else tuple(part.strip() for part in text.split(":") if part.strip())

@@ -12,7 +12,7 @@ import pytest
 
 from harness import eventually
 from paddlecloud.api import crd
-from paddlecloud.controllers.paddlejob import PaddleJobController, Place, ports
+from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place, ports
 from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, KubeflowPaddleJobController
 from paddlecloud.controllers.paddlejob.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.observe import PodView
@@ -66,7 +66,9 @@ class Cluster:
 
     def start_controller(self) -> None:
         counted = Counted(self.platform.client().transport, self.writes)
-        self._task = self.platform.spawn(PaddleJobController(Client(counted), reports=self._reports).run())
+        self._task = self.platform.spawn(
+            PaddleJobController(Client(counted), options=Options(), reports=self._reports).run()
+        )
 
     async def stop_controller(self) -> None:
         assert self._task is not None

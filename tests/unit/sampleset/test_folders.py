@@ -10,6 +10,7 @@ import pytest
 
 from paddlecloud.cli.assembly import own_folders
 from paddlecloud.controllers.node_folders import NodeFolders, named_by, own_folder
+from paddlecloud.controllers.paddlejob import Options as JobOptions
 from paddlecloud.controllers.sampleset import objects, transfer
 from paddlecloud.controllers.sampleset.case import Options
 from paddlecloud.controllers.sampleset.transfer import BadOptions
@@ -56,6 +57,14 @@ def test_the_operator_says_which_folders_may_be_named() -> None:
     assert "the platform's own" in (allowed.problem("/ssd/own/a") or "")
     assert NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": "/"}).problem("/etc") is None
     assert "allows (none)" in (NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": ""}).problem("/dev/shm") or "")
+
+
+def test_controllers_take_the_folders_from_the_environment_they_are_given() -> None:
+    environment = {"PADDLECLOUD_CACHE_ROOTS": "/ssd", "RUNTIME_IMAGE": "own:1", "PADDLECLOUD_ENDPOINTS": "a=b"}
+    of_sets = Options.of(environment)
+    assert (of_sets.image, of_sets.endpoints, of_sets.caches.roots) == ("own:1", "a=b", ("/ssd",))
+    assert JobOptions.of(environment).caches.roots == ("/ssd",)
+    assert Options.of({}) == Options()
 
 
 def test_a_root_may_lie_in_a_hidden_folder() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, phase_of
-from paddlecloud.controllers.node_folders import NodeFolders
+from paddlecloud.controllers.node_folders import DEFAULT_CACHES, NodeFolders
 from paddlecloud.controllers.paddlejob import env, gang, names, ports
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, is_running
 from paddlecloud.kube.resource import Object
@@ -21,7 +21,7 @@ WRITTEN = "paddlepaddle.org/written"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the one who runs the controller chooses."""
+    """Settings of the controller."""
 
     hosts_files: bool = True
     """Pods that use their node's network get a hosts file (`hosts`); not where every pod has a name and a file of its
@@ -42,8 +42,12 @@ class Options:
     """A folder in which pods find `paddlecloud.data`; empty where images bring it along."""
     local_root: str = ""
     """The folder under which sets of the local engine have their caches; empty where there is no such engine."""
-    caches: NodeFolders = field(default_factory=lambda: NodeFolders.for_caches(os.environ))
+    caches: NodeFolders = DEFAULT_CACHES
     """Below which folders of nodes sets may have caches."""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Options:
+        return cls(caches=NodeFolders.for_caches(environment))
 
 
 Member = tuple[str, int]
@@ -56,7 +60,7 @@ class Case:
     old: PaddleJobStatus
     observed: Observed
     now: float
-    options: Options = field(default_factory=Options)
+    options: Options
 
     @property
     def phase(self) -> str:

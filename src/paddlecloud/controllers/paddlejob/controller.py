@@ -77,7 +77,7 @@ class PaddleJobController(Operator):
         self,
         client: Client,
         *,
-        options: Options | None = None,
+        options: Options,
         namespace: str | None = None,
         clock: Clock | None = None,
         workers: int = 8,
@@ -89,7 +89,7 @@ class PaddleJobController(Operator):
             client, "paddlejob", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
         )
         gangs = [resource for resource in GANGS if resource in served]
-        self.options = replace(options or Options(), gangs=tuple(GANGS[resource] for resource in gangs))
+        self.options = replace(options, gangs=tuple(GANGS[resource] for resource in gangs))
         self._memory: dict[Key, _Memory] = {}
         self._ports = ports.Held()
         self._caches = Caches(self.informer, served)

@@ -1,4 +1,4 @@
-"""The whole of the PaddleJob controller's judgement: `decide(job, observed, now)` is pure and says everything to do.
+"""The PaddleJob controller's judgement. `decide(job, observed, now, options)` is pure and gives every action.
 
 The rules are tried in order and the first that speaks has the word: not ours, being deleted, finished, invalid,
 suspended, succeeded, out of time, failed, silent, resized, refused, and finally: form the gang. What is done about
@@ -39,9 +39,8 @@ from paddlecloud.kube.resource import Object
 INVALID = "InvalidSpec"
 
 
-def decide(job: Object, observed: Observed, now: float, options: Options | None = None) -> Plan:
+def decide(job: Object, observed: Observed, now: float, options: Options) -> Plan:
     """Everything to be done for `job` now. An empty plan means: as it should be."""
-    options = options or Options()
     try:
         parsed = decode(job)
     except DecodeError as error:

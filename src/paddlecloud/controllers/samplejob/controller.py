@@ -46,7 +46,7 @@ class SampleJobController(Operator):
         self,
         client: Client,
         *,
-        options: Options | None = None,
+        options: Options,
         namespace: str | None = None,
         clock: Clock | None = None,
         workers: int = 4,
@@ -56,7 +56,7 @@ class SampleJobController(Operator):
         super().__init__(
             client, "samplejob", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
         )
-        self.options = options or Options()
+        self.options = options
         self._servers = servers or Servers()
         self._memory: dict[Key, _Memory] = {}
         self._jobs = self.informer(SAMPLEJOBS, indexers={"set": set_of_sample_job, "owner": by_owner})

@@ -1,4 +1,4 @@
-"""The whole of the SampleJob controller's judgement: `decide(job, observed, now)` is pure and says everything to do.
+"""The SampleJob controller's judgement. `decide(job, observed, now, options)` is pure and gives every action.
 
 A job waits for its set (Pending), is handed to cache servers, runs and ends. A failed one is run again when its spec,
 its Secret or the annotation that asks for it changes. The id of the work is derived from what is asked for, so handing
@@ -31,20 +31,18 @@ FAILED_LOOK = 30.0
 """Seconds until a failed import looks at its Secret again."""
 
 
-def decide(job: Object, observed: Observed, now: float, options: sets.Options | None = None) -> Decision:
+def decide(job: Object, observed: Observed, now: float, options: sets.Options) -> Decision:
     """Everything to be done for the job now. An empty decision means: as it should be."""
     try:
         parsed = decode(job)
     except DecodeError as error:
         bare = decode({"metadata": job["metadata"]})
-        draft = Draft(
-            job, normalise(bare).settings, SampleJobStatus(), SampleJobStatus(), observed, now, sets.Options()
-        )
+        draft = Draft(job, normalise(bare).settings, SampleJobStatus(), SampleJobStatus(), observed, now, options)
         _reject(draft, str(error))
         return _conclude(draft)
     settings, warnings = normalise(parsed)
     old = parsed.status or SampleJobStatus()
-    draft = Draft(job, settings, old, old, observed, now, options or sets.Options())
+    draft = Draft(job, settings, old, old, observed, now, options)
     meta = job["metadata"]
     marks = meta.get("finalizers") or []
     mark = names.job_finalizer(settings.name)

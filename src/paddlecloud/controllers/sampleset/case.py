@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,27 +10,37 @@ from typing import Any, NamedTuple
 from paddlecloud import __version__
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
 from paddlecloud.api.sampleset.spec import ReadReport
-from paddlecloud.controllers.node_folders import NodeFolders, local_cache, named_by, own_folder
+from paddlecloud.controllers.node_folders import DEFAULT_CACHES, NodeFolders, local_cache, named_by, own_folder
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.access import Access
 from paddlecloud.controllers.sampleset.access import read as read_access
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport
 from paddlecloud.kube.resource import Object, controller_of
 
+RUNTIME_IMAGE = f"paddlecloud/runtime:{__version__}"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the one who runs the controller chooses."""
+    """Settings of the controllers of sets and of their jobs."""
 
-    image: str = field(default_factory=lambda: os.environ.get("RUNTIME_IMAGE") or f"paddlecloud/runtime:{__version__}")
-    endpoints: str = field(default_factory=lambda: os.environ.get("PADDLECLOUD_ENDPOINTS", ""))
+    image: str = RUNTIME_IMAGE
+    endpoints: str = ""
     """Which servers really answer for addresses of object stores, as cache servers read it (`storage.endpoints`)."""
     local_root: str = ""
     """The folder under which the engine `local` keeps its caches; empty where there is no such engine."""
-    caches: NodeFolders = field(default_factory=lambda: NodeFolders.for_caches(os.environ))
+    caches: NodeFolders = DEFAULT_CACHES
     """Which folders of nodes sets may name for their caches."""
     sources: NodeFolders | None = None
     """Which folders `file://` sources may name; None where pods see no files but their own."""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Options:
+        return cls(
+            image=environment.get("RUNTIME_IMAGE") or RUNTIME_IMAGE,
+            endpoints=environment.get("PADDLECLOUD_ENDPOINTS", ""),
+            caches=NodeFolders.for_caches(environment),
+        )
 
 
 class SecretView(NamedTuple):
@@ -132,7 +141,7 @@ class Case:
     old: SampleSetStatus
     observed: Observed
     now: float
-    options: Options = field(default_factory=Options)
+    options: Options
 
     @property
     def phase(self) -> str:

@@ -81,7 +81,7 @@ class SampleSetController(Operator):
         self,
         client: Client,
         *,
-        options: Options | None = None,
+        options: Options,
         namespace: str | None = None,
         clock: Clock | None = None,
         workers: int = 4,
@@ -91,7 +91,7 @@ class SampleSetController(Operator):
         super().__init__(
             client, "sampleset", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
         )
-        self.options = options or Options()
+        self.options = options
         self._servers = servers or Servers()
         self._interview = Interview(self._servers, self._clock)
         self._trouble: dict[Key, str] = {}

@@ -1,4 +1,4 @@
-"""The whole of the SampleSet controller's judgement: `decide(set, observed, now)` is pure and says everything to do.
+"""The SampleSet controller's judgement. `decide(set, observed, now, options)` is pure and gives every action.
 
 A set lives through the phases of the manual: "" (its volume is bound), Bound (its cache servers start), Mount,
 Syncing (the data is imported) or SyncFailed, PartialReady (nodes are labelled), Ready. Each pass first sees to it that
@@ -43,14 +43,14 @@ FIRST_RETRY, LAST_RETRY = 15.0, 600.0
 """Seconds until a failed import is tried again, at first and at most."""
 
 
-def decide(sample_set: Object, observed: Observed, now: float, options: Options | None = None) -> Decision:
+def decide(sample_set: Object, observed: Observed, now: float, options: Options) -> Decision:
     """Everything to be done for the set now. An empty decision means: as it should be."""
-    options = options or Options()
     old = SampleSetStatus()
     try:
         parsed = decode(sample_set)
     except DecodeError as error:
-        case = Case(sample_set, normalise(decode({"metadata": sample_set["metadata"]})).settings, old, observed, now)
+        bare = normalise(decode({"metadata": sample_set["metadata"]})).settings
+        case = Case(sample_set, bare, old, observed, now, options)
         return _reject(case, str(error))
     settings, warnings = normalise(parsed)
     case = Case(sample_set, settings, parsed.status or old, observed, now, options)
