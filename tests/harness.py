@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import inspect
 import itertools
 import os
@@ -71,6 +72,23 @@ async def eventually(look: Callable[[], Any], expected: Any = bool, *, what: str
         if time.monotonic() > deadline:
             raise AssertionError(f"{what or look!r}: still {seen!r} after {PATIENCE:.0f} s")
         await asyncio.sleep(0.01)
+
+
+async def longest_turn(during: asyncio.Future[Any]) -> float:
+    """CPU seconds of this thread in the longest turn of its event loop until then: what all other clients wait for.
+
+    Neither other processes nor the garbage of other tests count.
+    """
+    gc.disable()
+    try:
+        longest, before = 0.0, time.thread_time()
+        while not during.done():
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            longest, before = max(longest, now - before), now
+        return longest
+    finally:
+        gc.enable()
 
 
 @dataclass(frozen=True)

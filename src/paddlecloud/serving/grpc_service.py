@@ -27,7 +27,7 @@ _CODES = {
     503: "UNAVAILABLE",
 }
 MOST_CALLS = 256
-"""Calls under way at the same time; gRPC refuses the next one."""
+"""Calls under way at the same time; gRPC refuses the next one. While messages arrive only this limits them."""
 _INFER_SCHEMA: wire.Schema = {4: {2: {}}, 5: {4: {2: {}}, 5: {}}, 6: {2: {2: {}}}}
 """Fields of ModelInferRequest that hold messages: parameters, inputs with their contents, outputs."""
 _CONTENTS = {
@@ -148,7 +148,8 @@ def _refusing(
 ) -> Callable[[bytes, Any], Awaitable[Any]]:
     async def call(raw: bytes, context: Any) -> Any:
         try:
-            return await method(await intake.decode(len(raw), parse, kind, raw))
+            with intake.message(raw):
+                return await method(await intake.decode(len(raw), parse, kind, raw))
         except ServingError as error:
             await context.abort(getattr(grpc.StatusCode, _CODES.get(error.status, "INTERNAL")), str(error))
 

@@ -1,15 +1,16 @@
 """Bodies of requests on their way to tensors: how much may come, and where it is decoded.
 
 Small bodies are decoded at once. Large ones are decoded in a thread, one at a time, so that the event loop answers
-other clients meanwhile. All large bodies together are limited, and so is the time that one may take to arrive.
+other clients meanwhile. All large bodies together are limited, those of HTTP and gRPC alike. HTTP bodies count, and
+have a time limit, while they arrive; gRPC's library hands over whole messages only.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -49,7 +50,21 @@ class Intake:
                 raise TooSlow(f"the body did not arrive within {self._seconds:g} s") from None
             except ConnectionError as error:
                 raise BadInput("the body broke off") from error
+            except web.RequestPayloadError as error:
+                request.content.feed_eof()  # or aiohttp reads on after the answer, and logs a traceback
+                request.protocol.close()  # after the answer: aiohttp finds no further request behind such a body
+                raise BadInput("the body is not compressed as its Content-Encoding says") from error
             yield b"".join(pieces)
+        finally:
+            self._let_go(pieces)
+
+    @contextmanager
+    def message(self, raw: bytes) -> Iterator[None]:
+        """A message that arrived in one piece, which counts as long as its call is under way."""
+        pieces: list[bytes] = []
+        try:
+            self._take(raw, pieces, 0)
+            yield
         finally:
             self._let_go(pieces)
 

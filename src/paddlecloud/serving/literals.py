@@ -15,9 +15,10 @@ LONGEST = 1 << 20
 
 _PIECE = re.compile(
     r"""(?P<text>'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*")"""
-    r"""|(?P<mark>[()])|(?P<word>\b(?:True|False|None)\b)"""
+    r"""|(?P<stray>['"])|(?P<mark>[()])|(?P<word>\b(?:True|False|None)\b)"""
     r"""|(?P<point>(?<=[0-9])\.(?![0-9]))|(?P<comma>,(?=\s*(?:[\])}]|$)))"""
 )
+"""A quote that begins no text is `stray` and ends the reading: to go on from the next one would take quadratic time."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 """What `repr` writes with a backslash."""
@@ -41,12 +42,14 @@ def read(text: str) -> Any:
         return text
     try:
         found = json.loads(f"[{_PIECE.sub(_as_json, stripped)}]")
-    except (ValueError, RecursionError):
+    except (ValueError, OverflowError, RecursionError):  # OverflowError: a number that no character has
         return text
     return found[0] if len(found) == 1 else found
 
 
 def _as_json(piece: re.Match[str]) -> str:
+    if piece.lastgroup == "stray":
+        raise ValueError("a text without an end")
     if piece.lastgroup != "text":
         return _REWRITTEN[piece[0]]
     inner = piece[0][1:-1]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 Buffer = Any
 """Bytes, a memoryview or an mmap."""
 
+LAST_FIELD = (1 << 29) - 1
 _FIXED = {1: 8, 5: 4}
 _LENGTH_DELIMITED = 2
 
@@ -46,6 +47,8 @@ def walk(data: Buffer, schema: Schema, *, most: int) -> Iterator[Field]:
                 raise Malformed(f"the message has more than {most} fields")
             tag, at = _varint(data, at, stop)
             number, kind = tag >> 3, tag & 7
+            if not number or tag >> 32:  # parsers would take the low 32 bits, and so another field
+                raise Malformed(f"field {number} is not between 1 and {LAST_FIELD}")
             if kind == _LENGTH_DELIMITED:
                 size, at = _varint(data, at, stop)
                 begin, at = at, at + size

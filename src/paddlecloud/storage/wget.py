@@ -22,7 +22,7 @@ from typing import Any
 
 DOWNLOADS = Path("/opt/downloads.json")
 TIMEOUT = 60.0
-NETWORK_FAILURE = 4  # wget's own exit code for it
+USAGE, NETWORK_FAILURE = 1, 4  # wget's own exit codes
 
 
 def main(arguments: Sequence[str], *, program: str, downloads: Path = DOWNLOADS) -> int:
@@ -40,7 +40,10 @@ def main(arguments: Sequence[str], *, program: str, downloads: Path = DOWNLOADS)
     if real := _real_wget(program):
         sys.stderr.flush()
         os.execv(real, ["wget", *rest])  # noqa: S606 - it takes over with its own options and exit codes
-    return max((_fetch(url, _target(url, rest), known) for url in elsewhere), default=1)
+    if not elsewhere:
+        print("wget: missing URL", file=sys.stderr)
+        return USAGE
+    return max(_fetch(url, _target(url, rest), known) for url in elsewhere)
 
 
 def _target(url: str, arguments: Sequence[str]) -> str:

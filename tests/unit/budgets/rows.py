@@ -360,6 +360,8 @@ LITERALS: dict[str, Callable[[int], str]] = {
     "texts": times("'',", "[", "'a']"),
     "escapes": times(r"\x41", "['", "']"),
     "a text without an end": times(r"\\", "['"),
+    "escaped quotes without an end": times(r"\'", "['"),
+    "escaped double quotes without an end": times(r"\"", '["', "'"),
     "quotes": times("'"),
     "trailing commas": times(",  "),
     "points": times("1.", "["),

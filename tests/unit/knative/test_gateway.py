@@ -47,13 +47,15 @@ async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_t
         "X-Forwarded-For: 203.0.113.9", "x-forwarded-for: 203.0.113.9", "X_Forwarded_For: 203.0.113.9",
         "X_Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: bank", "X-Forwarded-Port: 1",
         "Forwarded: for=203.0.113.9", "X-Real-IP: 203.0.113.9", "X-Envoy-External-Address: 203.0.113.9",
-        "K-Network-Probe: queue", "K-Proxy-Request: activator", "Knative-Serving-Revision: other",
+        "X-Forwarded-User: root", "X-Forwarded_Groups: admins", "X-Original-URL: /admin", "X_Envoy-Retry-On: 5xx",
+        "K-Network-Probe: queue", "K_Anything: 1", "K-Proxy-Request: activator", "Knative-Serving-Revision: other",
     ]  # fmt: skip
-    await gate.ask("\r\n".join(["GET / HTTP/1.1", "Host: a.b", *forged, "X-Request-Id: 7", "\r\n"]))
+    await gate.ask("\r\n".join(["GET / HTTP/1.1", "Host: a.b", *forged, "X-Request-Id: 7", "X-Forwardedly: 8", "\r\n"]))
     lines = pod.heads[0].decode().split("\r\n")
     assert [line for line in lines[1:] if line] == [
         "Host: a.b",
         "X-Request-Id: 7",
+        "X-Forwardedly: 8",
         "X-Forwarded-For: 127.0.0.1",
         "X-Forwarded-Proto: http",
     ]

@@ -6,26 +6,14 @@ A turn of the event loop is what all others wait for. It is measured in CPU time
 from __future__ import annotations
 
 import asyncio
-import time
-from typing import Any
 
 import pytest
 
-from harness import eventually
+from harness import eventually, longest_turn
 from unit.knative.gateway_world import Gateway, Pod, wrote
 
 LONGEST_TURN = 0.06
 """CPU seconds; harmless traffic takes a tenth of it or less."""
-
-
-async def _longest_turn(during: asyncio.Future[Any]) -> float:
-    """CPU seconds of the longest turn of the event loop until then."""
-    longest, before = 0.0, time.process_time()
-    while not during.done():
-        await asyncio.sleep(0)
-        now = time.process_time()
-        longest, before = max(longest, now - before), now
-    return longest
 
 
 SPACES = b"X: a" + b" " * 30_000 + b"b\r\n"
@@ -35,7 +23,7 @@ SPACES = b"X: a" + b" " * 30_000 + b"b\r\n"
 async def test_heads_made_to_be_slow_do_not_hold_up_other_clients(gate: Gateway, pod: Pod) -> None:
     head = b"GET / HTTP/1.1\r\nHost: a.b\r\n" + SPACES + b"\r\n"
     asked = asyncio.gather(*(gate.ask(head.decode()) for _ in range(6)))
-    assert await _longest_turn(asked) < LONGEST_TURN
+    assert await longest_turn(asked) < LONGEST_TURN
     assert [status for status, _ in await asked] == [200] * 6
 
 
@@ -48,7 +36,7 @@ async def test_requests_sent_ahead_in_thousands_do_not_hold_up_other_clients(gat
         return {(await client.answer())[0] for _ in range(count)}
 
     answers = asyncio.ensure_future(all_answers())
-    assert await _longest_turn(answers) < LONGEST_TURN
+    assert await longest_turn(answers) < LONGEST_TURN
     assert await answers == {404}
 
 
@@ -106,7 +94,7 @@ async def test_a_pod_that_answers_to_do_harm_holds_up_its_own_service_only(
         gate.pods(other.entry(), revision="ns/other")
         pod.answer = hostile
         asked = asyncio.ensure_future(gate.ask())
-        longest = asyncio.ensure_future(_longest_turn(asked))
+        longest = asyncio.ensure_future(longest_turn(asked))
         assert await gate.ask("GET / HTTP/1.1\r\nHost: other\r\n\r\n") == (200, b"other")
         assert await longest < LONGEST_TURN
         assert (await asked)[0] == status

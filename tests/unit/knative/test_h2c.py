@@ -158,6 +158,7 @@ async def test_calls_and_streams_reach_the_pod_and_are_counted(world: World) -> 
 async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_the_pod(world: World) -> None:
     forged = dict.fromkeys(("x-forwarded-for", "x_forwarded_for", "forwarded", "x-real-ip"), "203.0.113.9")
     forged |= {"k-network-probe": "queue", "x-forwarded-host": "bank", "x-envoy-external-address": "203.0.113.9"}
+    forged |= {"x-forwarded-user": "root", "x-forwarded_groups": "admins", "k_anything": "1", "x-original-url": "/a"}
     async with Pod("one") as pod:
         await world.start(r=entry(pod))
         async with world.channel() as channel:

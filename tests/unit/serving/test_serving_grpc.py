@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from paddlecloud.serving import grpc_service
 from paddlecloud.serving.errors import BadInput
 from paddlecloud.serving.grpc_messages import message
-from paddlecloud.serving.intake import Intake
+from paddlecloud.serving.intake import SMALL, Intake
 from paddlecloud.serving.limits import MOST_PARTS
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
@@ -22,8 +24,9 @@ from unit.serving import models
 
 
 class Client:
-    def __init__(self, channel: Any) -> None:
+    def __init__(self, channel: Any, intake: Intake) -> None:
         self._channel = channel
+        self.intake = intake
 
     async def __call__(self, method: str, **fields: Any) -> Any:
         call = self._channel.unary_unary(
@@ -38,11 +41,12 @@ class Client:
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     slot = Slot(models.linear(tmp_path / "double"), name="", resources=Resources(), metrics=Metrics())
     await slot.load()
-    server = grpc_service.build(slot, Intake(1 << 20))
+    intake = Intake(1 << 20)
+    server = grpc_service.build(slot, intake)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Client(channel)
+        yield Client(channel, intake)
     await server.stop(None)
     await slot.close()
 
@@ -92,3 +96,27 @@ async def test_refusals_have_a_code_and_a_reason(client: Client, fields: Any, co
         await client("ModelInfer", **{"model_name": "double", **fields})
     assert refused.value.code().name == code
     assert words in refused.value.details()
+
+
+async def test_all_messages_under_way_together_are_limited(client: Client) -> None:
+    over = threading.Event()
+    holding = asyncio.ensure_future(client.intake.decode(SMALL + 1, over.wait))  # large ones wait for their turn
+    values = np.ones((80_000, 3), dtype="<f4")
+    tensor = {"name": "x", "datatype": "FP32", "shape": list(values.shape)}
+    sent = {"model_name": "double", "inputs": [tensor], "raw_input_contents": [values.tobytes()]}
+    calls = [asyncio.ensure_future(client("ModelInfer", **sent)) for _ in range(3)]
+    try:
+        done, waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+        assert (len(done), len(waiting)) == (1, 2)
+        refused = done.pop().exception()
+        assert isinstance(refused, grpc.aio.AioRpcError)
+        assert (refused.code().name, refused.details()) == (
+            "RESOURCE_EXHAUSTED",
+            "bodies of 2097152 bytes are under way already",
+        )
+        assert (await client("ServerLive")).live, "what is small is answered beside them"
+    finally:
+        over.set()
+        await holding
+    assert [answer.outputs[0].shape for answer in await asyncio.gather(*waiting)] == [[80_000, 3]] * 2
+    assert (await client("ModelInfer", **sent)).outputs, "their place is free again"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from harness import PATIENCE, longest_turn
 from unit.serving import models
 from unit.serving.conftest import Serve
 
@@ -37,6 +38,7 @@ LITERALS = {
     "texts": repeated("'',", before="[", after="'a']"),
     "escapes": repeated(r"\x41", before="['", after="']"),
     "a text without an end": repeated(r"\\", before="['"),
+    "escaped quotes without an end": repeated(r"\'", before="['"),
     "dicts": repeated("{},", before="[", after="()]"),
     "a long number": "1" * SIZE,
 }
@@ -55,22 +57,13 @@ BODIES = {
 }  # fmt: skip
 
 
-async def _longest_turn(during: asyncio.Future[Any]) -> float:
-    longest, before = 0.0, time.thread_time()
-    while not during.done():
-        await asyncio.sleep(0)
-        now = time.thread_time()
-        longest, before = max(longest, now - before), now
-    return longest
-
-
 @pytest.mark.parametrize("body", BODIES)
 async def test_a_body_made_to_be_slow_holds_up_no_other_client(serve: Serve, tmp_path: Path, body: str) -> None:
     client = await serve(models.linear(tmp_path / "double"), largest=16 << 20)
     path, content = BODIES[body]
     began = time.process_time()
     slow = asyncio.ensure_future(client.post(path, data=io.BytesIO(content.encode())))
-    turn = asyncio.ensure_future(_longest_turn(slow))
+    turn = asyncio.ensure_future(longest_turn(slow))
     others = 0
     while not slow.done() and others < 5:
         answer = await client.post("/double/prediction", json={"feed": [{"x": [1, 2, 3]}]})
@@ -123,6 +116,21 @@ async def test_a_body_that_does_not_arrive_is_given_up(serve: Serve, tmp_path: P
     answer = await client.post("/double/prediction", data=slow())
     assert answer.status == 408
     over.set()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_body_that_is_not_compressed_as_it_says_is_the_clients_mistake(
+    serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture, encoding: str
+) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    reader, writer = await asyncio.open_connection(client.host, client.port)
+    head = f"POST /double/prediction HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\nContent-Encoding: {encoding}\r\n\r\n"
+    writer.write(head.encode() + b"neither of the two, and only its beginning")
+    answer = await asyncio.wait_for(reader.read(), PATIENCE)
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"is not compressed as its Content-Encoding says" in answer
+    assert not [record for record in caplog.records if record.exc_info], "no traceback for each such request"
 
 
 async def test_all_bodies_under_way_together_are_limited(serve: Serve, tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def test_values_are_read(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     ["我爱北京天安门", "/9j/4AAQSkZJRgABAQ", "9j4AAQ==", "", "true", "null", "nan", "[1, 2", "'open", "f(1)", "(1 + 2)",
-     "1], [2", "{1: 2}", "__import__('os')", "[x for x in y]", "[" * 100_000, "1, [", r"'\N{DASH}'", "don't"],
+     "1], [2", "{1: 2}", "__import__('os')", "[x for x in y]", "[" * 100_000, "1, [", r"'\N{DASH}'", "don't",
+     r"['\Uffffffff']", r"['\U00110000']", r"['a\']"],
 )  # fmt: skip
 def test_the_rest_are_plain_texts(text: str) -> None:
     assert literals.read(text) == text

@@ -93,3 +93,20 @@ def test_a_model_reads_no_file_outside_of_its_folder(tmp_path: Path, place: str,
         onnx_files.check(folder / "model.onnx")
     onnx.save(_model(place, "weights.bin"), str(folder / "model.onnx"))
     onnx_files.check(folder / "model.onnx")
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        pytest.param(b"\xea\x80\x80\x80\x10", id="bits beyond the 32nd, which parsers drop"),
+        pytest.param(b"\xea\x80\x80\x80\x80\x80\x80\x80\x80\x01", id="the 64th bit"),
+        pytest.param(b"\x02", id="field 0"),
+    ],
+)
+def test_a_model_whose_fields_other_parsers_number_differently_is_refused(tmp_path: Path, tag: bytes) -> None:
+    entry = b"\x0a\x08location\x12\x09../secret"
+    tensor = tag + bytes([len(entry)]) + entry  # field 13 of a tensor is external_data: tag 6a
+    graph = b"\x2a" + bytes([len(tensor)]) + tensor
+    (tmp_path / "model.onnx").write_bytes(b"\x3a" + bytes([len(graph)]) + graph)
+    with pytest.raises(ModelError, match="field [0-9]+ is not between 1 and 536870911"):
+        onnx_files.check(tmp_path / "model.onnx")

@@ -121,6 +121,11 @@ def test_a_url_that_cannot_be_fetched_fails_with_the_cause(alone: Shell, site: s
     assert list(alone.folder.iterdir()) == []
 
 
+def test_a_call_without_a_url_says_so(alone: Shell) -> None:
+    done = alone.wget("-q", "-P", "x")
+    assert (done.returncode, done.stderr) == (1, "wget: missing URL\n")
+
+
 def test_the_machines_own_wget_gets_what_the_image_does_not_carry(tmp_path: Path) -> None:
     shell = Shell(tmp_path, real=True)
     done = shell.wget("-T", "5", "-P", "x", CARRIED, "https://example.org/other.tar")

@@ -11,8 +11,8 @@ backtrack.
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections.abc import Set
 from typing import NamedTuple
 
 MAX_HEAD = 64 * 1024
@@ -39,26 +39,19 @@ HOP_BY_HOP = frozenset(
 )  # fmt: skip
 """Headers about one connection, not about the message: they are not passed on."""
 
-_EDGE_ONLY = (
-    b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-port", b"x-forwarded-proto",
-    b"x-forwarded-prefix", b"x-forwarded-server", b"x-forwarded-client-cert", b"x-forwarded-ssl", b"x-real-ip",
-    b"x-client-ip", b"x-cluster-client-ip", b"true-client-ip", b"x-original-url", b"x-original-host", b"x-rewrite-url",
-    b"x-envoy-external-address", b"x-envoy-internal", b"x-envoy-original-path", b"x-envoy-original-host",
-    b"k-network-probe", b"k-network-hash", b"k-proxy-request", b"k-passthrough-lb", b"k-original-host",
-    b"knative-serving-default-route", b"knative-serving-namespace", b"knative-serving-revision", b"knative-serving-tag",
+EDGE_ONLY = tuple(
+    name.replace("-", "[-_]")
+    for name in (
+        "forwarded", "x-forwarded-.*", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip",
+        "x-original-.*", "x-rewrite-url", "x-envoy-.*", "k-.*", "knative-serving-.*",
+    )
 )  # fmt: skip
-
-
-def _spellings(name: bytes) -> set[bytes]:
-    """Servers that put headers into variables (CGI, WSGI) take `_` for `-`: X_Real-IP is X-Real-IP there."""
-    return {bytes(letters) for letters in itertools.product(*(b"-_" if letter == 45 else (letter,) for letter in name))}
-
-
-EDGE_ONLY = frozenset(spelling for name in _EDGE_ONLY for spelling in _spellings(name))
-"""Headers that only a proxy in front of the pod may set, in every spelling. Pods believe they come from the gateway
-(which address asked, over which protocol) or from Knative's own probes; those of clients are dropped."""
-
-_NOT_PASSED_ON = HOP_BY_HOP | EDGE_ONLY
+"""Regular expressions of the headers that only a proxy in front of the pod may set. Pods believe they come from the
+gateway (which address asked, over which protocol, as which user) or from Knative's own probes; those of clients are
+dropped. Servers that put headers into variables (CGI, WSGI) take `_` for `-`: X_Real-IP is X-Real-IP there."""
+_EDGE_ONLY = re.compile("|".join(EDGE_ONLY).encode())
+_EDGE_INITIALS = frozenset(b"fxtk")
+"""Their first letters: most other headers are told apart by them, which takes a fifth of the time."""
 
 _FRAMING = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"authorization"))
 """Headers that a `Connection` header must not be able to remove."""
@@ -114,7 +107,7 @@ def read_request(head: bytes) -> RequestHead:
     chunked = expects = False
     connection: list[bytes] = []
     upgrade = b""
-    special = False
+    dropped: set[bytes] = set()
     for name, value in pairs:
         lower = name.lower()
         if lower == b"host":
@@ -125,8 +118,8 @@ def read_request(head: bytes) -> RequestHead:
             if length is not None or _LENGTH.fullmatch(value) is None:
                 raise BadMessage(400, "Content-Length is not one number")
             length = int(value)
-        elif lower in _NOT_PASSED_ON:
-            special = True
+        elif lower in HOP_BY_HOP:
+            dropped.add(lower)
             if lower == b"transfer-encoding":
                 if chunked or value.lower() != b"chunked" or not modern:
                     raise BadMessage(501 if modern else 400, "Transfer-Encoding is not just chunked")
@@ -139,6 +132,8 @@ def read_request(head: bytes) -> RequestHead:
                 if value.lower() != b"100-continue":
                     raise BadMessage(417, "Expect is not 100-continue")
                 expects = True
+        elif lower[0] in _EDGE_INITIALS and _EDGE_ONLY.fullmatch(lower):
+            dropped.add(lower)
     if chunked and length is not None:
         raise BadMessage(400, "both Content-Length and Transfer-Encoding")
     if host is None and modern:
@@ -147,8 +142,8 @@ def read_request(head: bytes) -> RequestHead:
         raise BadMessage(405, f"{method.decode()} is not served")
     host, target = _authority(host or b"", target)
     tokens = _tokens(connection) if connection else frozenset()
-    if special:
-        pairs = _without(_NOT_PASSED_ON, tokens, pairs)
+    if dropped:
+        pairs = _without(dropped | tokens, pairs)
     return RequestHead(
         method=method,
         target=target,
@@ -199,7 +194,7 @@ def read_response(head: bytes, *, to: bytes) -> ResponseHead:
     return ResponseHead(
         status=status,
         first=b"HTTP/1.1 " + head[9 : line.end()],
-        headers=_without(HOP_BY_HOP, tokens, pairs) if special else pairs,
+        headers=_without(HOP_BY_HOP | tokens, pairs) if special else pairs,
         length=size,
         keep_alive=(b"close" not in tokens if modern else b"keep-alive" in tokens) and size != UNTIL_CLOSE,
         upgrade=upgrade,
@@ -239,8 +234,8 @@ def _tokens(connection: list[bytes]) -> frozenset[bytes]:
     return tokens
 
 
-def _without(dropped: frozenset[bytes], tokens: frozenset[bytes], pairs: Pairs) -> Pairs:
-    return [pair for pair in pairs if (lower := pair[0].lower()) not in dropped and lower not in tokens]
+def _without(dropped: Set[bytes], pairs: Pairs) -> Pairs:
+    return [pair for pair in pairs if pair[0].lower() not in dropped]
 
 
 def render(first: bytes, headers: Pairs, *more: bytes) -> bytes:

@@ -87,7 +87,7 @@ def _without_forged_headers() -> Config:
     return _extension(
         "envoy.http.early_header_mutation.header_mutation",
         "http.early_header_mutation.header_mutation.v3.HeaderMutation",
-        mutations=[{"remove": name.decode()} for name in sorted(EDGE_ONLY)],
+        mutations=[{"remove_on_match": {"key_matcher": {"safe_regex": {"regex": name}}}} for name in EDGE_ONLY],
     )
 
 
