@@ -121,5 +121,5 @@ def _known_outputs(model: Model, fetch: Any) -> list[str] | None:
         return None
     if not isinstance(fetch, list) or not all(isinstance(name, str) for name in fetch):
         raise BadInput("the outputs to fetch must be a list of names")
-    known = [name for name in fetch if name in {spec.name for spec in model.outputs}]
-    return known or None
+    has = {spec.name for spec in model.outputs}
+    return [name for name in fetch if name in has] or None

@@ -100,6 +100,8 @@ HEADS: dict[str, Callable[[int], bytes]] = {
     "many connection headers": times(b"Connection: a\r\n"),
     "commas": times(b",", b"Connection: a", b"\r\n"),
     "forged headers": times(b"X-Forwarded-For: a\r\n"),
+    "forged headers of many names": lambda size: b"".join(b"k_%d: a\r\n" % n for n in range(size // 10)),
+    "one long forged name": times(b"-", b"x-forwarded", b": a\r\n"),
     "a wrong last line": times(b"a: b\r\n", b"", b"no colon\r\n"),
     "carriage returns": times(b"\r", b"a: b"),
 }
