@@ -69,6 +69,20 @@ def test_a_namespace_admin_grants_what_they_hold(index: RbacIndex, obj: dict[str
     check_write(index, ADMIN, obj)
 
 
+@pytest.mark.parametrize(
+    "reference", [{"kind": "ClusterRole", "name": "view"}, {"kind": "Role", "name": "new"}, "view"], ids=str
+)
+@pytest.mark.parametrize("namespace", ["ns", ""])
+def test_a_role_with_a_roleref_is_judged_by_its_rules(index: RbacIndex, namespace: str, reference: Any) -> None:
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    index.upsert(role(namespace=namespace))
+    index.upsert(binding("new", "alice", namespace=namespace, kind="Role" if namespace else "ClusterRole"))
+    wanted = role(everything, namespace=namespace, roleRef=reference)
+    for old in (None, role(namespace=namespace)):
+        with pytest.raises(errors.Forbidden, match="is attempting to grant RBAC permissions not currently held"):
+            check_write(index, ALICE, wanted, old)
+
+
 def test_the_refusal_lists_what_is_missing(index: RbacIndex) -> None:
     with pytest.raises(errors.Forbidden) as caught:
         check_write(index, ALICE, role(GET_PODS, GET_NODES))

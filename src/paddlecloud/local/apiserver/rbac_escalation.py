@@ -37,7 +37,8 @@ def check_write(index: RbacIndex, user: User, new: Object, old: Object | None = 
         return
     if old is not None and _without_collection(new) == _without_collection(old):
         return  # as Kubernetes' IsOnlyMutatingGCFields: an object must be deletable by somebody who cannot grant it
-    if "roleRef" in new:
+    # By kind, never by the fields there are: a role may carry a `roleRef` that means nothing.
+    if new["kind"] in ("RoleBinding", "ClusterRoleBinding"):
         _check_binding(index, user, new)
     else:
         _check_role(index, user, new, old, by_name=by_name or old is not None)
@@ -69,7 +70,7 @@ def _check_role(index: RbacIndex, user: User, role: Object, old: Object | None, 
 
 
 def _check_binding(index: RbacIndex, user: User, binding: Object) -> None:
-    namespace, reference = binding["metadata"].get("namespace") or "", binding["roleRef"]
+    namespace, reference = binding["metadata"].get("namespace") or "", binding.get("roleRef") or {}
     kind, name = reference.get("kind") or "", reference.get("name") or ""
     plural = _PLURALS.get(kind, "roles")
     if index.allowed(user, Attributes("bind", GROUP, plural, "", namespace, name)).allowed:
