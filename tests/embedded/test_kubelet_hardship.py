@@ -182,7 +182,7 @@ async def small_disk(tmp_path: Path) -> AsyncIterator[tuple[Client, Path]]:
     data = tmp_path / "data"
     data.mkdir()
     program = Path(__file__).parents[1] / "unit" / "kubelet" / "control_plane.py"
-    script = 'mount -t tmpfs -o size=24m disk "$1" && exec "$2" "$3" "$1"'
+    script = 'mount -t tmpfs -o size=24m,mode=700 disk "$1" && exec "$2" "$3" "$1"'
     process = await asyncio.create_subprocess_exec(
         *unshare, "sh", "-c", script, "sh", str(data), sys.executable, str(program),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
