@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.client import PatchKind
+from paddlecloud.kube.client import FieldValidation, PatchKind
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource
 
 from .world import DEPLOYMENTS, Here, a, sleeping_pod
@@ -37,6 +37,22 @@ def test_ignore_says_nothing(here: Here) -> None:
     here.create(PODS, misspelt("p"), field_validation="Ignore")
     assert here.api.warnings == []
     assert here.exists(PODS, "p")
+
+
+@pytest.mark.parametrize("mode", ["Ignore", "Warn"])
+def test_built_in_kinds_lose_unknown_fields_with_every_write(here: Here, mode: FieldValidation) -> None:
+    more = {"roleRef": {"kind": "Role", "name": "x"}, "extra": "x"}
+    made = here.create(PODS, {**misspelt("p"), **more}, field_validation=mode)
+    updated = here.update(CONFIGMAPS, {**here.make(CONFIGMAPS, "c"), **more}, field_validation=mode)
+    patched = [
+        here.patch(CONFIGMAPS, "c", {**more, "data": {"a": kind}}, kind=kind, field_validation=mode)
+        for kind in ("merge", "strategic")
+    ]
+    for obj in (made, updated, *patched, here.get(PODS, "p"), here.get(CONFIGMAPS, "c")):
+        assert not more.keys() & obj.keys()
+        assert "f:extra" not in str(obj["metadata"])
+    assert "restartPolizy" not in made["spec"]
+    assert "imag" not in made["spec"]["containers"][0]
 
 
 def test_known_fields_raise_no_warning(here: Here) -> None:

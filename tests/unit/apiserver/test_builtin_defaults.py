@@ -279,7 +279,8 @@ def test_quality_of_service(resources: list[Json], quality: str) -> None:
         ("ResourceQuota", {"spec": {"hard": {"cpu": 0.5, "memory": "1.5Gi", "pods": "1000"}}},
          {"spec": {"hard": {"cpu": "500m", "memory": "1536Mi", "pods": "1k"}}}),
         ("ServiceAccount", {"secrets": [None]}, {"secrets": [{}]}),
-        ("ServiceAccount", {"mystery": {"kept": [None]}}, {"mystery": {"kept": [None]}}),
+        ("ServiceAccount", {"mystery": {"dropped": [None]}, "secrets": [{"name": "s", "mystery": 1}]},
+         {"secrets": [{"name": "s"}]}),
     ],
 )  # fmt: skip
 def test_values_are_read_as_go_reads_them(kind: str, given: Json, read: Json) -> None:

@@ -204,7 +204,7 @@ class Admission:
         return meta
 
     def _shape(self, info: KindInfo, whole: Object, options: WriteOptions, *, half: str = "") -> None:
-        """Unknown fields are reported, pruned from custom kinds, kept in built-in ones; then defaults.
+        """Unknown fields are reported and dropped; then defaults.
 
         `half` is all that the write may change: the rest of the object was shaped when it was written.
         """

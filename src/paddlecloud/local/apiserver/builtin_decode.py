@@ -2,9 +2,9 @@
 
 A real API server decodes built-in kinds into Go structs before it validates. That has effects clients rely on: null and
 (where it means nothing) the empty string, list or map are the same as absent, quantities and times come back in
-canonical form, and a value of the wrong type is a malformed request (400), not an invalid object (422). `decode` has
-the same effects on the plain dict, in place, and fills in static defaults on the same walk. Fields the types do not
-know are left alone.
+canonical form, a value of the wrong type is a malformed request (400), not an invalid object (422), and a field that
+the type does not have is dropped: nothing after it can take it for one that means something. `decode` has the same
+effects on the plain dict, in place, and fills in static defaults on the same walk.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Malformed(Exception):
 
 
 def decode(obj: dict[str, Any], info: KindInfo) -> None:
-    """Bring `obj` into the form its types give it, static defaults included.
+    """Bring `obj` into the form its types give it: no unknown fields, static defaults included.
 
     Raises `BadRequest` naming the field when a value cannot be read as its type.
     """
@@ -63,6 +63,8 @@ def _decode_fields(value: dict[str, Any], node: Node, depth: int) -> None:
     for key, part in value.items():
         sub = children.get(key, extra)
         if sub is None:
+            if not node.preserve:
+                absent.append(key)
             continue
         codec: _Codec = sub.codec
         if codec is None:

@@ -230,7 +230,7 @@ def validate_node(new: Object, old: Object | None) -> list[Cause]:
 
 def validate_event(new: Object, old: Object | None) -> list[Cause]:
     namespace = (new.get("metadata") or {}).get("namespace")
-    place = "involvedObject" if "involvedObject" in new else "regarding"
+    place = "regarding" if new.get("apiVersion") == "events.k8s.io/v1" else "involvedObject"
     about = (new.get(place) or {}).get("namespace")
     if about and about != namespace:
         return [invalid(f"{place}.namespace", about, "does not match event.namespace")]
