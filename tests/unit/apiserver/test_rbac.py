@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
+import itertools
+import re
+import time
 import timeit
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlecloud.local.apiserver.authentication import ADMIN, User
-from paddlecloud.local.apiserver.rbac import Attributes, RbacIndex, Rule, uncovered
+from paddlecloud.local.apiserver.rbac import Attributes, RbacIndex, Rule
+from paddlecloud.local.apiserver.rbac_cover import uncovered
 
 ALICE = User("alice", groups=("dev", "system:authenticated"))
 
@@ -397,6 +402,70 @@ def test_huge_rules_are_refused_rather_than_taken_apart() -> None:
     many = [f"r{number}" for number in range(2000)]
     huge = Rule.of({"verbs": many, "apiGroups": many, "resources": many})
     assert uncovered([Rule.of(rule("get", "core", "pods"))], [huge]) == [huge]
+
+
+def naively_uncovered(held: list[Rule], wanted: list[Rule]) -> set[Rule]:
+    """The definition: every single permission that no single held rule grants."""
+
+    def grants(owner: Rule, verb: str, group: str, resource: str, name: str) -> bool:
+        return (
+            bool(owner.verbs & {"*", verb})
+            and bool(owner.groups & {"*", group})
+            and bool(owner.resources & {"*", resource, re.sub(".*/", "*/", resource)})
+            and (not owner.names or name in owner.names)
+        )
+
+    missing = set()
+    for each in wanted:
+        for verb in each.verbs:
+            for group, resource, name in itertools.product(each.groups, each.resources, each.names or [""]):
+                if not any(grants(owner, verb, group, resource, name) for owner in held):
+                    names = frozenset((name,) if name else ())
+                    missing.add(Rule(frozenset((verb,)), frozenset((group,)), frozenset((resource,)), names))
+            for url in each.urls:
+                owners = [owner for owner in held if owner.verbs & {"*", verb}]
+                if not any(fnmatch.fnmatchcase(url, own) for owner in owners for own in owner.urls):
+                    missing.add(Rule(frozenset((verb,)), urls=frozenset((url,))))
+    return missing
+
+
+@settings(max_examples=400)
+@given(st.lists(_rules, max_size=4), st.lists(_rules, min_size=1, max_size=3))
+def test_what_is_missing_is_what_no_held_rule_grants(held: Any, wanted: Any) -> None:
+    rules = [Rule.of(each) for each in held], [Rule.of(each) for each in wanted]
+    assert set(uncovered(*rules)) == naively_uncovered(*rules)
+
+
+def every(*, groups: int = 1, resources: int = 1, names: int = 0, verbs: int = 1, first: int = 0) -> Rule:
+    def listed(letter: str, count: int) -> list[str]:
+        return [f"{letter}{first + number}" for number in range(count)]
+
+    parts = {"apiGroups": listed("g", groups), "resources": listed("r", resources), "resourceNames": listed("n", names)}
+    return Rule.of({"verbs": listed("v", verbs), **parts})
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"),
+    [
+        ([], [every(resources=150, names=130, first=n) for n in range(300)]),
+        ([every(first=n) for n in range(5000)], [every(names=20, first=5000 - n) for n in range(1000)]),
+        ([every(names=1, first=n) for n in range(5000)], [every(names=2, first=n) for n in range(1000)]),
+        ([every(resources=150, first=n) for n in range(500)], [every(groups=150, resources=150)] * 2),
+        ([every(verbs=2, first=n) for n in range(2000)], [every(verbs=3, first=n) for n in range(2000)]),
+    ],
+)
+def test_however_large_the_roles_are_the_comparison_is_short(held: list[Rule], wanted: list[Rule]) -> None:
+    began = time.thread_time()
+    assert uncovered(held, wanted), "what is too much to compare is not granted"
+    assert time.thread_time() - began < 1.0
+
+
+def test_large_roles_that_are_held_can_be_granted() -> None:
+    named = [Rule.of({**every().body(), "resourceNames": [f"n{number}"]}) for number in range(5000)]
+    assert uncovered(named, [every(names=5000)]) == []
+    assert uncovered([Rule.of(rule("*", "*", "*"))], [every(groups=2000, resources=2000, names=2000)]) == []
+    large = [every(resources=150, names=130, first=n) for n in range(300)]
+    assert uncovered(large, large) == []
 
 
 @given(st.lists(_rules, max_size=3), st.lists(_rules, min_size=1, max_size=2), _wanted)

@@ -32,6 +32,8 @@ from paddlecloud.local.apiserver import apply as serverside
 from paddlecloud.local.apiserver import fieldset, negotiation, patch, strategic
 from paddlecloud.local.apiserver.duplicates import duplicate_fields
 from paddlecloud.local.apiserver.managed_fields import record_update
+from paddlecloud.local.apiserver.rbac import Rule
+from paddlecloud.local.apiserver.rbac_cover import uncovered
 from paddlecloud.local.apiserver.request import parse as parse_path
 from paddlecloud.local.apiserver.schema_formats import _CHECKS as FORMATS
 from paddlecloud.local.apiserver.streaming import spdy
@@ -160,6 +162,7 @@ YAML: dict[str, Callable[[int], bytes]] = {
     "an unterminated text": times(b"a ", b'a: "'),
     "comments": times(b"# a\n", b"", b"a: 1\n"),
     "documents": times(b"---\na: 1\n"),
+    "empty documents": times(b"---\n"),
     "a block of text": times(b"  a\n", b"a: |\n"),
     "tags": times(b"- !!str a\n", b"a:\n"),
     "digits": times(b"1", b"a: "),
@@ -270,6 +273,28 @@ def update_it(given: Any) -> None:
     record_update(given[0], new, manager="c", now=2, node=WIDGET, api_version="v1")
 
 
+def rules(unit: Callable[[int], dict[str, Any]], each: int) -> Callable[[int], Any]:
+    return lambda size: [Rule.of({"verbs": ["get"], **unit(number)}) for number in range(max(1, size // each))]
+
+
+def many(letter: str, count: int) -> list[str]:
+    return [f"{letter}{number}" for number in range(count)]
+
+
+RULES: dict[str, Callable[[int], Any]] = {
+    "resources by names": rules(
+        lambda n: {"apiGroups": [f"g{n}"], "resources": many("r", 150), "resourceNames": many("n", 130)}, 2200
+    ),
+    "groups by resources": rules(lambda n: {"apiGroups": many("g", 100), "resources": many(f"r{n}-", 100)}, 1600),
+    "one rule": lambda size: [Rule.of({"verbs": many("v", size // 30), "apiGroups": many("g", size // 30),
+                                       "resources": many("r", size // 30)})],
+    "small rules": rules(lambda n: {"apiGroups": ["g"], "resources": [f"r{n}"]}, 60),
+    "verbs of one resource": rules(
+        lambda n: {"verbs": [f"v{n}", f"v{n + 1}"], "apiGroups": [""], "resources": ["r"]}, 60),
+    "paths": rules(lambda n: {"nonResourceURLs": [f"/a{n}*", f"/b{n}"]}, 60),
+}  # fmt: skip
+
+
 def header_block(size: int) -> bytes:
     encoder = spdy.Encoder()
     return b"".join(encoder.syn_stream(2 * n + 1, {"a": "b" * 50}) for n in range(max(1, size // 30)))
@@ -295,6 +320,10 @@ def apiserver() -> Iterator[Row]:
     for name, make in PROTOBUF.items():
         yield Row("api: application/vnd.kubernetes.protobuf", name, make, partial(
             negotiation.read_object, content_type=negotiation.PROTOBUF))  # fmt: skip
+    for name, make in RULES.items():
+        yield Row("api: rules of roles", name, make, lambda wanted: uncovered((), wanted))
+        yield Row("api: rules of roles", f"{name}, half of them held, as far as they are compared", make,
+                  lambda wanted: uncovered(wanted[::2], wanted), smallest=1 << 16)  # fmt: skip
     for name, texts in LABELS.items():
         yield Row("api: labelSelector", name, texts, selectors.LabelSelector.parse)
         yield Row("api: names", name, texts, names)

@@ -7,7 +7,7 @@ of stores or requests, and grants only: there are no rules that deny.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -285,68 +285,3 @@ def _compile_binding(obj: Object) -> _Binding:
             subjects[kind, name] = f'{kind} "{name}"'
     reference = obj.get("roleRef") or {}
     return _Binding(where, reference.get("kind") or "", reference.get("name") or "", tuple(subjects), subjects)
-
-
-# --- comparing powers ---
-
-_MOST_ATOMS = 20_000
-
-
-def uncovered(held: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The parts of `wanted` that no rule of `held` grants; empty when giving them away adds no power.
-
-    A rule wider than any single one held may still be covered piece by piece, so it is taken apart.
-    """
-    held = list(held)
-    missing: list[Rule] = []
-    for rule in wanted:
-        if any(_covers(owner, rule) for owner in held):
-            continue
-        missing += _uncovered_atoms(held, rule)
-    return missing
-
-
-def _uncovered_atoms(held: Sequence[Rule], rule: Rule) -> list[Rule]:
-    verbs, urls = sorted(rule.verbs), sorted(rule.urls)
-    names: Sequence[str | None] = sorted(rule.names) or [None]
-    if len(verbs) * (len(rule.groups) * len(rule.resources) * len(names) + len(urls)) > _MOST_ATOMS:
-        return [rule]  # too many pieces to look at one by one: whoever holds it may grant it in smaller rules
-    atoms = [Rule(frozenset((verb,)), urls=frozenset((url,))) for url in urls for verb in verbs]
-    atoms += [
-        Rule(
-            frozenset((verb,)),
-            frozenset((group,)),
-            frozenset((resource,)),
-            frozenset() if name is None else frozenset((name,)),
-        )
-        for group in sorted(rule.groups)
-        for resource in sorted(rule.resources)
-        for name in names
-        for verb in verbs
-    ]
-    return [atom for atom in atoms if not any(_covers(owner, atom) for owner in held)]
-
-
-def _covers(owner: Rule, rule: Rule) -> bool:
-    if not ("*" in owner.verbs or rule.verbs <= owner.verbs):
-        return False
-    if rule.urls and not all(any(_url_covers(own, url) for own in owner.urls) for url in rule.urls):
-        return False
-    if not rule.resources:
-        return True
-    return (
-        ("*" in owner.groups or rule.groups <= owner.groups)
-        and all(_resource_covers(owner.resources, resource) for resource in rule.resources)
-        and (not owner.names or (bool(rule.names) and rule.names <= owner.names))
-    )
-
-
-def _resource_covers(resources: frozenset[str], wanted: str) -> bool:
-    if wanted in resources or "*" in resources:
-        return True
-    _, slash, subresource = wanted.partition("/")
-    return bool(slash) and f"*/{subresource}" in resources
-
-
-def _url_covers(own: str, wanted: str) -> bool:
-    return own == wanted or (own.endswith("*") and wanted.startswith(own[:-1]))

@@ -13,7 +13,8 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.authentication import MASTERS, User
-from paddlecloud.local.apiserver.rbac import EVERYTHING, GROUP, Attributes, RbacIndex, Rule, referred_role, uncovered
+from paddlecloud.local.apiserver.rbac import EVERYTHING, GROUP, Attributes, RbacIndex, Rule, referred_role
+from paddlecloud.local.apiserver.rbac_cover import uncovered
 from paddlecloud.local.apiserver.registry import KindInfo
 
 _PLURALS = {
