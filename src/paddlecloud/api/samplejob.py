@@ -46,6 +46,8 @@ __all__ = [
 TYPES = ("sync", "warmup", "rmr", "clear")
 PHASES = ("Pending", "Running", "Succeeded", "Failed")
 """Before the first the phase is empty."""
+MAX_THREADS, MAX_EPOCHS, MAX_RANKS_PER_NODE = 1_000, 10_000, 1_024
+"""What a cache server plans and starts for one job is bounded by these."""
 
 
 class SampleSetReference(Wire):
@@ -61,7 +63,9 @@ class SyncOptions(Wire, rename="kebab"):
     destination: Annotated[str | None, doc("Directory inside the set; its root when left out.")] = None
     start: Annotated[IntOrString | None, doc("First key to copy.")] = None
     end: Annotated[IntOrString | None, doc("Last key to copy.")] = None
-    threads: Annotated[int | None, doc("Transfers at the same time; 10 when left out.", minimum=0)] = None
+    threads: Annotated[
+        int | None, doc("Transfers at the same time; 10 when left out.", minimum=0, maximum=MAX_THREADS)
+    ] = None
     http_port: Annotated[int | None, doc("Accepted and ignored: current JuiceFS has no such option.")] = None
     update: Annotated[bool | None, doc("Copy again what is newer at the source.")] = None
     force_update: Annotated[bool | None, doc("Copy everything again.")] = None
@@ -92,11 +96,15 @@ class WarmupOptions(Wire):
         ),
     ] = None
     file: Annotated[str | None, doc("File inside the set that lists the paths, one per line.")] = None
-    threads: Annotated[int | None, doc("Transfers at the same time; 50 when left out.", minimum=0)] = None
+    threads: Annotated[
+        int | None, doc("Transfers at the same time; 50 when left out.", minimum=0, maximum=MAX_THREADS)
+    ] = None
     batch_size: Annotated[Int32 | None, doc("sampler: samples per batch and rank.", minimum=1)] = None
     shuffle: Annotated[bool | None, doc("sampler: whether the sampler shuffles.")] = None
-    epochs: Annotated[Int32 | None, doc("sampler: epochs to plan for.", minimum=1)] = None
-    ranks_per_node: Annotated[Int32 | None, doc("sampler: training processes on each node.", minimum=1)] = None
+    epochs: Annotated[Int32 | None, doc("sampler: epochs to plan for.", minimum=1, maximum=MAX_EPOCHS)] = None
+    ranks_per_node: Annotated[
+        Int32 | None, doc("sampler: training processes on each node.", minimum=1, maximum=MAX_RANKS_PER_NODE)
+    ] = None
     seed: Annotated[Int64 | None, doc("random: makes the spread repeatable. sampler: the first epoch.")] = None
 
 

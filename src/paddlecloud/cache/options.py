@@ -68,6 +68,8 @@ TYPES: dict[str, type[SyncOptions] | type[WarmupOptions] | type[PathOptions]] = 
     "clear": PathOptions,
 }
 STRATEGIES = ("sequence", "random", "sampler")
+_MOST = {"partitions": 10_000, "epochs": 10_000, "ranks_per_node": 1_024, "threads": 1_000}
+"""A plan holds every sample of every epoch and rank: larger numbers would fill the server's memory."""
 DROPPED = {"http_port": "http-port is ignored: current JuiceFS has no such option"}
 """Options of old orders that mean nothing any more, with the notice that says so."""
 
@@ -117,7 +119,14 @@ def _sync(values: dict[str, Any]) -> Options:
     if destination.scheme != "file":
         raise BadOptions(f"destination {destination} must be a folder of this server: file:///…")
     values["source"], values["destination"] = uri.paired(values["source"].strip(), values["destination"].strip())
+    _check_most(values)
     return SyncOptions(**values)
+
+
+def _check_most(values: dict[str, Any]) -> None:
+    for name, most in _MOST.items():
+        if values.get(name, 1) > most:
+            raise BadOptions(f"{name.replace('_', '-')} must be at most {most}")
 
 
 def _warmup(values: dict[str, Any]) -> Options:
@@ -127,6 +136,7 @@ def _warmup(values: dict[str, Any]) -> Options:
     for name in ("partitions", "batch_size", "epochs", "ranks_per_node"):
         if values.get(name, 1) < 1:
             raise BadOptions(f"{name.replace('_', '-')} must be at least 1")
+    _check_most(values)
     return WarmupOptions(**values)
 
 

@@ -62,6 +62,7 @@ def test_cache_levels_split_their_paths() -> None:
     [
         ({}, "spec.source.uri", "FieldValueRequired"),
         ({**SOURCE, "partitions": 0}, "spec.partitions", "FieldValueInvalid"),
+        ({**SOURCE, "partitions": 2_000_000_000}, "spec.partitions", "FieldValueInvalid"),
         ({"source": {"uri": "bos://x"}}, "spec.source.uri", "FieldValueInvalid"),
         ({"source": {"uri": "bucket/path/x"}}, "spec.source.uri", "FieldValueInvalid"),
         ({"source": {"uri": "https://example.org/y"}}, "spec.source.uri", "FieldValueInvalid"),
@@ -149,6 +150,11 @@ def test_names_become_node_labels_and_services(name: str, fits: bool) -> None:
             {"type": "warmup", **REF, "warmupOptions": {"strategyName": "magic"}},
             "spec.warmupOptions.strategyName",
             "FieldValueNotSupported",
+        ),
+        *(
+            ({"type": "warmup", **REF, "warmupOptions": {name: 2_000_000_000}}, field, "FieldValueInvalid")
+            for name in ("threads", "epochs", "ranksPerNode")
+            if (field := f"spec.warmupOptions.{name}")
         ),
         ({"type": "warmup", **REF, "schedule": "every night"}, "spec.schedule", "FieldValueInvalid"),
     ],

@@ -242,6 +242,12 @@ def test_strange_names_are_only_names(engine: Engines, data: Path, name: str) ->
     assert (data / "train").exists()
 
 
+@pytest.mark.parametrize("option", ["partitions", "epochs", "ranksPerNode", "threads"])
+def test_a_plan_that_would_fill_the_memory_is_refused(engine: Engines, data: Path, option: str) -> None:
+    with pytest.raises(BadOptions, match="must be at most"):
+        do(engine(), "warmup", strategyName="sampler", **{option: 2_000_000_000})
+
+
 @pytest.mark.parametrize("path", ["ROOT/../data2", "ROOT2", "/", "relative", "ROOT/x\0y", "ROOT/.paddlecloud"])
 def test_paths_outside_are_refused_by_their_words(engine: Engines, data: Path, path: str) -> None:
     for kind in ("rmr", "clear", "warmup"):

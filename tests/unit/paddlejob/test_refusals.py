@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.controllers.paddlejob import form
 from paddlecloud.kube.clock import rfc3339
 
 from .world import World, conditions, paddlejob, template
@@ -15,6 +16,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no template": ({"worker": {"replicas": 1}}, "spec.worker.template.spec"),
     "no container": ({"worker": {"replicas": 1, "template": {"spec": {"containers": []}}}}, "at least one container"),
     "negative": ({"worker": {"replicas": -1, "template": template()}}, "spec.worker.replicas"),
+    "two billion workers": (
+        {"worker": 2_000_000_000},
+        "spec.worker.replicas: Invalid value: 2000000000: must be at most",
+    ),
+    "two billion servers": ({"worker": 1, "ps": 2_000_000_000}, "spec.ps.replicas"),
+    "room for two billion": (
+        {"worker": {"replicas": 1, "limits": 2_000_000_000, "template": template()}, "elastic": 1},
+        "spec.worker.limits",
+    ),
     "elastic without workers": ({"ps": 1, "elastic": 1}, "an elastic job needs workers"),
     "unknown intranet": ({"worker": 1, "intranet": "Carrier"}, "spec.intranet"),
     "not a mapping": ({"worker": "two"}, "worker"),
@@ -37,6 +47,34 @@ def test_bad_input_is_named_and_creates_nothing(case: tuple[dict[str, Any], str]
     assert word in world.status["message"]
     assert any("InvalidSpec" in event for event in world.events)
     assert len(world.writes) == 2, "one status, one event, and silence"
+
+
+@pytest.mark.parametrize("change", ["retry", "delete", "suspend", "edit while running"])
+def test_a_job_stored_with_two_billion_workers_can_be_handled_like_any_other(change: str) -> None:
+    world = World(paddlejob(worker=1 if change == "edit while running" else 2_000_000_000))
+    if change == "edit while running":
+        world.start()
+        world.job["spec"]["worker"]["replicas"] = 2_000_000_000
+    world.settle()
+    if change == "retry":
+        world.job["metadata"]["annotations"] = {"paddlepaddle.org/retry-at": rfc3339(world.now + 5)}
+    elif change == "delete":
+        world.job["metadata"]["deletionTimestamp"] = rfc3339(world.now)
+    elif change == "suspend":
+        world.job["spec"]["suspend"] = True
+        world.job["metadata"]["generation"] = 2
+    world.settle()
+    assert conditions(world)["Valid"] == "False"
+    assert len(world.pods) == (1 if change == "edit while running" else 0)
+
+
+def test_a_large_gang_is_created_in_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(form, "AT_ONCE", 4)
+    world = World(paddlejob(worker=form.AT_ONCE + 3))
+    world.step()
+    assert len(world.pods) == form.AT_ONCE
+    world.step()
+    assert len(world.pods) == form.AT_ONCE + 3
 
 
 def test_a_name_that_is_too_long_is_refused() -> None:

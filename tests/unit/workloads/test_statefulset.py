@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.pods import is_active, is_available
+from paddlecloud.local.workloads.replicaset import BURST
 from paddlecloud.local.workloads.statefulset.decide import Observed, decide
 from paddlecloud.local.workloads.statefulset.identity import ordinal_of
 
@@ -110,6 +111,16 @@ def test_parallel_sets_wait_for_nobody(cluster: Cluster) -> None:
     cluster.change("StatefulSet", "db", {"spec": {"replicas": 0}})
     cluster.step("StatefulSet", "db")
     assert active(cluster) == []
+
+
+def test_a_huge_parallel_set_is_filled_burst_by_burst(cluster: Cluster) -> None:
+    cluster.add(stateful_set(2**31 - 1, podManagementPolicy="Parallel", volumeClaimTemplates=[CLAIM]))
+    for passes in (1, 2):
+        cluster.step("StatefulSet", "db")
+        assert sorted(cluster.pods) == sorted(f"db-{ordinal}" for ordinal in range(passes * BURST))
+    cluster.change("StatefulSet", "db", {"spec": {"replicas": 2 * BURST + 1}})
+    live(cluster)
+    assert status(cluster)["readyReplicas"] == 2 * BURST + 1, "and ends where a small one does"
 
 
 def test_scaling_down_takes_the_highest_number_and_waits_until_it_is_gone(cluster: Cluster) -> None:

@@ -14,21 +14,32 @@ from paddlecloud.api.paddlejob.status import PaddleJobStatus
 
 ROLES = ("ps", "worker", "heter")
 """In the order in which they start."""
+MAX_REPLICAS = 100_000
+"""Pods of a role at most: controllers count through all of them."""
 
 
 class RoleSpec(Wire):
     """One role of the job: how many pods, and what each looks like."""
 
-    replicas: Annotated[Int32 | None, doc("How many pods of this role. One when left out.", minimum=0, default=1)] = (
-        None
-    )
+    replicas: Annotated[
+        Int32 | None,
+        doc("How many pods of this role. One when left out.", minimum=0, maximum=MAX_REPLICAS, default=1),
+    ] = None
     requests: Annotated[
         Int32 | None,
-        doc("Smallest number of pods an elastic job may shrink to; `replicas` when left out.", minimum=0),
+        doc(
+            "Smallest number of pods an elastic job may shrink to; `replicas` when left out.",
+            minimum=0,
+            maximum=MAX_REPLICAS,
+        ),
     ] = None
     limits: Annotated[
         Int32 | None,
-        doc("Largest number of pods an elastic job may grow to; `replicas` when left out.", minimum=0),
+        doc(
+            "Largest number of pods an elastic job may grow to; `replicas` when left out.",
+            minimum=0,
+            maximum=MAX_REPLICAS,
+        ),
     ] = None
     restart_policy: Annotated[
         str | None,

@@ -11,11 +11,19 @@ from typing import Any
 from paddlecloud.api.kind import AGE, Column, KindDeclaration
 from paddlecloud.api.problems import decode_as, encode
 from paddlecloud.api.sampleset.settings import LevelSettings, Normalised, SampleSetSettings, Secret, normalise
-from paddlecloud.api.sampleset.spec import PHASES, SampleSet, SampleSetSpec, SampleSetStatus, TransferProgress
+from paddlecloud.api.sampleset.spec import (
+    MAX_PARTITIONS,
+    PHASES,
+    SampleSet,
+    SampleSetSpec,
+    SampleSetStatus,
+    TransferProgress,
+)
 from paddlecloud.api.sampleset.validation import SCHEMES, uri_problem, validate
 
 __all__ = [
     "DECLARATION",
+    "MAX_PARTITIONS",
     "PHASES",
     "SCHEMES",
     "LevelSettings",

@@ -24,6 +24,8 @@ _PLAIN = r"^[^\x00-\x20\x7f,;&|<>$`'\"\\(){}\[\]*?!#]*$"
 
 PHASES = ("Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
 """In the order of a set's life; before the first the phase is empty."""
+MAX_PARTITIONS = 10_000
+"""Each is a cache server on a node of its own."""
 
 
 class Source(Wire):
@@ -102,7 +104,12 @@ class SampleSetSpec(Wire):
 
     partitions: Annotated[
         Int32 | None,
-        doc("Number of nodes that cache a part of the data. Can be changed at any time.", minimum=1, default=1),
+        doc(
+            "Number of nodes that cache a part of the data. Can be changed at any time.",
+            minimum=1,
+            maximum=MAX_PARTITIONS,
+            default=1,
+        ),
     ] = None
     source: Annotated[Source | None, doc("The data to import.")] = None
     secret_ref: Annotated[

@@ -86,16 +86,17 @@ class Case:
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
+        """For jobs that `validate` has accepted: an invalid one may ask for any number."""
         return tuple((role.name, index) for role in self.settings.roles for index in range(role.replicas))
 
     @cached_property
     def current(self) -> dict[Member, PodView]:
         """The pods of this generation that are wanted."""
-        wanted = set(self.members)
+        wanted = {role.name: role.replicas for role in self.settings.roles}
         return {
             (pod.role, pod.index): self._as_counted(pod)
             for pod in self.observed.pods
-            if pod.generation == self.generation and (pod.role, pod.index) in wanted
+            if pod.generation == self.generation and 0 <= pod.index < wanted.get(pod.role, 0)
         }
 
     def _as_counted(self, pod: PodView) -> PodView:

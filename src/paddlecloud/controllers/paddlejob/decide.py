@@ -166,12 +166,13 @@ def _success(case: Case) -> Plan | None:
     deciding = case.settings.roles
     if worker is not None and worker.replicas and case.settings.success_policy == "Workers":
         deciding = (worker,)
-    members = [(role.name, index) for role in deciding for index in range(role.replicas)]
-    done = all(member in case.current and case.current[member].state == "succeeded" for member in members)
-    if not members or not done:
+    wanted = sum(role.replicas for role in deciding)
+    counted = {role.name for role in deciding}
+    done = sum(1 for (role, _), pod in case.current.items() if role in counted and pod.state == "succeeded")
+    if not wanted or done < wanted:
         return None
     noun = "worker" if len(deciding) < len(case.settings.roles) else "pod"
-    return complete(case, f"{number(len(members), noun)} succeeded")
+    return complete(case, f"{number(wanted, noun)} succeeded")
 
 
 def _resize(case: Case) -> Plan | None:

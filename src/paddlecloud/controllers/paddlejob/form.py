@@ -1,7 +1,7 @@
 """Bringing a generation of the gang into being: its group, service, pods and configuration.
 
-Everything that can be made is made in one pass. Pods are created together and hold their places; their programs start
-together, when the ConfigMap that names all addresses exists (`env.gates`).
+Everything that can be made is made in one pass, up to `AT_ONCE` pods. Pods are created together and hold their places;
+their programs start together, when the ConfigMap that names all addresses exists (`env.gates`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ FORCE_AFTER = 30.0
 """Seconds after its grace period at which a pod that does not go is removed by force: its node is not coming back."""
 
 BACKOFF_BASE, BACKOFF_CAP = 2.0, 60.0
+
+AT_ONCE = 10_000
+"""Pods that one pass creates at most: other jobs wait while they are written down."""
 
 
 def clear_stale(case: Case, plan: Plan) -> bool:
@@ -132,13 +135,14 @@ def is_ours(case: Case, obj: Object) -> bool:
 
 
 def ensure_pods(case: Case, plan: Plan, port: int) -> None:
-    """All missing pods at once, and the Service that names them; one event for the batch."""
+    """The missing pods, and the Service that names them; one event for the batch. A later pass creates the rest."""
     settings = case.settings
     if settings.intranet == "Service" and case.observed.service is None:
         plan.create.append(objects.build_service(case.job, settings, port=port))
     roles = {role.name: role for role in settings.roles}
-    plan.create += [objects.build_pod(case, roles[name], index, port=port) for name, index in case.missing]
-    if made := Counter(name for name, _ in case.missing):
+    batch = case.missing[:AT_ONCE]
+    plan.create += [objects.build_pod(case, roles[name], index, port=port) for name, index in batch]
+    if made := Counter(name for name, _ in batch):
         parts = ", ".join(f"{number} {role}" for role, number in made.items())
         plan.events.append(PlannedEvent("Created", f"created pods: {parts}", if_done=True))
 

@@ -10,6 +10,7 @@ from paddlecloud.api.sampleset import Secret
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.samplejob.decide import decide
 from paddlecloud.controllers.samplejob.draft import FINISHED, Decision, Observed
+from paddlecloud.controllers.samplejob.work import given_to
 from paddlecloud.controllers.sampleset import names
 from paddlecloud.controllers.sampleset.access import Access
 from paddlecloud.controllers.sampleset.access import read as read_access
@@ -193,7 +194,7 @@ class SampleJobController(Operator):
             except (ServerSilent, ServerRefused) as error:
                 silent[ordinal] = str(error)
 
-        await asyncio.gather(*(ask(ordinal) for ordinal in range(status.get("partitions") or 1)))
+        await asyncio.gather(*(ask(ordinal) for ordinal in given_to(status.get("partitions"))))
         return reports, silent
 
 

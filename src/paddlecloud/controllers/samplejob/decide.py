@@ -7,6 +7,8 @@ it over twice changes nothing, and a server that lost it is simply asked again.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.samplejob import SampleJobStatus, decode, encode, normalise, validate
 from paddlecloud.api.sampleset import SampleSetStatus
@@ -29,6 +31,8 @@ __all__ = ["Observed", "decide"]
 SOON = 1.0
 FAILED_LOOK = 30.0
 """Seconds until a failed import looks at its Secret again."""
+NAMED = 3
+"""Cache servers that are named of those that a job waits for."""
 
 
 def decide(job: Object, observed: Observed, now: float, options: sets.Options) -> Decision:
@@ -157,9 +161,11 @@ def _start(draft: Draft) -> None:
     partitions = case.settings.partitions
     targets = work.targets(settings.type, partitions)
     ready = {server.ordinal for server in observed.servers if server.ready}
-    if observed.access is None or not ready.issuperset(targets):
-        away = ", ".join(names.runtime_pod(settings.sample_set, n) for n in targets if n not in ready)
-        draft.wait(f"waiting for cache server {away}" if away else "waiting for the cache servers", after=2.0)
+    lacking = len(targets) - sum(ordinal in targets for ordinal in ready)
+    if observed.access is None or lacking:
+        away = (names.runtime_pod(settings.sample_set, n) for n in targets if n not in ready)
+        named = ", ".join(islice(away, NAMED)) + (f" and {lacking - NAMED} more" if lacking > NAMED else "")
+        draft.wait(f"waiting for cache server {named}" if lacking else "waiting for the cache servers", after=2.0)
         return
     try:
         wanted = _work(draft, case, partitions)

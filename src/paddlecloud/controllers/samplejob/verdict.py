@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paddlecloud.controllers.samplejob.draft import Draft
+from paddlecloud.controllers.samplejob.work import given_to
 from paddlecloud.controllers.sampleset import figures, names
 from paddlecloud.controllers.sampleset.answers import JobReport
 
@@ -24,7 +25,7 @@ class Verdict(NamedTuple):
 
 def judge(draft: Draft) -> Verdict:
     observed = draft.observed
-    targets = range(draft.old.partitions or 1)
+    targets = given_to(draft.old.partitions)
     reports = {ordinal: report for ordinal, report in observed.reports.items() if report is not None}
     open_ = [o for o in targets if o not in observed.lost and not (o in reports and reports[o].ended)]
     wrong = {o: text for o in targets if (text := _wrong(draft, o, reports.get(o)))}

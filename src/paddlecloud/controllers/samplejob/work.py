@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.api.samplejob import SampleJobSettings
+from paddlecloud.api.sampleset import MAX_PARTITIONS
 from paddlecloud.controllers.node_folders import named_by
 from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.case import Case, SecretView
@@ -17,8 +18,13 @@ EVERYWHERE = frozenset({"warmup", "clear"})
 _NUMBERS = frozenset({"threads", "bwlimit"})
 
 
-def targets(type: str, partitions: int) -> tuple[int, ...]:
-    return tuple(range(partitions)) if type in EVERYWHERE else (0,)
+def targets(type: str, partitions: int) -> range:
+    return range(partitions if type in EVERYWHERE else 1)
+
+
+def given_to(partitions: int | None) -> range:
+    """The cache servers that the work was given to, by the number in its status."""
+    return range(min(partitions or 1, MAX_PARTITIONS))
 
 
 def build(

@@ -13,15 +13,16 @@ from paddlecloud.kube.resource import NODES, STATEFULSETS, Object
 
 def complete(case: Case) -> bool:
     """Every partition has a ready server on a node of its own, and no server is left over."""
-    wanted = set(range(case.settings.partitions))
+    partitions = case.settings.partitions
     ready = {server.ordinal: server.node for server in case.observed.runtimes if server.ready and not server.leaving}
     there = {server.ordinal for server in case.observed.runtimes}
-    nodes = {ready.get(ordinal, "") for ordinal in wanted}
     labelled = all(
         case.observed.nodes.get(node) == names.runtime_pod(case.settings.name, ordinal)
         for ordinal, node in ready.items()
     )
-    return there == wanted == set(ready) and len(nodes) == len(wanted) and labelled
+    # Ordinals that are all below the number of partitions, and as many, are every one of them.
+    every = len(there) == partitions and all(ordinal < partitions for ordinal in there)
+    return every and there == set(ready) and len(set(ready.values())) == partitions and labelled
 
 
 def what_lacks(case: Case) -> str:

@@ -1,9 +1,10 @@
 """The StatefulSet controller's judgement: `decide(stateful_set, observed, now)` is pure and says everything to do.
 
 With the policy OrderedReady one thing happens at a time: numbers come into being upwards, each when all below are
-available, and leave downwards. Parallel drops the waiting, not the identities. An update replaces pods downwards to
-the partition, the next when the last is available. One thing is better than in Kubernetes: a pod that blocks the way
-because its outdated template never gets ready is replaced, so `kubectl rollout undo` heals a broken update.
+available, and leave downwards. Parallel drops the waiting, not the identities; a pass creates `BURST` pods at most. An
+update replaces pods downwards to the partition, the next when the last is available. One thing is better than in
+Kubernetes: a pod that blocks the way because its outdated template never gets ready is replaced, so `kubectl rollout
+undo` heals a broken update.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PODS, Object
 from paddlecloud.local.workloads.conditions import conditions_of
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import is_available, is_ready, next_available
+from paddlecloud.local.workloads.replicaset import BURST
 from paddlecloud.local.workloads.statefulset import revisions
 from paddlecloud.local.workloads.statefulset.identity import (
     claim_name,
@@ -95,12 +97,17 @@ def decide(stateful_set: Object, observed: Observed, now: float) -> Plan:
 
 
 def _provide(case: _Case) -> bool:
-    """Every number its pod, upwards; True when all are there and nothing has to be waited for."""
-    complete = True
+    """Every number its pod, upwards; True when all are there and nothing has to be waited for.
+
+    Numbers beyond the first `BURST` missing ones are left to later passes: a set may ask for two billion.
+    """
+    complete, created = True, 0
     for ordinal in ordinals(case.stateful_set):
         pod = case.pods.get(ordinal)
         if pod is None:
-            _create(case, ordinal)
+            if created == BURST:
+                return False
+            created += _create(case, ordinal)
         elif is_finished(pod):
             _delete(case, pod, "RecreatingFailedPod")
         elif case.is_good(pod):
@@ -144,7 +151,8 @@ def _update(case: _Case) -> None:
             return
 
 
-def _create(case: _Case, ordinal: int) -> None:
+def _create(case: _Case, ordinal: int) -> bool:
+    """Whether the pod can be created now."""
     owner = case.stateful_set
     revision = case.wanted_revision(ordinal)
     pod = pod_for(owner, case.revisions.templates[revision], ordinal, revision)
@@ -156,9 +164,10 @@ def _create(case: _Case, ordinal: int) -> None:
             text = f"create Claim {wanted['metadata']['name']} Pod {name} in StatefulSet {set_name} success"
             case.plan.events.append(PlannedEvent("SuccessfulCreate", text))
         elif held["metadata"].get("deletionTimestamp"):
-            return  # a pod must not start on data that is about to go
+            return False  # a pod must not start on data that is about to go
     case.plan.create.append(pod)
     case.plan.events.append(PlannedEvent("SuccessfulCreate", f"create Pod {name} in StatefulSet {set_name} successful"))
+    return True
 
 
 def _delete(case: _Case, pod: Object, reason: str = "SuccessfulDelete") -> None:
