@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections import ChainMap
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
@@ -18,9 +19,13 @@ _RESERVED = 10  # addresses at the start of a network that are never given out; 
 
 
 class ClusterIPs:
-    """A mutator. Addresses in use follow the store; the next free one is found from where the last search ended."""
+    """A mutator. Addresses in use follow the store; the next free one is found from where the last search ended.
+
+    Nothing is reserved: an address is taken by the write that stores it, so a dry run or a refused write takes none.
+    """
 
     def __init__(self, store: Store, network: ipaddress.IPv4Network) -> None:
+        self._store = store
         self._used: dict[str, str] = {}
         self._network = network
         self._next = _RESERVED
@@ -37,9 +42,13 @@ class ClusterIPs:
             self._note(change.record)
 
     def _note(self, record: Record) -> None:
-        address = record.object.get("spec", {}).get("clusterIP")
-        if address and address != "None":
+        if address := _address_in(record):
             self._used[address] = record.address.key()
+
+    def _taken(self) -> ChainMap[str, str]:
+        """Addresses of the services that are stored, and of those on their way to it."""
+        coming = self._store.in_flight(COLLECTION)
+        return ChainMap({_address_in(record): record.address.key() for record in coming}, self._used)
 
     def assign(self, info: KindInfo, obj: Object, old: Object | None) -> None:
         if info.kind != "Service" or info.resource.group:
@@ -68,7 +77,7 @@ class ClusterIPs:
             inside = ipaddress.ip_address(chosen) in self._network
         except ValueError:
             return  # validation refuses it in better words
-        if inside and chosen not in self._used:
+        if inside and chosen not in self._taken():
             return
         why = (
             "provided IP is already allocated"
@@ -81,10 +90,15 @@ class ClusterIPs:
 
     def _free(self) -> str:
         size = self._network.num_addresses - 1  # the last address is a broadcast
+        taken = self._taken()
         for _ in range(_RESERVED, size):
             text = str(self._network[self._next])
             self._next = _RESERVED if self._next + 1 >= size else self._next + 1
-            if text not in self._used:
-                self._used[text] = "reserved"
+            if text not in taken:
                 return text
         raise errors.ServiceUnavailable("every service address is in use: delete services that are no longer needed")
+
+
+def _address_in(record: Record) -> str:
+    address = record.object.get("spec", {}).get("clusterIP") or ""
+    return "" if address == "None" else str(address)

@@ -95,6 +95,11 @@ class Store:
             return self._latest[address][1]
         return self._state.get(address)
 
+    def in_flight(self, collection: str) -> list[Record]:
+        """Objects as writes that are on their way leave them."""
+        found = (record for _, record in self._latest.values() if record is not None)
+        return [record for record in found if record.address.collection == collection]
+
     def list(self, collection: str, namespace: str | None = None) -> list[Record]:
         """Committed objects, by namespace and then name."""
         return self._state.list(collection, namespace)
