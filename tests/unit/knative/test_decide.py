@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Object
@@ -358,6 +360,35 @@ def test_a_route_is_known_by_all_its_hosts_and_its_tags_by_theirs() -> None:
     assert entries["host:next-s.ns.example.com"] == [["ns/r2", 100]]
 
 
+NAMESPACES = st.sampled_from(["svc", "team", "team-a", "localhost", "example", "com", "local", "cluster"])
+WORDS = st.text(alphabet="am-./", max_size=4)
+LABELS = st.lists(st.one_of(NAMESPACES, WORDS), min_size=1, max_size=3).map(".".join)
+
+
+@given(st.tuples(NAMESPACES, LABELS, LABELS), st.tuples(NAMESPACES, LABELS, LABELS))
+@example(("svc", "a", "model.team"), ("team-a", "model", "next"))
+def test_no_route_has_an_entry_of_another_namespace(one: tuple[str, str, str], other: tuple[str, str, str]) -> None:
+    """Whatever a stored route is called and however its traffic is tagged."""
+    found = []
+    for namespace, name, tag in (one, other):
+        made = obj("Route", name, {}, status={"traffic": [{"revisionName": "r", "percent": 100, "tag": tag}]})
+        made["metadata"]["namespace"] = namespace
+        found.append(set(route_entries(made)))
+    assert one[0] == other[0] or not found[0] & found[1]
+
+
+def test_a_stored_tag_that_is_no_label_gets_neither_host_nor_url() -> None:
+    made = obj("Route", "s", {"traffic": [{"revisionName": "r1", "percent": 100, "tag": "kn.bob.localhost/x"}]})
+    status = route.decide(made, observed_route(published=True), NOW).status
+    assert status is not None
+    assert status["traffic"] == [{"revisionName": "r1", "latestRevision": False, "percent": 100}]
+
+
+def test_a_service_with_such_a_tag_can_still_be_changed_and_deleted() -> None:
+    spec = split({"percent": 100, "tag": "model.team"})
+    write("Service", obj("Service", "s", spec, status={}), obj("Service", "s", spec))
+
+
 def test_only_pods_that_take_requests_are_in_the_table() -> None:
     made = obj("Revision", "r", {"containers": [{"image": "i"}], "containerConcurrency": 3, "timeoutSeconds": 9})
     pods = [pod(), pod(is_ready=False, uid="p2"), pod(uid="p3", deletionTimestamp="2026-01-01T00:00:00Z")]
@@ -405,6 +436,10 @@ REFUSED: dict[str, Object] = {
     "sum to 90": split({"revisionName": "a", "percent": 90}),
     "latestRevision is true": split({"revisionName": "a", "latestRevision": True, "percent": 100}),
     "Multiple definitions": split({"percent": 50, "tag": "t"}, {"percent": 50, "tag": "t"}),
+    "[model.team: at most 63": split({"percent": 100, "tag": "model.team"}),
+    "[kn.bob.localhost/x: at most 63": split({"percent": 100, "tag": "kn.bob.localhost/x"}),
+    "[Next: at most 63": split({"percent": 100, "tag": "Next"}),
+    "-s: at most 63 characters]: spec.traffic[0].tag": split({"percent": 100, "tag": "t" * 62}),
     "autoscaling.knative.dev/target]": annotated(target="0"),
     "autoscaling.knative.dev/window]": annotated(window="5s"),
     "panic-window-percentage": annotated(panic_window_percentage="0.5"),

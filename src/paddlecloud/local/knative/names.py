@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from paddlecloud.kube.resource import Object, Resource
 
 GROUP = "serving.knative.dev"
@@ -38,6 +40,14 @@ OPENABLE = "localhost"
 """Names below it lead to this machine: URLs of statuses can be opened as they are."""
 
 CLUSTER_DOMAIN = "svc.cluster.local"
+
+_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+LABEL_RULE = "at most 63 lower case letters, digits and '-', a letter first, no '-' last"
+
+
+def is_label(text: str) -> bool:
+    """Whether it is one label of a host (DNS 1035). One with dots could be the host of another namespace."""
+    return _LABEL.fullmatch(text) is not None
 
 
 def deployment_of(revision: str) -> str:

@@ -13,7 +13,7 @@ from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
-from paddlecloud.local.knative.names import HTTP2_READY, OPENABLE, ROUTE, address_of
+from paddlecloud.local.knative.names import HTTP2_READY, OPENABLE, ROUTE, address_of, is_label
 from paddlecloud.local.knative.routing import route_entries
 from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
@@ -115,6 +115,9 @@ def resolve(route: Object, observed: Observed) -> tuple[list[Object] | None, Ver
     """The targets by name of revision; None while one of them cannot take traffic."""
     found: list[Object] = []
     for target in (route.get("spec") or {}).get("traffic") or ():
+        tag = target.get("tag")
+        if tag and not is_label(f"{tag}-{route['metadata']['name']}"):
+            tag = None  # stored by an earlier release: its host could be that of another namespace
         name = target.get("revisionName")
         if not name:
             configuration = observed.configurations.get(target.get("configurationName", ""))
@@ -133,7 +136,7 @@ def resolve(route: Object, observed: Observed) -> tuple[list[Object] | None, Ver
                 "revisionName": name,
                 "latestRevision": not target.get("revisionName"),
                 **({"percent": target["percent"]} if target.get("percent") is not None else {}),
-                **({"tag": target["tag"]} if target.get("tag") else {}),
+                **({"tag": tag} if tag else {}),
             }
         )
     return found, YES

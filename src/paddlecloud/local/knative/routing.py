@@ -8,7 +8,7 @@ from typing import Any
 from paddlecloud.kube.resource import Key, Object
 from paddlecloud.local.knative.gateway.table import HOST, PATH, REVISION
 from paddlecloud.local.knative.names import REVISION as REVISION_LABEL
-from paddlecloud.local.knative.names import hosts_of, key
+from paddlecloud.local.knative.names import hosts_of, is_label, key
 from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, port_of, speaks_h2c
 from paddlecloud.local.workloads.pods import is_active, is_ready
 
@@ -18,7 +18,7 @@ LEADS_TO, NAMED, OF_REVISION = "leads to", "named", "revision"
 
 
 def route_entries(route: Object) -> Entries:
-    """Hosts and paths of a route, and of each of its tags."""
+    """Hosts and paths of a route, and of each of its tags; none where a label of a host would not be one."""
     meta = route["metadata"]
     namespace, name = meta["namespace"], meta["name"]
     traffic = _targets(route, "status")
@@ -32,7 +32,7 @@ def route_entries(route: Object) -> Entries:
             tags.setdefault(tag, {})[revision] = 100
     entries: Entries = {}
     for label, targets in ((name, shares), *((f"{tag}-{name}", found) for tag, found in tags.items())):
-        if targets:
+        if targets and is_label(label):
             value = [list(item) for item in targets.items()]
             entries |= {f"{HOST}{host}": value for host in hosts_of(label, namespace)}
             entries[f"{PATH}{namespace}/{label}"] = value

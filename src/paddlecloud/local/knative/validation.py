@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.knative.names import AUTOSCALING, GROUP
+from paddlecloud.local.knative.names import AUTOSCALING, GROUP, LABEL_RULE, is_label
 from paddlecloud.local.knative.settings import seconds
 
 WEBHOOK = 'admission webhook "validation.webhook.serving.knative.dev" denied the request: validation failed: '
@@ -29,7 +28,6 @@ _NUMBERS = {
     **dict.fromkeys(("initial-scale", "initialScale"), (1, 2**31 - 1)),
     **dict.fromkeys(("activation-scale", "activationScale"), (1, 2**31 - 1)),
 }
-_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _SPANS = {"window": (6, 3600), "scale-down-delay": (0, 3600), "scale-to-zero-pod-retention-period": (0, 3600)}
 
 
@@ -45,14 +43,13 @@ def judge(info: KindInfo, new: Object, old: Object | None, options: WriteOptions
 def _name(new: Object, old: Object | None) -> Iterator[str]:
     """Hosts are made of names: one with dots could be that of a service in another namespace."""
     name = str(new["metadata"].get("name") or "")
-    if old is None and name and not _LABEL.fullmatch(name):
-        rule = "at most 63 lower case letters, digits and '-', a letter first, no '-' last"
-        yield f"not a DNS 1035 label: [{name}: {rule}]: metadata.name"
+    if old is None and name and not is_label(name):
+        yield f"not a DNS 1035 label: [{name}: {LABEL_RULE}]: metadata.name"
 
 
 def _service(new: Object, old: Object | None) -> Iterator[str]:
     yield from _configuration(new, old)
-    yield from _traffic((new.get("spec") or {}).get("traffic"))
+    yield from _route(new, old)
 
 
 def _configuration(new: Object, old: Object | None) -> Iterator[str]:
@@ -69,7 +66,20 @@ def _configuration(new: Object, old: Object | None) -> Iterator[str]:
 
 
 def _route(new: Object, old: Object | None) -> Iterator[str]:
-    yield from _traffic((new.get("spec") or {}).get("traffic"))
+    traffic = (new.get("spec") or {}).get("traffic")
+    yield from _traffic(traffic)
+    if traffic != ((old or {}).get("spec") or {}).get("traffic"):
+        yield from _tags(traffic, str(new["metadata"].get("name") or ""))
+
+
+def _tags(traffic: list[Object] | None, name: str) -> Iterator[str]:
+    """A tag is the beginning of a host, `TAG-NAME.NAMESPACE`."""
+    for index, target in enumerate(traffic or ()):
+        tag = target.get("tag")
+        if tag and not is_label(str(tag)):
+            yield f"not a DNS 1035 label: [{tag}: {LABEL_RULE}]: spec.traffic[{index}].tag"
+        elif tag and name and not is_label(f"{tag}-{name}"):
+            yield f"not a DNS 1035 label: [{tag}-{name}: at most 63 characters]: spec.traffic[{index}].tag"
 
 
 def _revision(new: Object, old: Object | None) -> Iterator[str]:
