@@ -8,13 +8,20 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.controllers.operator import Operator
+from paddlecloud.controllers.paddlejob import Options as JobOptions
 from paddlecloud.controllers.paddlejob import PaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
 from paddlecloud.controllers.samplejob import SampleJobController
+from paddlecloud.controllers.sampleset import Options as SetOptions
 from paddlecloud.controllers.sampleset import SampleSetController
 from paddlecloud.local.platform import Platform
 
-CONTROLLERS = (PaddleJobController, SampleSetController, SampleJobController, PaddleServiceController)
+CONTROLLERS: dict[Callable[..., Operator], dict[str, object]] = {
+    PaddleJobController: {"options": JobOptions()},
+    SampleSetController: {"options": SetOptions()},
+    SampleJobController: {"options": SetOptions()},
+    PaddleServiceController: {},
+}
 
 
 @pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda operator: operator.__name__)
@@ -22,7 +29,7 @@ async def test_everything_with_a_namespace_is_watched_in_that_one(
     controller: Callable[..., Operator], tmp_path: Path
 ) -> None:
     client = Platform(tmp_path).client()
-    operator = controller(client, namespace="team")
+    operator = controller(client, namespace="team", **CONTROLLERS[controller])
     watched = [informer for informer in operator.informers if informer.resource.namespaced]
     assert watched
     assert {informer.resource.plural for informer in watched if informer.namespace != "team"} == set()
