@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -49,7 +50,8 @@ class Raw:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         if data is not None:
             sent.append(("Content-Type", content_type))
-        async with self.session.request(method, self.url + path, data=data, headers=sent) as response:
+        content = io.BytesIO(data) if data is not None and len(data) > 1 << 20 else data  # as aiohttp wants it
+        async with self.session.request(method, self.url + path, data=content, headers=sent) as response:
             return Reply(response.status, dict(response.headers), await response.read())
 
     async def as_user(self, user: str, *groups: str, method: str, path: str, body: Any = None) -> Reply:

@@ -17,6 +17,7 @@ import pytest
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
 from paddlecloud.cli import machine
+from paddlecloud.local.apiserver import negotiation
 from paddlecloud.local.platform import Platform
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -64,6 +65,50 @@ async def test_yaml_bombs_do_not_go_off(raw: Raw) -> None:
     assert time.process_time() - began < 5
 
 
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "media", "code"),
+    [
+        ("POST", CONFIGMAPS, b"---\n" * 200_000, "application/yaml", 400),
+        ("POST", CONFIGMAPS, b"---\n" * 700_000, "application/yaml", 413),
+        ("PATCH", f"{CONFIGMAPS}/x?fieldManager=t", b"# a\n" * 700_000, "application/apply-patch+yaml", 413),
+        ("POST", CONFIGMAPS, b"a: &a " + b"x" * 100_000 + b"\nb:\n" + b"- *a\n" * 50, "application/yaml", 413),
+        ("POST", REVIEWS, b"---\n" * 700_000, "application/yaml", 413),
+        ("POST", REVIEWS, b'{"spec":{"resourceAttributes":{"name":"%s"}}}' % (b"x" * 40_000), "application/json", 413),
+        ("POST", "/apis/apps/v1/namespaces/default/deployments", b"spec: {replicas: 0%s}" % (b"7" * 5000),
+         "application/yaml", 400),
+    ],
+)  # fmt: skip
+async def test_bodies_that_take_long_to_read_are_refused(
+    raw: Raw, method: str, path: str, body: bytes, media: str, code: int
+) -> None:
+    began = time.thread_time()
+    reply = await raw(method, path, body, content_type=media)
+    assert reply.status == code, reply.body[:300]
+    assert time.thread_time() - began < 0.5
+
+
+async def test_long_yaml_is_read_beside_the_loop(raw: Raw) -> None:
+    lines = "".join(f"  k{number}: v\n" for number in range(60_000))
+    began = time.thread_time()
+    reply = await raw("POST", CONFIGMAPS, f"kind: Pod\ndata:\n{lines}".encode(), content_type="application/yaml")
+    assert reply.status == 400
+    assert "but the URL is for ConfigMap" in reply.json["message"], "it was read as a whole"
+    assert time.thread_time() - began < 0.2
+
+
+async def test_long_yaml_is_understood(raw: Raw) -> None:
+    data = {f"k{number}": str(number) for number in range(2000)}
+    lines = "".join(f'  {key}: "{value}"\n' for key, value in data.items())
+    body = f"metadata: {{name: long}}\ndata:\n{lines}".encode()
+    assert len(body) > negotiation.SHORT_YAML
+    made = await raw("POST", CONFIGMAPS, body, content_type="application/yaml")
+    assert made.status == 201, made.body[:300]
+    assert made.json["data"] == data
+
+
 async def test_ten_thousand_labels_are_judged_and_kept(raw: Raw) -> None:
     labels = {f"example.org/label-{number}": f"value-{number}" for number in range(10_000)}
     reply = await raw("POST", CONFIGMAPS, config("labelled", metadata={"labels": labels}))
@@ -101,6 +146,22 @@ async def test_bodies_that_are_no_objects_are_refused(raw: Raw, body: bytes, med
     reply = await raw("POST", CONFIGMAPS, body, content_type=media)
     assert 400 <= reply.status < 500, (reply.status, reply.body[:300])
     assert reply.json["kind"] == "Status"
+
+
+@pytest.mark.parametrize(
+    "head", [b"GET / HTTP/9.9.9", b"GET / HTTP/1.1\r\nno colon", b"GET / HTTP/1.1\r\nA: " + b"x" * 99_999]
+)
+async def test_requests_that_are_not_http_leave_nothing_in_the_log(
+    raw: Raw, caplog: pytest.LogCaptureFixture, head: bytes
+) -> None:
+    host, _, port = raw.url.removeprefix("https://").partition(":")
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=context)
+    writer.write(head + b"\r\n\r\n")
+    assert b" 400 " in await asyncio.wait_for(reader.readline(), PATIENCE)
+    writer.close()
+    assert [record for record in caplog.records if record.exc_info] == []
 
 
 async def test_patches_that_would_grow_without_end_are_refused(raw: Raw) -> None:

@@ -18,7 +18,11 @@ import yaml
 
 MAX_DEPTH = 200
 MAX_NODES = 500_000
-"""After aliases are expanded. A list of 10,000 pods has about as many."""
+"""After aliases are expanded; 64 characters of a text count as one more. A list of 10,000 pods has about as many."""
+MAX_SPARE = 16
+"""Documents without content that may stand beside the one that a text is read for."""
+MAX_DIGITS = 400
+"""Of a number: a longer one is text."""
 
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _TRUE = frozenset(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"))
@@ -39,11 +43,27 @@ class YamlError(ValueError):
 
 def load_all(text: str) -> Iterator[tuple[int, Any]]:
     """(line, value) of every document that is not empty."""
+    return (document for document in _documents(text) if document[1] is not None)
+
+
+def load_one(text: str) -> Any:
+    """The value of the only document that is not empty. After a second one nothing more is read."""
+    found: Any = None
+    for count, (line, value) in enumerate(_documents(text)):
+        if count > MAX_SPARE or (value is not None and found is not None):
+            raise YamlError("there is more than one document", line)
+        found = value if found is None else found
+    if found is None:
+        raise YamlError("there is no document", 1)
+    return found
+
+
+def _documents(text: str) -> Iterator[tuple[int, Any]]:
     try:
         reader = _Reader()
         for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             document = reader.feed(event)
-            if document is not None and document[1] is not None:
+            if document is not None:
                 yield document
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -89,7 +109,7 @@ class _Reader:
         """The finished document with its first line, or None while it is not finished."""
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.ScalarEvent):
-            self._add(_scalar(event, line), size=1, anchor=event.anchor, line=line)
+            self._add(_scalar(event, line), size=1 + len(event.value) // 64, anchor=event.anchor, line=line)
         elif isinstance(event, yaml.MappingStartEvent):
             self._push({}, event.anchor, line)
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -132,7 +152,7 @@ class _Reader:
         parent.size += size
         # Checked on every node, so a bomb is refused at the first alias that would cross the line.
         if parent.size > MAX_NODES:
-            raise YamlError(f"more than {MAX_NODES} values once aliases are expanded", line)
+            raise YamlError(f"more than {MAX_NODES} values, or as much text, once aliases are expanded", line)
         target = parent.target
         if isinstance(target, list):
             target.append(value)
@@ -198,13 +218,15 @@ def resolve(text: str) -> Any:
 
 
 def _number(text: str) -> Any:
+    if len(text) > MAX_DIGITS:
+        return text
     if _INT.fullmatch(text):
         digits = text.replace("_", "")
         unsigned = digits.lstrip("+-")
         if len(unsigned) > 1 and unsigned[0] == "0" and unsigned[1].isdigit():
             value = int(unsigned, 8)
             return -value if digits[0] == "-" else value
-        return int(digits, 0) if len(digits) < 400 else text
+        return int(digits, 0)
     if text.lower() in _SPECIAL:
         return _SPECIAL[text.lower()]
     if not _FLOAT.fullmatch(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
 
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.kube.yamlio import YamlError, dump, dump_all, load_all, resolve
+from paddlecloud.kube.yamlio import YamlError, dump, dump_all, load_all, load_one, resolve
 
 
 def values(text: str) -> list[object]:
@@ -113,6 +114,35 @@ def test_a_bomb_is_refused_before_it_takes_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 5_000_000
+
+
+def test_long_text_behind_aliases_is_a_bomb_too() -> None:
+    with pytest.raises(YamlError, match="once aliases are expanded"):
+        values("a: &a " + "x" * 400_000 + "\nb:\n" + "- *a\n" * 1000)
+    assert values("a: " + "x" * 8_000_000)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("start", ["0", "0x", "0o", "0b", "1", "1.", "1e"])
+def test_a_number_of_thousands_of_digits_is_text(sign: str, start: str) -> None:
+    assert values(f"a: {sign}{start}{'1' * 5000}") == [{"a": f"{sign}{start}{'1' * 5000}"}]
+
+
+@pytest.mark.parametrize("text", ["a: 1\n", "# c\n---\na: 1\n...\n", "---\n---\na: 1\n---\n"])
+def test_one_document_may_stand_between_empty_ones(text: str) -> None:
+    assert load_one(text) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("", 1), ("# nothing", 1), ("a: 1\n---\nb: 2\n", 2), ("---\n" * 700_000, 18)],
+    ids=["nothing", "a comment", "two", "empty ones without end"],
+)  # fmt: skip
+def test_anything_but_one_document_is_refused_without_reading_on(text: str, line: int) -> None:
+    began = time.thread_time()
+    with pytest.raises(YamlError) as refused:
+        load_one(text)
+    assert refused.value.line == line
+    assert time.thread_time() - began < 0.5
 
 
 json_values = st.recursive(

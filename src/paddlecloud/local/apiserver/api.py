@@ -160,6 +160,7 @@ class Api:
         check_method(request.method, info)
         if handler is not None:
             return await handler(request, info, kind)
+        request.body = await negotiation.with_long_yaml_read(request.body, request.header("content-type"))
         if info.subresource == "scale" and kind.scale is not None:
             return await scale.handle(self.verbs, request, info, kind)
         check_verb(info, kind)

@@ -7,9 +7,11 @@ by every request.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from paddlecloud.kube import errors
 
@@ -40,6 +42,7 @@ class HttpsServer:
         server = web.Server(
             self._serve,
             access_log=None,
+            logger=_quiet_log(),
             max_line_size=16384,
             max_field_size=32768,
             handler_cancellation=True,
@@ -81,6 +84,17 @@ class HttpsServer:
         if answer.stream is not None:
             return await stream(incoming, answer, answer.stream)
         return Reply(answer)
+
+
+def _quiet_log() -> logging.Logger:
+    """For aiohttp, which logs a traceback for every request that is not HTTP: anybody could fill the disk with them."""
+    log = logging.getLogger(f"{__name__}.aiohttp")
+    log.addFilter(_is_no_bad_request)
+    return log
+
+
+def _is_no_bad_request(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 class _Site(web.BaseSite):

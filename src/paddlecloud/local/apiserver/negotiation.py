@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +20,15 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
 
 MAX_BODY = 3 * 1024 * 1024  # as kube-apiserver
+MAX_YAML = 1024 * 1024
+"""YAML takes a hundred times as long to read as JSON, which is what clients of Kubernetes send."""
+SHORT_YAML = 16 * 1024
+"""Read at once, within some 30 ms; what is longer is read in a thread."""
+MAX_SMALL = 32 * 1024
+"""Reviews, bindings and evictions. Every account may ask for reviews; answers are remembered with what was asked."""
 
 READABLE = ("application/json", "*/*", "application/*", PROTOBUF, "application/yaml")
 """What clients ask for that are content with JSON: those that would rather have protobuf or YAML read it, too."""
@@ -28,6 +37,8 @@ SHAPES = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_yaml_reader = ThreadPoolExecutor(1, thread_name_prefix="yaml")
+"""One long body at a time: more at once would take the processor from everybody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +83,40 @@ def read_yaml(body: bytes) -> Any:
     """JSON is YAML; only what is not JSON pays for the slow parser, which counts depth and expanded aliases."""
     if body[:1] in (b"{", b"["):
         return read_json(body)
-    from paddlecloud.kube.yamlio import YamlError, load_all
+    if len(body) > MAX_YAML:
+        raise errors.RequestEntityTooLarge(
+            f"the body is {len(body)} bytes of YAML; the limit is {MAX_YAML}: send it as JSON"
+        )
+    from paddlecloud.kube.yamlio import YamlError, load_one
 
     try:
-        documents = [value for _, value in load_all(body.decode())]
+        return load_one(body.decode())
     except (YamlError, UnicodeDecodeError) as error:
-        raise errors.BadRequest(f"the body is not valid YAML: {error}") from None
-    if len(documents) != 1:
-        raise errors.BadRequest(f"the body must be one YAML document, it has {len(documents)}")
-    return documents[0]
+        raise errors.BadRequest(f"the body is not one valid YAML document: {error}") from None
+
+
+async def with_long_yaml_read(body: bytes, content_type: str) -> bytes:
+    """The body; as JSON if it is YAML of some length, so that nobody else waits while the slow parser reads it."""
+    if len(body) <= SHORT_YAML or body[:1] in (b"{", b"["):
+        return body
+    media = media_type(content_type)
+    if media not in YAML_TYPES and media != APPLY_PATCH:
+        return body
+    return await asyncio.get_running_loop().run_in_executor(_yaml_reader, _as_json, body)
+
+
+def _as_json(body: bytes) -> bytes:
+    found = encode(read_yaml(body))
+    if len(found) > MAX_BODY:  # aliases
+        raise errors.RequestEntityTooLarge(f"the body is {len(found)} bytes of JSON; the limit is {MAX_BODY}")
+    return found
+
+
+def read_small(body: bytes, content_type: str) -> Object:
+    """`read_object` for kinds that are answered at once and need few words."""
+    if len(body) > MAX_SMALL:
+        raise errors.RequestEntityTooLarge(f"the request body is {len(body)} bytes; the limit for it is {MAX_SMALL}")
+    return read_object(body, content_type)
 
 
 def read_object(body: bytes, content_type: str) -> Object:
@@ -92,7 +128,7 @@ def read_object(body: bytes, content_type: str) -> Object:
         value = read_json(body)
     elif media == PROTOBUF:
         value = protobuf.decode(body)
-    elif media in ("application/yaml", "text/yaml", "application/x-yaml"):
+    elif media in YAML_TYPES:
         value = read_yaml(body)
     else:
         raise errors.UnsupportedMediaType(

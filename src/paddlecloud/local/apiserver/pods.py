@@ -86,7 +86,7 @@ def binding(verbs: Verbs, clock: Clock) -> Handler:
     async def bind(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on pods/binding")
-        body = negotiation.read_object(request.body, request.header("content-type"))
+        body = negotiation.read_small(request.body, request.header("content-type"))
         node = (body.get("target") or {}).get("name")
         if not isinstance(node, str) or not node:
             raise errors.invalid("Binding", info.name, [("target.name", "FieldValueRequired", "Required value")])
@@ -119,7 +119,7 @@ def eviction(verbs: Verbs) -> Handler:
     async def evict(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on pods/eviction")
-        body = negotiation.read_object(request.body, request.header("content-type"))
+        body = negotiation.read_small(request.body, request.header("content-type"))
         options = DeleteOptions.parse(body.get("deleteOptions"), {})
         await verbs.delete(kind, info.namespace, info.name, options)
         return Answer(status=201, body=negotiation.encode(success({})))

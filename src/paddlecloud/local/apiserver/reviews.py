@@ -48,7 +48,7 @@ def _create_only(ask: Ask) -> Handler:
     async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.verb != "create" or info.name:
             raise errors.MethodNotAllowed(f"{info.resource} can only be created")
-        body = negotiation.read_object(request.body, request.header("content-type"))
+        body = negotiation.read_small(request.body, request.header("content-type"))
         _check_type(body, kind.resource.api_version, kind.kind)
         return Answer(status=201, body=negotiation.encode(ask(request, info, body)))
 
@@ -66,7 +66,7 @@ def _service_account_token(verbs: Verbs, issuer: TokenIssuer, lookup: Lookup) ->
     async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on serviceaccounts/token")
-        body = negotiation.read_object(request.body, request.header("content-type")) if request.body else {}
+        body = negotiation.read_small(request.body, request.header("content-type")) if request.body else {}
         _check_type(body, f"{AUTHN}/v1", "TokenRequest")
         account = verbs.get(kind, info.namespace, info.name).object
         answer = token_request(issuer, account, body, lookup=lookup)

@@ -29,7 +29,7 @@ def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clo
 
     async def guarded(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.verb == "create":
-            body = negotiation.read_object(request.body, request.header("content-type"))
+            body = negotiation.read_small(request.body, request.header("content-type"))
             pod = verbs.get(kind, info.namespace, info.name).object
             options = DeleteOptions.parse(body.get("deleteOptions"), {})
             budget = _budget_of(store, pod)
