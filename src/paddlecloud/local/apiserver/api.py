@@ -180,7 +180,8 @@ class Api:
         if token:
             page = self._pages.next(selection, token, limit)
         else:
-            page = self._pages.first(selection, *selection.records(self.store, kind, at=at), limit)
+            found = selection.records(self.store, kind, at=at)
+            page = self._pages.first(selection, *found, limit, impersonator=request.impersonator)
         records = page.records
         meta: Object = {"resourceVersion": str(page.revision)}
         if page.token:

@@ -59,6 +59,8 @@ class Page(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Unfinished:
     selection: Selection
+    share: str
+    """Whose part of the lists it takes."""
     records: list[Record]
     revision: int
     expires: float
@@ -69,19 +71,29 @@ class Pages:
 
     A token is the list's random id and a position in it. It is worth nothing to anybody but the user who began the
     list, nor for another resource, namespace or selector. Every page can be asked for again until the last one was
-    given, the list is LIFETIME old, or there are too many: then the user with the most loses the oldest.
+    given, the list is LIFETIME old, or there are too many: then the user with the most loses the oldest. Lists of users
+    that somebody impersonates are theirs, and all service accounts of a namespace count as one: both can be made up.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lists: OrderedDict[str, _Unfinished] = OrderedDict()
 
-    def first(self, selection: Selection, records: list[Record], revision: int, limit: int) -> Page:
+    def first(
+        self,
+        selection: Selection,
+        records: list[Record],
+        revision: int,
+        limit: int,
+        *,
+        impersonator: User | None = None,
+    ) -> Page:
         if not limit or len(records) <= limit:
             return Page(records, revision)
         self._expire()
         key = secrets.token_urlsafe(24)
-        self._lists[key] = _Unfinished(selection, records, revision, self._clock.monotonic() + LIFETIME)
+        share = _share(impersonator.name if impersonator else selection.user)
+        self._lists[key] = _Unfinished(selection, share, records, revision, self._clock.monotonic() + LIFETIME)
         self._make_room()
         return self._page(key, records, revision, 0, limit)
 
@@ -117,5 +129,9 @@ class Pages:
 
     def _make_room(self) -> None:
         while len(self._lists) > UNFINISHED:
-            ((greediest, _),) = Counter(found.selection.user for found in self._lists.values()).most_common(1)
-            del self._lists[next(key for key, found in self._lists.items() if found.selection.user == greediest)]
+            ((greediest, _),) = Counter(found.share for found in self._lists.values()).most_common(1)
+            del self._lists[next(key for key, found in self._lists.items() if found.share == greediest)]
+
+
+def _share(user: str) -> str:
+    return user.rpartition(":")[0] if user.startswith("system:serviceaccount:") else user
