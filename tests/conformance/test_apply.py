@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -18,6 +19,16 @@ def managers(obj: Object) -> dict[tuple[str, str], Object]:
 
 def owned(obj: Object, manager: str, operation: str = "Apply") -> Any:
     return managers(obj)[manager, operation]["fieldsV1"]
+
+
+def test_an_object_of_another_namespace_is_refused(here: Here) -> None:
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+    path = f"{here.path(CONFIGMAPS)}/c"
+    media, query = "application/apply-patch+yaml", {"fieldManager": "t"}
+    refused = here.api.refuse("PATCH", path, json.dumps(obj).encode(), content_type=media, query=query)
+    assert refused["code"] == 400
+    assert "does not match the namespace" in refused["message"]
+    assert not here.exists(CONFIGMAPS, "c")
 
 
 def test_applying_what_is_not_there_creates_it(here: Here) -> None:

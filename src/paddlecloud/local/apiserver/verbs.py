@@ -182,6 +182,11 @@ class Verbs:
         if meta.get("name", name) != name:
             raise errors.BadRequest(f"the name of the object ({meta['name']}) does not match the URL ({name})")
         meta["name"] = name
+        if info.resource.namespaced and (meta.get("namespace") or namespace) != namespace:
+            raise errors.BadRequest(
+                f"the namespace of the provided object ({meta['namespace']}) does not match the namespace sent on the "
+                f"request ({namespace})"
+            )
         if info.resource.namespaced:
             meta["namespace"] = namespace
         if meta.pop("managedFields", None):
