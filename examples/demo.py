@@ -86,7 +86,7 @@ def watch(shell: Shell, job: str) -> str:
 
 def cache(shell: Shell) -> None:
     """Generated pictures become a SampleSet: imported, and cached on the node that will train with them."""
-    folder = DATA / "pictures"
+    folder = ROOT / "build" / "demo-pictures"  # no folder of the platform, which sets may not read
     sys.path.insert(0, str(ROOT / "examples" / "programs"))
     from digits import write
 

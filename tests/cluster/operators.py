@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from rendered import CHART, helm
 
-from harness import Target
+from harness import Target, until
 
 from .harness import own_image
 
@@ -54,10 +54,25 @@ def running(server: Target, kubectl: str) -> Iterator[None]:
     server.offer(own_image.NAME)
     run(HELM, "upgrade", "--install", RELEASE, str(CHART), "--create-namespace", *flags())
     yield
-    log = run(kubectl, "logs", "-n", NAMESPACE, "-l", f"app.kubernetes.io/instance={RELEASE}", "--tail=-1", "--prefix")
+    log = _logs(server, kubectl)
     run(HELM, "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout=120s")
     assert "Traceback" not in log, log[-4000:]
     assert run(kubectl, "get", "crd", KINDS, "-o", "name"), "kinds, and with them what users made, stay"
+
+
+def _logs(server: Target, kubectl: str) -> str:
+    """What all controllers wrote; asked again when a pod that an upgrade replaced goes while they are read."""
+    selector = f"app.kubernetes.io/instance={RELEASE}"
+    command = [kubectl, "logs", "-n", NAMESPACE, "-l", selector, "--tail=-1", "--prefix"]
+    read: list[str] = []
+
+    def all_answered() -> bool:
+        done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=200)
+        read[:] = [done.stdout]
+        return done.returncode == 0
+
+    until(all_answered)
+    return read[0]
 
 
 @contextmanager

@@ -43,6 +43,8 @@ def test_a_job_survives_the_loss_of_the_leader(kubectl: Kubectl) -> None:
 
 
 def test_the_controllers_are_listed_under_the_names_that_the_manual_shows(kubectl: Kubectl) -> None:
+    for deployment in (PADDLEJOB, SAMPLESET):  # pods that another test ended may still be on their way back
+        kubectl("rollout", "status", f"deployment/{deployment}", "-n", NAMESPACE, "--timeout=120s", timeout=130)
     lines = kubectl("get", "pods", "-n", NAMESPACE, "--no-headers").stdout.splitlines()
     for deployment in (PADDLEJOB, SAMPLESET):
         shown = [line.split()[1:3] for line in lines if line.startswith(f"{deployment}-")]

@@ -44,10 +44,13 @@ _SHARED_FOLDERS = ("/data", "/mnt", "/srv", "/var/lib/paddle", "/var/lib/paddlec
 """Folders that sets and services may name here by default, hidden ones below them excepted: keys lie in those."""
 
 
-def own_folders(home: Path) -> tuple[str, ...]:
-    """Where users of one machine keep things. A home of `/`, as some accounts of services have, would be every file."""
+def own_folders(home: Path, started_in: Path) -> tuple[str, ...]:
+    """Where the owner keeps things: the home folder, and the one that `pdc up` was started in.
+
+    Not where that is `/`, as the home of some accounts of services is: it would be every file.
+    """
     temporary = ("/tmp", "/var/tmp")  # noqa: S108 - shared by all of one machine
-    return temporary if home == Path("/") else (str(home), *temporary)
+    return (*(str(folder) for folder in (home, started_in) if folder != Path("/")), *temporary)
 
 
 class Machine:
@@ -61,6 +64,7 @@ class Machine:
         simulated: int | None = None,
         simulated_capacity: Mapping[str, str] | None = None,
         controllers: bool = True,
+        started_in: Path = Path("/"),
     ) -> None:
         """`simulated` None keeps the simulated nodes there are; a number makes there be so many. Without `controllers`
         those of this project do not run: somebody installs them as pods."""
@@ -72,7 +76,7 @@ class Machine:
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
         closed, sets = (str(platform.data.resolve()),), str(platform.data / "samplesets")
-        usual = own_folders(Path.home().resolve())
+        usual = own_folders(Path.home().resolve(), started_in.resolve())
         caches = NodeFolders.for_caches(os.environ, *usual, closed=closed)
         reading = NodeFolders.for_reading(os.environ, *usual, *_SHARED_FOLDERS, closed=closed)
         self._jobs = PaddleJobController(

@@ -81,6 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--simulated-capacity", type=json.loads, default={})
     parser.add_argument("--durable", action="store_true")
     parser.add_argument("--no-controllers", dest="controllers", action="store_false")
+    parser.add_argument("--started-in", type=Path, default=Path("/"))
     parser.add_argument("--ready-fd", type=int, required=True)
     return parser.parse_args()
 
@@ -117,6 +118,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
             simulated=args.simulated,
             simulated_capacity=args.simulated_capacity,
             controllers=args.controllers,
+            started_in=args.started_in,
         )
         await body.start()
         machine.announce(args.data, port=platform.port, nodes=nodes)

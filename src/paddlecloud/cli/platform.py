@@ -94,7 +94,7 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
     wanted = args.port if args.port is not None else last_port
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "paddlecloud.cli.daemon", "--data", str(data), "--port", str(wanted)]
-    command += ["--ready-fd", str(writing)]
+    command += ["--ready-fd", str(writing), "--started-in", os.getcwd()]
     command += ["--nodes", str(args.nodes)] if args.nodes is not None else []
     if args.simulated is not None:
         command += ["--simulated", str(args.simulated)]

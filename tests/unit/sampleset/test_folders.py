@@ -150,8 +150,8 @@ def test_a_cache_server_has_no_privileges_but_those_it_needs() -> None:
 
 
 def test_an_account_whose_home_is_the_root_folder_does_not_open_the_whole_machine() -> None:
-    assert own_folders(Path("/home/me")) == ("/home/me", "/tmp", "/var/tmp")
-    reading = NodeFolders.for_reading({}, *own_folders(Path("/")))
+    assert own_folders(Path("/home/me"), Path("/work")) == ("/home/me", "/work", "/tmp", "/var/tmp")
+    reading = NodeFolders.for_reading({}, *own_folders(Path("/"), Path("/")))
     assert reading.problem("/tmp/data") is None
     assert "not below one" in (reading.problem("/etc/ssl/private") or "")
 
