@@ -34,7 +34,16 @@ BAD_WHEN_TRUE = (
     "PIDPressure",
     "NetworkUnavailable",
 )
-BAD_WHEN_FALSE = ("Ready", "Available", "Progressing", "Established", "NamesAccepted", "PodScheduled", "RoutesReady")
+BAD_WHEN_FALSE = (
+    "Valid",  # first: a spec that is refused is why nothing else comes about
+    "Ready",
+    "Available",
+    "Progressing",
+    "Established",
+    "NamesAccepted",
+    "PodScheduled",
+    "RoutesReady",
+)
 
 SELF_EXPLAINING = frozenset(
     (

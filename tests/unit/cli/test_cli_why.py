@@ -101,6 +101,13 @@ OTHERS = [
         "waiting",
         "Available is False: Min: 1 of 2",
     ),
+    (
+        job(
+            "Running", conditions=[{"type": "Valid", "status": "False", "reason": "SecretNotGranted", "message": "ask"}]
+        ),
+        "waiting",
+        "Valid is False: SecretNotGranted: ask",
+    ),
     (job("", conditions=[{"type": "Ready", "status": "True"}]), "ok", "ready"),
     (
         job("", conditions=[{"type": "DiskPressure", "status": "True"}]),
