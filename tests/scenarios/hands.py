@@ -184,14 +184,18 @@ def conditions(found: Object) -> dict[str, str]:
 
 @contextmanager
 def watched(binary: str, server: Target, namespace: str, log: Path) -> Iterator[Story]:
-    """Writes down what phases the jobs of a namespace go through, and what holds in each."""
+    """Writes down what phases the jobs of a namespace go through, and what holds in each, from before the first one.
+
+    kubectl logs its requests (-v=6): once the watch was answered, no phase is missed.
+    """
     held = '{{range .conditions}}{{if eq .status "True"}}{{.type}} {{end}}{{end}}'
     shape = "go-template={{.metadata.name}}={{with .status}}{{.phase}}=" + held + '{{end}}{{"\\n"}}'
-    command = [binary, "--namespace", namespace, "get", "pdj", "--watch", "-o", shape]
+    command = [binary, "--namespace", namespace, "get", "pdj", "--watch", "-v=6", "-o", shape]
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=server.env, stdout=output, stderr=output)
 
     try:
+        until(lambda: "watch=true" in log.read_text())
         yield Story(log)
     finally:
         process.terminate()
