@@ -42,6 +42,14 @@ NEW_STYLE: dict[str, Any] = {
 }
 
 
+async def test_a_field_of_the_old_group_does_not_stand_in_for_the_namespace_of_a_new_event(client: Client) -> None:
+    """Here the rule holds in both groups; a kube-apiserver asks for it in the old one."""
+    about = {**NEW_STYLE["regarding"], "namespace": "kube-system"}
+    forged = {**NEW_STYLE, "regarding": about, "involvedObject": OLD_STYLE["involvedObject"]}
+    with pytest.raises(errors.Invalid, match="does not match event.namespace"):
+        await client.create(NEW, forged, namespace="default")
+
+
 async def test_an_old_event_is_shown_in_the_new_form(client: Client) -> None:
     made = await client.create(EVENTS, OLD_STYLE, namespace="default")
     seen = await client.get(NEW, "old", "default")
