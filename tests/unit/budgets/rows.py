@@ -57,7 +57,7 @@ class Row(NamedTuple):
     make: Callable[[int], Any]
     """Input of about so many bytes."""
     run: Callable[[Any], Any]
-    largest: int = 1 << 19
+    largest: int = 1 << 21
     """Bytes beyond which the input is refused, or is not tried."""
     smallest: int = 1 << 11
 

@@ -46,8 +46,11 @@ def _calibrated(row: Row) -> int:
 
 
 def _growth(row: Row, size: int) -> float:
-    """How many times the cost four times the input has; 0 if that is no more than allowed. What looks too much is
-    looked at again, also with new inputs: a processor's caches and a busy machine disturb, and go away."""
+    """How many times the cost four times the input has; 0 if that is no more than allowed.
+
+    What looks too much is measured again, with inputs twice as large where the row allows it: what is quadratic shows
+    more clearly there, while the step where an input no longer fits into a processor's cache has been passed.
+    """
     found: list[float] = []
     for _ in range(4):
         small, large = row.make(size), row.make(size * TIMES)
@@ -58,6 +61,8 @@ def _growth(row: Row, size: int) -> float:
             if best[1] <= HARMLESS or best[1] <= ALLOWED * best[0]:
                 return 0.0
         found.append(best[1] / best[0])
+        if size * TIMES * 2 <= row.largest:
+            size *= 2
     return min(found)
 
 
