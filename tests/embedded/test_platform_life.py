@@ -16,6 +16,7 @@ from harness import need, pdc, until
 from paddlecloud.cli import machine
 from paddlecloud.cli.main import main
 from paddlecloud.local.platform import Platform, PlatformError
+from tools.ports import free_port
 
 
 async def test_a_part_that_fails_is_not_hidden(inner: Platform) -> None:
@@ -63,6 +64,47 @@ def test_after_a_crash_it_comes_back_on_its_port_with_its_objects(data: Path) ->
     second = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)
     assert second["url"] == first["url"]
     assert "namespace/kept" in pdc("get", "namespaces", "-o", "name", env=env).stdout
+
+
+def test_a_copied_kubeconfig_goes_on_working_after_down_and_up(data: Path, tmp_path: Path) -> None:
+    first = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)
+    copied = tmp_path / "copied"
+    copied.write_text(Path(first["kubeconfig"]).read_text())
+    pdc("down", "--data", str(data))
+    second = pdc("up", "--data", str(data), "-o", "json")
+    assert json.loads(second.stdout)["url"] == first["url"]
+    assert "Warning" not in second.stderr
+    assert pdc("get", "nodes", "-o", "name", "--kubeconfig", str(copied)).stdout.startswith("node/")
+
+
+def test_a_port_in_use_by_another_program_is_named_and_used_again_when_it_is_free(data: Path) -> None:
+    first = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)
+    port = int(first["url"].rpartition(":")[2])
+    pdc("down", "--data", str(data))
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        for again in ("started", "already running"):
+            moved = pdc("up", "--data", str(data))
+            assert moved.stdout.startswith(again)
+            assert f"port {port} of this platform was in use by another program" in moved.stderr
+            assert f"port {port} and do not reach it" in moved.stderr
+            assert f"127.0.0.1:{port} " not in moved.stdout
+        assert pdc("get", "nodes", "--kubeconfig", str(data / "kubeconfig")).returncode == 0
+        pdc("down", "--data", str(data))
+    back = pdc("up", "--data", str(data), "-o", "json")
+    assert json.loads(back.stdout)["url"] == first["url"]
+    assert "Warning" not in back.stderr
+
+
+def test_another_port_is_kept_from_then_on(data: Path) -> None:
+    chosen = free_port()
+    pdc("up", "--data", str(data))
+    pdc("down", "--data", str(data))
+    pdc("up", "--data", str(data), "--port", str(chosen))
+    pdc("down", "--data", str(data))
+    assert json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)["url"] == f"https://127.0.0.1:{chosen}"
 
 
 def test_a_divided_machine_stays_divided_until_told_otherwise(data: Path) -> None:

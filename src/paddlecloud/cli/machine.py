@@ -1,6 +1,7 @@
 """Where a platform lives and how to find the one that runs there: data directory, endpoint file, process.
 
     <data>/endpoint.json   written by the daemon when it is ready, removed when it stops by itself
+    <data>/port            the API's port, kept from start to start: kubeconfigs that were copied name it
     <data>/kubeconfig      a complete kubeconfig for this platform alone (0600)
     <data>/platform.log    what the daemon says
 
@@ -17,6 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CONTEXT = "paddlecloud-local"
+PORTS = range(20_000, 30_000)
+"""Where a first start looks for a port: below NodePorts and below what the kernel gives to outgoing connections, so
+that hardly anything takes it while the platform is down."""
 
 
 class Endpoint(NamedTuple):
@@ -72,6 +76,34 @@ def announce(data: Path, *, port: int, nodes: int) -> None:
 
 def withdraw(data: Path) -> None:
     (data / "endpoint.json").unlink(missing_ok=True)
+
+
+def kept_port(data: Path) -> int:
+    """The port that the platform on `data` has at every start; 0 before the first."""
+    try:
+        return int((data / "port").read_text())
+    except (OSError, ValueError):
+        found = find(data)  # of a release that kept no port, after a crash
+        return found.port if found else 0
+
+
+def keep_port(data: Path, port: int) -> None:
+    write_private(data / "port", f"{port}\n")
+
+
+def free_port() -> int:
+    """A port for a first start; 0, which lets the kernel choose, where all that were tried are taken."""
+    import random
+    import socket
+
+    for port in random.sample(PORTS, 100):
+        with socket.socket() as trial:
+            try:
+                trial.bind(("127.0.0.1", port))
+            except OSError:
+                continue  # somebody has it
+            return port
+    return 0
 
 
 def stop(endpoint: Endpoint, data: Path, *, timeout: float) -> bool:

@@ -25,7 +25,7 @@ STOP_TIMEOUT = 30.0
 def add_commands(parsers: Parsers) -> None:
     up = parsers.add_parser("up", help="start the embedded platform and wait until it is ready")
     _add_data(up)
-    up.add_argument("--port", type=number(0, 65535), help="port of the API (default: the last one, else any free one)")
+    up.add_argument("--port", type=number(0, 65535), help="port of the API from now on (default: the one it has had)")
     up.add_argument(
         "--nodes", type=number(1, 64), metavar="N", help="divide the machine among N nodes (default: as before, else 1)"
     )
@@ -77,13 +77,25 @@ def run_up(session: Session, args: argparse.Namespace) -> int:
             )
         started, port = False, found.port
     else:
-        started, port = True, _start(session, args, data, last_port=found.port if found else 0)
+        started, port = True, _start(session, args, data)
+    if port != machine.kept_port(data):
+        _warn_of_another_port(session, data, port)
     written = _write_kubeconfigs(args, data, port)
     _say(session, args, data, started=started, written=written)
     return 0
 
 
-def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port: int) -> int:
+def _warn_of_another_port(session: Session, data: Path, port: int) -> None:
+    kept = machine.kept_port(data)
+    session.warn(
+        f"port {kept} of this platform was in use by another program (ss -ltnp 'sport = :{kept}' shows which), so "
+        f"it listens on {port} until it is stopped. Kubeconfigs that were copied name port {kept} and do not reach it. "
+        f"Free the port, then `pdc down --data {data}` and `pdc up --data {data}`; or give it another port for good, "
+        f"with `pdc up --port`, and copy them again"
+    )
+
+
+def _start(session: Session, args: argparse.Namespace, data: Path) -> int:
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         log = open(data / "platform.log", "ab", opener=_private)  # noqa: SIM115 - handed to the child
@@ -91,7 +103,8 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
         raise UsageError(
             f"cannot use {data}: {error.strerror}", next="pdc up --data with a directory you may write to"
         ) from error
-    wanted = args.port if args.port is not None else last_port
+    kept = machine.kept_port(data) if args.port is None else 0
+    wanted = args.port or kept or machine.free_port()
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "paddlecloud.cli.daemon", "--data", str(data), "--port", str(wanted)]
     command += ["--ready-fd", str(writing), "--started-in", os.getcwd()]
@@ -99,7 +112,7 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
     if args.simulated is not None:
         command += ["--simulated", str(args.simulated)]
         command += ["--simulated-capacity", json.dumps(args.simulated_capacity or {})]
-    command += ["--any-port-if-taken"] if args.port is None else []
+    command += [] if args.port else ["--any-port-if-taken"]
     command += ["--durable"] if args.durable else []
     command += ["--no-controllers"] if args.no_controllers else []
     began = time.monotonic()
@@ -118,7 +131,10 @@ def _start(session: Session, args: argparse.Namespace, data: Path, *, last_port:
             exit_code=CONFLICT if answer.get("conflict") else 1,
         )
     session.note(f"platform ready in {time.monotonic() - began:.1f} s")
-    return int(answer["port"])
+    port = int(answer["port"])
+    if port == kept or not kept:
+        machine.keep_port(data, port)
+    return port
 
 
 def _nodes(count: int) -> str:
