@@ -72,7 +72,7 @@ class Follower:
                     self._attach(owner)
                 if end is not None:
                     self._print_to_the_end()
-                    return self._conclude(end)
+                    return self._conclude(end, owner)
                 if owner is not None and not self._tails:
                     self._news.tell(owner)
                 self._print_until_changed()
@@ -148,9 +148,11 @@ class Follower:
             sys.stdout.flush()
         return False
 
-    def _conclude(self, end: Outcome) -> int:
+    def _conclude(self, end: Outcome, owner: Object | None) -> int:
         if end.exit_code != OK:
             self._session.note(f"{self._place.display} {end.state}: {end.message}")
+            if owner is not None and (step := outcome.next_step(owner)):
+                self._session.note(f"next:  {step}")
         return end.exit_code
 
 

@@ -6,6 +6,7 @@ judged by readiness. A kind this module knows nothing of is ready unless a Ready
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,6 +17,9 @@ from paddlecloud.sdk.outcome import condition as condition
 from paddlecloud.sdk.outcome import ending
 from paddlecloud.sdk.outcome import is_true as is_true
 from paddlecloud.sdk.outcome import message_of as message_of
+
+_BUILD = re.compile(r"pdc image build \S+")
+"""The command that the embedded platform names for an image it cannot make without a recipe."""
 
 
 class Outcome(NamedTuple):
@@ -35,6 +39,19 @@ def finished(obj: Object) -> Outcome | None:
     if state is None:
         return None
     return Outcome(state, OK if state == "succeeded" else JOB_FAILED, message_of(obj))
+
+
+def next_step(obj: Object) -> str:
+    """The command that mends a job whose program could not even begin; empty where its output says what to mend."""
+    failures = (obj.get("status") or {}).get("failures") or [{}]
+    again = f"pdc retry {obj['metadata']['name']}"
+    kind, message = failures[-1].get("failureClass"), str(failures[-1].get("message") or "")
+    if kind == "Image":
+        build = _BUILD.search(message)
+        return f"{build[0]}, then: {again}" if build else f"pdc image ls, or another --image; then: {again}"
+    if kind == "Config":
+        return f"create what is missing, then: {again}"
+    return ""
 
 
 def settled(obj: Object) -> Outcome | None:

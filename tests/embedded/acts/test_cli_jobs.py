@@ -8,6 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from embedded.acts.acting import Pdc, background, pod
 from harness import Kubectl, until
 
@@ -93,6 +95,25 @@ def test_a_job_in_want_of_an_image_says_the_command_that_makes_it(
     assert built.returncode == 0, built.stderr
     assert run("wait", "pod/needy", "--for=finished", "--timeout=80s").returncode == 0
     assert run("logs", "needy").stdout == "at last\n"
+
+
+@pytest.mark.timeout(400)
+def test_a_job_whose_image_does_not_exist_fails_and_frees_its_room(
+    run: Pdc, environment: dict[str, str], namespace: str, tmp_path: Path
+) -> None:
+    """After the 60 seconds of the docs. What helps is the last line."""
+    words = ["-n", namespace, "run", "--name", "absent", "--workers", "2", "--image", "nosuch:1", "--", "true"]
+    with background(environment, *words, cwd=tmp_path) as child:
+        _, err = child.communicate(timeout=300)
+    assert child.returncode == 100, err
+    assert "absent-worker-0 failed: Image: no recipe answers for image" in err
+    assert err.splitlines()[-1] == "next:  pdc image build nosuch:1, then: pdc retry absent"
+
+    def phases() -> list[str]:
+        pods = json.loads(run("get", "pods", "-o", "json").stdout)["items"]
+        return [str(pod["status"].get("phase")) for pod in pods]
+
+    until(lambda: phases() == ["Failed", "Failed"])
 
 
 def test_a_failed_job_is_run_again_under_its_name(run: Pdc, tmp_path: Path) -> None:

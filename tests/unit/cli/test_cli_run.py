@@ -112,6 +112,37 @@ def test_it_follows_every_rank_and_ends_as_the_job_does(
     )
 
 
+NO_RECIPE = 'no recipe answers for image "nosuch:1". Write …/image.yaml, then: pdc image build nosuch:1'
+
+NEXT_STEPS = {
+    "an image without a recipe": ("Image", NO_RECIPE, "next:  pdc image build nosuch:1, then: pdc retry wide"),
+    "an image that no registry has": (
+        "Image",
+        "not found",
+        "next:  pdc image ls, or another --image; then: pdc retry wide",
+    ),
+    "a Secret that is not there": ("Config", "", "next:  create what is missing, then: pdc retry wide"),
+}
+
+
+@pytest.mark.parametrize("case", NEXT_STEPS.values(), ids=NEXT_STEPS.keys())
+def test_a_job_that_could_not_begin_ends_with_the_command_that_helps(
+    ours: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, str]
+) -> None:
+    kind, message, step = case
+    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+
+    def fail(method: str, path: str) -> None:
+        if method == "GET" and path == f"{JOBS}/wide":
+            record = {"failureClass": kind, "message": message}
+            status = {"phase": "Failed", "message": "wide-worker-0 failed", "failures": [record]}
+            ours.objects[("paddlejobs", "default", "wide")]["status"] = status
+
+    ours.before = fail
+    result = pdc("run", "--name", "wide", "--image", "nosuch:1", "--", "python", "wide.py")
+    assert (result.code, result.err.splitlines()[-1]) == (100, step)
+
+
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [

@@ -12,7 +12,7 @@ from paddlecloud.controllers.paddlejob import view
 from paddlecloud.controllers.paddlejob.failure import classify
 from paddlecloud.controllers.paddlejob.judgement import DISRUPTION_LIMIT
 
-from .world import World, paddlejob, template
+from .world import World, conditions, paddlejob, template
 
 TRACEBACK = "Traceback (most recent call last):\n  File train.py, line 3\nValueError: wrong shape"
 
@@ -262,6 +262,135 @@ def test_an_image_that_cannot_be_named_fails_the_job() -> None:
     world.pods["job-worker-0"]["status"]["containerStatuses"] = [{"name": "paddle", "state": waiting}]
     world.settle()
     assert (world.phase, world.status["reason"]) == ("Failed", "Image")
+
+
+def unable_to_start(world: World, reason: str, message: str, *pods: str) -> None:
+    for name in pods or tuple(world.pods):
+        world.pods[name]["status"]["containerStatuses"] = [
+            {"name": "paddle", "ready": False, "state": {"waiting": {"reason": reason, "message": message}}}
+        ]
+
+
+ABSENT = 'failed to resolve reference "example.com/nosuch:1": example.com/nosuch:1: not found'
+AWAY = 'failed to do request: Head "https://example.com/v2/train": dial tcp 192.0.2.1:443: i/o timeout'
+
+STUCK = {
+    "an image that does not exist": ("ErrImagePull", ABSENT, 60, "Image"),
+    "an image without a recipe": (
+        "ImagePullBackOff",
+        'no recipe answers for image "x". …: pdc image build x',
+        60,
+        "Image",
+    ),
+    "a registry that wants a password": ("ErrImagePull", "401 Unauthorized", 60, "Image"),
+    "a registry that does not answer": ("ErrImagePull", AWAY, 600, "Image"),
+    "a Secret that does not exist": ("CreateContainerConfigError", 'secret "keys" not found', 600, "Config"),
+}
+
+
+@pytest.mark.parametrize("case", STUCK.values(), ids=STUCK.keys())
+def test_a_container_that_cannot_start_fails_the_job_after_its_time_and_frees_what_it_holds(
+    case: tuple[str, str, int, str],
+) -> None:
+    reason, message, patience, kind = case
+    world = World(paddlejob(worker=2, backoffLimit=3))
+    world.settle()
+    world.assign()
+    world.settle()
+    world.run("job-worker-0")
+    unable_to_start(world, reason, message, "job-worker-1")
+    world.settle()
+    assert conditions(world)["Startable"] == "False"
+    assert world.plan().after == pytest.approx(patience, abs=1)
+    world.now += patience - 2
+    world.settle()
+    assert world.phase == "Starting", "it may still come"
+    world.now += 3
+    world.settle()
+    world.obey()
+    assert (world.phase, world.status["reason"]) == ("Failed", kind)
+    assert message.splitlines()[0] in world.status["message"]
+    assert [pod["status"]["phase"] for pod in world.pods.values()] == ["Failed", "Failed"], (
+        "nobody waits for their room"
+    )
+    assert "restarts" not in world.status
+
+
+def test_an_image_that_comes_in_time_is_forgotten_and_the_next_trouble_has_its_own_time() -> None:
+    world = World(paddlejob(worker=1))
+    world.settle()
+    world.assign()
+    world.settle()
+    unable_to_start(world, "ErrImagePull", ABSENT)
+    world.settle()
+    world.now += 50
+    unable_to_start(world, "ContainerCreating", "")
+    world.settle()
+    assert conditions(world)["Startable"] == "True"
+    unable_to_start(world, "ErrImagePull", ABSENT)
+    world.settle()
+    world.now += 50
+    world.settle()
+    assert world.phase == "Starting"
+    world.run()
+    world.settle()
+    assert (world.phase, conditions(world)["Startable"]) == ("Running", "True")
+
+
+def test_a_back_off_without_its_cause_keeps_the_cause_that_was_reported_before() -> None:
+    """As kubelets before 1.31 report it."""
+    world = World(paddlejob(worker=1))
+    world.settle()
+    world.assign()
+    world.settle()
+    unable_to_start(world, "ErrImagePull", ABSENT)
+    world.settle()
+    unable_to_start(world, "ImagePullBackOff", 'Back-off pulling image "example.com/nosuch:1"')
+    world.settle()
+    world.now += 61
+    world.forget()
+    world.settle()
+    assert world.phase == "Failed"
+    assert ABSENT in world.status["message"]
+
+
+def test_a_job_that_ran_before_waits_longer_for_the_image_it_had() -> None:
+    world = World(paddlejob(worker=1, backoffLimit=3)).start()
+    world.fail("job-worker-0")
+    world.settle()
+    world.obey()
+    world.settle()
+    world.assign()
+    world.settle()
+    unable_to_start(world, "ErrImagePull", ABSENT)
+    world.settle()
+    world.now += 599
+    world.settle()
+    assert world.phase == "Restarting"
+    world.now += 2
+    world.settle()
+    assert (world.phase, world.status["reason"]) == ("Failed", "Image")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('exec: "pyton": executable file not found in $PATH', "pyton: not found; did you mean python?"),
+        (
+            'OCI runtime create failed: exec: "trainer": executable file not found in $PATH: unknown',
+            "trainer: not found in the image: check its command",
+        ),
+        ("working directory /nowhere: No such file or directory", "working directory /nowhere"),
+    ],
+)
+def test_a_program_that_is_not_there_is_named(said: str, told: str) -> None:
+    world = World(paddlejob(worker=1, backoffLimit=0))
+    world.settle()
+    world.assign()
+    world.settle()
+    world.fail("job-worker-0", code=128, reason="StartError", message=said)
+    world.settle()
+    assert told in world.status["message"]
 
 
 def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:

@@ -217,7 +217,8 @@ class World:
             self._subnet += 1
             pod["spec"]["nodeName"] = node
             address = f"10.0.0.{self._subnet}"
-            state = {"waiting": {"reason": waiting, "message": "configmap not found"}}
+            lacks = f'configmap "{self.job["metadata"]["name"]}" not found'
+            state = {"waiting": {"reason": waiting, "message": lacks}}
             pod["status"] |= {"podIP": address, "podIPs": [{"ip": address}], "hostIP": "192.168.0.1"}
             pod["status"]["containerStatuses"] = [{"name": "paddle", "ready": False, "state": state}]
 

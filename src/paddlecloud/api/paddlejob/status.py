@@ -92,7 +92,7 @@ class Failure(Wire):
     node: Annotated[str | None, doc("The node it ran on.")] = None
     failure_class: Annotated[
         str | None,
-        doc("OOM, Evicted, Preempted, NodeLost, UserError, Image, StartTimeout, RendezvousTimeout, DiskFull, Hung …"),
+        doc("OOM, Evicted, Preempted, NodeLost, UserError, Image, Config, StartTimeout, RendezvousTimeout, Hung …"),
     ] = None
     exit_code: Annotated[Int32 | None, doc("Exit code of the training container.")] = None
     message: Annotated[str | None, doc("The last lines that tell why.")] = None
@@ -114,7 +114,7 @@ class PaddleJobStatus(Wire):
     observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
     conditions: Annotated[
         Conditions | None,
-        doc("Created, DataReady, PodsReady, Running, Restarting, Succeeded, Failed, Suspended, Valid."),
+        doc("Created, DataReady, Startable, PodsReady, Running, Restarting, Succeeded, Failed, Suspended, Valid."),
     ] = None
     reason: Annotated[str | None, doc("One word for the phase.")] = None
     message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 import msgspec
 
-from paddlecloud.controllers.paddlejob import causes, failure, form, judgement, names, objects, refusal, silence, status
+from paddlecloud.controllers.paddlejob import (
+    causes,
+    failure,
+    form,
+    judgement,
+    names,
+    objects,
+    refusal,
+    silence,
+    startup,
+    status,
+)
 from paddlecloud.controllers.paddlejob.case import Case, Member
 from paddlecloud.controllers.paddlejob.conclusion import conclude, fail, on_record, take_down
 from paddlecloud.controllers.paddlejob.obstacle import number
@@ -62,6 +73,12 @@ def to_failures(case: Case) -> Plan | None:
     if not found or causes.awaited(case) > 0:
         return None
     return _answer(case, found[0])
+
+
+def to_failed_starts(case: Case) -> Plan | None:
+    """A container could not start for longer than its cause may last."""
+    found = startup.failure(case)
+    return _answer(case, found) if found is not None else None
 
 
 def to_silence(case: Case) -> Plan | None:

@@ -1,9 +1,9 @@
 """The PaddleJob controller's judgement. `decide(job, observed, now, options)` is pure and gives every action.
 
 The rules are tried in order and the first that speaks has the word: not ours, being deleted, finished, invalid,
-suspended, succeeded, out of time, failed, silent, resized, refused, and finally: form the gang. What is done about
-trouble stands in `answers`, how a decision becomes a status in `conclusion`. Whatever is remembered between passes
-stands in the job's own status, so that any pass can follow any crash.
+suspended, succeeded, out of time, failed, unable to start, silent, resized, refused, and finally: form the gang. What
+is done about trouble stands in `answers`, how a decision becomes a status in `conclusion`. Whatever is remembered
+between passes stands in the job's own status, so that any pass can follow any crash.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from paddlecloud.controllers.paddlejob import (
     obstacle,
     refusal,
     silence,
+    startup,
     status,
 )
 from paddlecloud.controllers.paddlejob.case import Case, Options
@@ -64,7 +65,15 @@ def decide(job: Object, observed: Observed, now: float, options: Options) -> Pla
     if settings.suspend:
         return _suspend(case)
     case = replace(case, old=causes.reconsidered(case))
-    for rule in (_success, answers.to_deadlines, answers.to_failures, answers.to_silence, _resize, _refused):
+    for rule in (
+        _success,
+        answers.to_deadlines,
+        answers.to_failures,
+        answers.to_failed_starts,
+        answers.to_silence,
+        _resize,
+        _refused,
+    ):
         if (plan := rule(case)) is not None:
             return plan
     return _form(case, [*warnings, *_unheeded(case)])
@@ -215,7 +224,7 @@ def _form(case: Case, warnings: list[str]) -> Plan:
         new = msgspec.structs.replace(new, restarts=failure.restarts_in_place(pods) or None)
     reforming = _reforming(case)
     phase = status.phase_while_forming(case.settings, pods, case.phase, reforming=reforming)
-    new = status.with_counts(new, case.settings, pods)
+    new = startup.noted(case, plan, status.with_counts(new, case.settings, pods))
     if phase == "Running":
         return conclude(case, plan, new, phase, reason="Running")
     reason = (case.old.reason or phase) if reforming else phase

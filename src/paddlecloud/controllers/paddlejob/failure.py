@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from paddlecloud.api.paddlejob import JobSettings
@@ -74,13 +75,24 @@ _HINTS = {
     "FLAGS_enable_pir_api=0",
     "NoHostName": "gloo cannot resolve the host name of its machine: let nodes resolve their own names, or set "
     "GLOO_SOCKET_IFNAME to the interface to use",
-    "StartError": "the container could not start: check its command and image",
 }
 LATE = "StartTimeout"
 """The class of a pod that did not come to run in the time its job had."""
 
 CONSEQUENCES = frozenset({"PeerLost", "RendezvousTimeout"})
 """Classes that tell of somebody else who is not there: where another pod failed too, that is the cause."""
+
+_UNSTARTED = frozenset({"Image", "Config", "StartError"})
+"""Classes of containers whose program never began: what is reported is the platform's message, not an output."""
+
+_NO_PROGRAM = re.compile(r'exec: "([^"]+)": (?:executable file not found|stat \S+ no such file|no such file)')
+"""How container runtimes report that the command's first word is no program."""
+
+PROGRAMS = ("python", "python3", "bash", "sh", "paddle", "mpirun", "torchrun", "env", "sleep", "cat", "echo")
+"""Names that a misspelt command may have meant."""
+
+LONG_SENTENCE = 500
+"""Characters of a platform's message, which ends with the command that helps."""
 
 _SILENT = frozenset({"Killed", "PeerLost"})
 """Classes whose cause is elsewhere: the last line the program wrote says nothing about it."""
@@ -103,8 +115,29 @@ class Failure(NamedTuple):
     def describe(self) -> str:
         """One line: `train-worker-1 failed: UserError (exit code 1)`."""
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
-        said = _HINTS.get(self.kind) or ("" if self.kind in _SILENT else _verdict(self.message)[:200])
+        said = _HINTS.get(self.kind) or ("" if self.kind in _SILENT else _sentence(self.kind, self.message))
         return f"{self.pod} failed: {self.kind}{code}" + (f": {said}" if said else "")
+
+
+def _sentence(kind: str, message: str) -> str:
+    if kind in _UNSTARTED:
+        return start_error(message) if kind == "StartError" else _first_and_last(message)
+    return _verdict(message)[:200]
+
+
+def _first_and_last(message: str) -> str:
+    """What is missing, and the command at the end that would mend it; a build's output lies between them."""
+    lines = message.strip().splitlines() or [""]
+    return lines[0][:LONG_SENTENCE] if len(lines) == 1 else f"{lines[0][:200]}; {lines[-1][:200]}"
+
+
+def start_error(message: str) -> str:
+    """Why a container could not start: the program it names is not in its image, or what its runtime reports."""
+    found = _NO_PROGRAM.search(message)
+    if found is None:
+        return f"the container could not start: check its command and image: {_verdict(message)[:200]}"
+    near = get_close_matches(found[1], PROGRAMS, n=1)
+    return f"{found[1]}: not found" + (f"; did you mean {near[0]}?" if near else " in the image: check its command")
 
 
 def _verdict(output: str) -> str:

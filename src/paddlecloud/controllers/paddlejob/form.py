@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from paddlecloud.api.paddlejob.gate import is_gate
 from paddlecloud.controllers.paddlejob import data, env, gang, gangnews, hosts, names, objects
 from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
 from paddlecloud.controllers.paddlejob.observe import PodView, started_at, unschedulable, waiting_reason
@@ -22,6 +23,9 @@ FORCE_AFTER = 30.0
 """Seconds after its grace period at which a pod that does not go is removed by force: its node is not coming back."""
 
 BACKOFF_BASE, BACKOFF_CAP = 2.0, 60.0
+
+ON_THE_WAY = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Reasons of waiting containers that need nobody."""
 
 AT_ONCE = 10_000
 """Pods that one pass creates at most: other jobs wait while they are written down."""
@@ -237,7 +241,8 @@ def _nudge(case: Case, plan: Plan, config: Object) -> None:
 
 
 def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
-    if waiting_reason(pod)[0] != "CreateContainerConfigError":
+    reason, message = waiting_reason(pod)
+    if not is_gate(reason, message, case.settings.name):
         return False
     told = (config["metadata"].get("annotations") or {}).get(WRITTEN)
     if (pod.raw["metadata"].get("annotations") or {}).get(names.NUDGED) == f"{float(told or 0):.3f}":
@@ -252,7 +257,7 @@ def awaited(case: Case) -> str:
         if pod.state == "pending" and (said := unschedulable(pod)):
             return f"{pod.name} is not scheduled: {said}"
         reason, message = waiting_reason(pod)
-        if reason not in ("", "ContainerCreating", "PodInitializing", "CreateContainerConfigError"):
+        if reason not in ON_THE_WAY and not is_gate(reason, message, case.settings.name):
             return f"{pod.name}: {reason}" + (f": {message}" if message else "")
     if missing := data.missing(case.settings, case.observed):
         return missing
