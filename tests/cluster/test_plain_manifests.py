@@ -35,7 +35,16 @@ def bare(kubectl: Kubectl, server: Target) -> Iterator[None]:
     for image in (own_image.NAME, WIDE_AND_DEEP):
         server.offer(image)
     kubectl("delete", "namespace", "paddle-system", "--ignore-not-found", timeout=120)
-    until(lambda: kubectl("get", OURS, "-A", "-o", "name").stdout == "", timeout=120)
+    metadata = {"IN": "namespace", "NAME": "name", "DELETED": "deletionTimestamp", "FINALIZERS": "finalizers"}
+    columns = ",".join(["KIND:.kind", *(f"{title}:.metadata.{field}" for title, field in metadata.items())])
+
+    def left() -> str:
+        return kubectl("get", OURS, "-A", "-o", f"custom-columns={columns}", "--no-headers").stdout
+
+    try:
+        until(lambda: left() == "", timeout=120)
+    except AssertionError:
+        pytest.fail(f"tests before this one left objects of our kinds:\n{left()}")
     with aside(kubectl):
         kubectl("delete", "-f", str(CRD), "--timeout=60s", timeout=70)
         yield
