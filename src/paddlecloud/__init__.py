@@ -21,8 +21,10 @@ _PUBLIC = {  # __init__.pyi says the same to type checkers
     "EmbeddedClient": "paddlecloud.sdk.embedded",
     "embedded": "paddlecloud.sdk.embedded",
     "JobFailed": "paddlecloud.sdk.handles",
+    "NotServed": "paddlecloud.sdk.serving",
     "Client": "paddlecloud.sdk.sync",
     "Job": "paddlecloud.sdk.sync",
+    "Service": "paddlecloud.sdk.sync",
     "connect": "paddlecloud.sdk.sync",
 }
 

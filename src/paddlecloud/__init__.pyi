@@ -5,8 +5,10 @@ from paddlecloud.sdk.core import connect_async as connect_async
 from paddlecloud.sdk.embedded import EmbeddedClient as EmbeddedClient
 from paddlecloud.sdk.embedded import embedded as embedded
 from paddlecloud.sdk.handles import JobFailed as JobFailed
+from paddlecloud.sdk.serving import NotServed as NotServed
 from paddlecloud.sdk.sync import Client as Client
 from paddlecloud.sdk.sync import Job as Job
+from paddlecloud.sdk.sync import Service as Service
 from paddlecloud.sdk.sync import connect as connect
 
 __all__ = [
@@ -15,6 +17,8 @@ __all__ = [
     "EmbeddedClient",
     "Job",
     "JobFailed",
+    "NotServed",
+    "Service",
     "__version__",
     "connect",
     "connect_async",

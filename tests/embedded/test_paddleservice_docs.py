@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,8 +29,7 @@ def test_both_pages_show_the_same_commands_and_files() -> None:
 def test_every_command_of_the_page_does_what_it_shows(
     embedded: Target, kubectl_binary: str, namespace: str, tmp_path: Path
 ) -> None:
-    curl = subprocess.run(["curl", "-s", "http://x.localhost:1"], capture_output=True).returncode
-    need("curl", have=curl == 7, hint="a curl that leads names below localhost to this machine")
+    need("curl", have=shutil.which("curl") is not None, hint="apt-get install curl")
     for name, text in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", ENGLISH.read_text(), re.DOTALL):
         (tmp_path / name).write_text(text)
     programs = {

@@ -64,6 +64,7 @@ class ServiceStatus(Wire):
     url: Annotated[str | None, doc("Where it is reached.")] = None
     address: Annotated[Address | None, doc("Where it is reached inside the cluster.")] = None
     traffic: Annotated[list[TrafficTarget] | None, doc("Where the traffic goes now.")] = None
+    annotations: Annotated[dict[str, str] | None, doc("Remarks of the platform.")] = None
 
 
 class Service(Root):
@@ -129,6 +130,7 @@ class RouteStatus(Wire):
     url: Annotated[str | None, doc("Where it is reached.")] = None
     address: Annotated[Address | None, doc("Where it is reached inside the cluster.")] = None
     traffic: Annotated[list[TrafficTarget] | None, doc("Where the traffic goes now.")] = None
+    annotations: Annotated[dict[str, str] | None, doc("Remarks of the platform.")] = None
 
 
 class Route(Root):

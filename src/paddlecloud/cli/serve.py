@@ -145,8 +145,11 @@ def _show(session: Session, service: Object, fmt: output.Format, what: str) -> i
 
 
 def _say_how(session: Session, service: Object) -> None:
-    url, name = service["status"]["url"], service["metadata"]["name"]
+    status, name = service["status"], service["metadata"]["name"]
+    url = status["url"]
     session.print(f"{name} is served at {url}")
+    if by_name := status.get("nameUrl"):
+        session.print(f"by name, for browsers and curl: {by_name}")
     session.print("try it with an example of its own:")
     session.print(f"  curl -s {url}/v2/models/{name}/example | curl -s -d @- {url}/v2/models/{name}/infer")
     session.print(f"to stop: pdc delete pds/{name}")

@@ -18,9 +18,10 @@ from paddlecloud.kube.discovery import Discovery, UnknownKind
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource
 from paddlecloud.sdk import place, training
-from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, Completed, Objects
+from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
 from paddlecloud.sdk.manifest import Manifest, ManifestError, Source, is_job, read
 from paddlecloud.sdk.members import Member
+from paddlecloud.sdk.serving import is_service
 
 if TYPE_CHECKING:
     from paddlecloud.sdk.remote import Remote
@@ -154,7 +155,8 @@ class AsyncClient:
             await process.close()
 
     def _handle(self, resource: Resource, body: Object) -> AsyncHandle:
-        return (AsyncJob if is_job(body) else AsyncHandle)(self, resource, body)
+        kind = AsyncJob if is_job(body) else AsyncService if is_service(body) else AsyncHandle
+        return kind(self, resource, body)
 
     async def _apply(self, manifest: Manifest, *, namespace: str | None, force: bool) -> AsyncHandle:
         resource = await self._known(lambda known: known.for_kind(manifest.api_version, manifest.kind))

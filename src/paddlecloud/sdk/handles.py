@@ -16,6 +16,7 @@ from paddlecloud.sdk.logs import Line, Options, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
 from paddlecloud.sdk.outcome import ending, is_true, message_of
 from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.serving import ServiceManifest
 from paddlecloud.sdk.watching import until
 
 if TYPE_CHECKING:
@@ -204,6 +205,10 @@ class AsyncJob(JobManifest, AsyncHandle):
 
     async def resume(self) -> None:
         await self.patch({"spec": {"suspend": False}})
+
+
+class AsyncService(ServiceManifest, AsyncHandle):
+    """A PaddleService."""
 
 
 def _moment(event: Object) -> str:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.core import AsyncClient, Labels
-from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, Completed, LogLine, Objects
+from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine, Objects
 from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
 from paddlecloud.sdk.place import Place
 from paddlecloud.sdk.portal import Portal
+from paddlecloud.sdk.serving import ServiceManifest
 
 
 class Handle(Manifest):
@@ -99,6 +100,12 @@ class Job(JobManifest, Handle):
 
     def resume(self) -> None:
         self._portal.run(self._core.resume())
+
+
+class Service(ServiceManifest, Handle):
+    """A PaddleService."""
+
+    _core: AsyncService
 
 
 class Jobs:
@@ -257,7 +264,9 @@ class Client:
         return self._portal.run(self._core.is_embedded())
 
     def _handle(self, core: AsyncHandle) -> Handle:
-        return Job(self._portal, core) if isinstance(core, AsyncJob) else Handle(self._portal, core)
+        if isinstance(core, AsyncJob):
+            return Job(self._portal, core)
+        return Service(self._portal, core) if isinstance(core, AsyncService) else Handle(self._portal, core)
 
 
 def connect(

@@ -14,7 +14,7 @@ from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.knative import configuration, names, revision, route, service
 from paddlecloud.local.knative.conditions import Verdict
-from paddlecloud.local.knative.routing import is_split, named_in, revision_entry, revisions_of, route_entries
+from paddlecloud.local.knative.routing import is_split, labels_of, named_in, revision_entry, revisions_of, route_entries
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.validation import judge
 from unit.workloads.cluster import START as NOW
@@ -254,6 +254,9 @@ def test_a_program_that_outgrew_its_memory_is_told_as_such() -> None:
 # Routes
 
 
+PORTS = {"ns/s": 41001, "ns/new-s": 41002}
+
+
 def routing(
     traffic: list[Object], *, before: list[Object] | None = None, port: int | None = 8080, **states: str
 ) -> Object:
@@ -261,7 +264,7 @@ def routing(
     configurations = {"c": obj("Configuration", "c", {}, status={"latestReadyRevisionName": "r2"})}
     made = obj("Route", "s", {"traffic": traffic}, status={"traffic": before} if before else {})
     for published in (False, True):  # the pass that assigns the traffic, and the one after the gateways have it
-        seen = route.Observed(found, configurations, port=port, published=published)
+        seen = route.Observed(found, configurations, port=port, published=published, ports=PORTS if port else {})
         plan = route.decide(made, seen, NOW)
         assert plan.status is not None
         made["status"] = plan.status
@@ -275,7 +278,8 @@ def test_traffic_goes_to_revisions_by_name_and_to_the_newest_ready_one() -> None
         r2="True",
     )
     assert [(t["revisionName"], t["percent"]) for t in status["traffic"]] == [("r1", 90), ("r2", 10)]
-    assert status["traffic"][1]["url"] == "http://new-s.ns.localhost:8080"
+    assert (status["url"], status["traffic"][1]["url"]) == ("http://127.0.0.1:41001", "http://127.0.0.1:41002")
+    assert status["annotations"] == {names.NAME_URL: "http://s.ns.localhost:8080"}
     assert condition(status)["status"] == "True"
 
 
@@ -310,7 +314,7 @@ TO_R1, TO_R2 = ([{"revisionName": name, "percent": 100}] for name in ("r1", "r2"
 
 def observed_route(**more: Any) -> route.Observed:
     found = {name: obj("Revision", name, {}, status=ready()) for name in ("r1", "r2")}
-    return route.Observed(found, {}, **{"port": 8080, **more})
+    return route.Observed(found, {}, **{"port": 8080, "ports": PORTS, **more})
 
 
 def test_a_route_is_ready_when_the_gateways_have_acknowledged_its_traffic_and_not_before() -> None:
@@ -322,7 +326,7 @@ def test_a_route_is_ready_when_the_gateways_have_acknowledged_its_traffic_and_no
         assert assigned.status is not None
         assert condition(assigned.status)["status"] == "Unknown"
         assert condition(assigned.status, "IngressReady")["reason"] == "IngressNotConfigured"
-        assert assigned.status["url"] == "http://s.ns.localhost:8080"
+        assert assigned.status["url"] == "http://127.0.0.1:41001"
         assert [t["revisionName"] for t in assigned.status["traffic"]] == [traffic[0]["revisionName"]]
         made["status"] = assigned.status
         waiting = route.decide(made, observed_route(), NOW + 1)
@@ -354,10 +358,17 @@ def test_a_route_that_is_served_stays_ready_while_gateways_connect_to_a_new_cont
 
 def test_a_route_is_known_by_all_its_hosts_and_its_tags_by_theirs() -> None:
     traffic = [{"revisionName": "r1", "percent": 100}, {"revisionName": "r2", "percent": 0, "tag": "next"}]
-    entries = route_entries(obj("Route", "s", {}, status={"traffic": traffic}))
+    made = obj("Route", "s", {}, status={"traffic": traffic})
+    assert labels_of(made) == {"s", "next-s"}
+    entries = route_entries(made, {"ns/s": 41001, "ns/next-s": 41002, "other/s": 41003})
     assert entries["host:s.ns.example.com"] == entries["host:s.ns.localhost"] == [["ns/r1", 100]]
     assert entries["path:ns/s"] == [["ns/r1", 100]]
     assert entries["host:next-s.ns.example.com"] == [["ns/r2", 100]]
+    assert {name: entries[name] for name in entries if name.startswith("port")} == {
+        "port:41001": [["ns/r1", 100]],
+        "port:41002": [["ns/r2", 100]],
+    }
+    assert "port-h2c:41001" in route_entries(made, {"ns/s": 41001}, h2c=True)
 
 
 NAMESPACES = st.sampled_from(["svc", "team", "team-a", "localhost", "example", "com", "local", "cluster"])

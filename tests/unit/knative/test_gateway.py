@@ -10,8 +10,40 @@ import pytest
 
 from harness import PATIENCE, eventually
 from paddlecloud.local.knative.gateway import slots
+from paddlecloud.local.knative.gateway.listeners import Listeners
 from paddlecloud.local.knative.gateway.revisions import IDLE
+from paddlecloud.local.knative.gateway.sockets import reserved
 from unit.knative.gateway_world import Gateway, Pod, R, gateway, wrote
+
+# Ports of single routes
+
+
+async def test_a_port_of_a_single_route_needs_neither_host_nor_path_and_ends_with_it(gate: Gateway, pod: Pod) -> None:
+    listeners = Listeners(gate.table)
+    sock = reserved(0)
+    own = sock.getsockname()[1]
+    gate.table.apply({f"port:{own}": [list(R)]})
+    listeners.follow(gate.table.ports)
+    gate.port = own
+    for host in (f"127.0.0.1:{own}", f"localhost:{own}", "localhost"):
+        assert await gate.ask(f"GET /v2/ready HTTP/1.1\r\nHost: {host}\r\n\r\n") == (200, b"one")
+    assert pod.heads[-1].startswith(b"GET /v2/ready "), "the path is the pod's own"
+    assert await gate.ask() == (200, b"one"), "by its host as well, as on the shared port"
+    status, _ = await gate.ask("GET / HTTP/1.1\r\nHost: rebound.example.com\r\n\r\n")
+    assert status == 404, "a page whose name leads here must not read what a service answers"
+    gate.table.apply({f"port:{own}": None})
+    listeners.follow(gate.table.ports)
+    sock.close()
+
+    async def refused() -> bool:
+        try:
+            await gate.ask()
+        except ConnectionError:
+            return True
+        return False
+
+    await eventually(refused)
+
 
 # Plain requests
 

@@ -132,6 +132,41 @@ async def say(channel: Any, method: str = "Say", timeout: float = PATIENCE) -> b
     return bytes(await channel.unary_unary(f"/test.Test/{method}")(b"!", timeout=timeout))
 
 
+async def test_a_port_of_a_single_route_needs_no_host_follows_its_shares_and_ends_with_it(world: World) -> None:
+    async with Pod("one") as one, Pod("two") as two:
+        await world.start(r=entry(one), s=entry(two))
+        own = world.gateways.port_for("ns/a")
+        name = f"port-h2c:{own}"
+
+        async def follow(target: list[Any] | None) -> None:
+            version = world.gateways.publish({name: target})
+            await eventually(lambda: world.gateways.has(version, world.gateways.h2c_port or 0))
+
+        await follow([["ns/r", 100]])
+        for place in (f"127.0.0.1:{own}", f"localhost:{own}"):
+            async with grpc.aio.insecure_channel(place) as channel:
+                assert await say(channel) == b"one!"
+        foreign = [("grpc.default_authority", "rebound.example.com")]
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{own}", options=foreign) as channel:
+            with pytest.raises(grpc.aio.AioRpcError):
+                await say(channel)
+        await follow([["ns/s", 100]])
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{own}") as channel:
+            assert await say(channel) == b"two!"
+        await follow(None)
+        world.gateways.release_ports(["ns/a"])
+
+        async def refused() -> bool:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", own)
+            except ConnectionRefusedError:
+                return True
+            writer.close()
+            return False
+
+        await eventually(refused, what="nobody listens there any more")
+
+
 async def test_calls_and_streams_reach_the_pod_and_are_counted(world: World) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.local.knative.gateway.stats import BOUNDS
-from paddlecloud.local.knative.h2c.config import Pictured, pictured
+from paddlecloud.local.knative.h2c.config import SHARED, Pictured, pictured
 from paddlecloud.local.knative.h2c.statistics import Totals, read, report
 
 NUMBERS = {"ns/grpc": 1, "ns/web": 2, "ns/next": 3}
@@ -22,7 +22,7 @@ def picture(**entries: Any) -> Pictured:
 
 def hosts(made: Pictured) -> dict[str, dict[str, int]]:
     found = {}
-    for host in made.routes["virtual_hosts"]:
+    for host in made.routes[SHARED]["virtual_hosts"]:
         clusters = host["routes"][0]["route"]["weighted_clusters"]["clusters"]
         found[host["name"]] = {cluster["name"]: cluster["weight"] for cluster in clusters}
     return found
@@ -45,7 +45,17 @@ def test_a_host_shared_with_http1_leads_to_both_each_in_its_own_protocol() -> No
         for cluster in made.clusters
     }
     assert spoken == {"ns/grpc": "http2_protocol_options", "ns/web": "http_protocol_options"}
-    assert made.routes["virtual_hosts"][0]["routes"][0]["route"]["idle_timeout"] == "60s", "the more patient of the two"
+    (host,) = made.routes[SHARED]["virtual_hosts"]
+    assert host["routes"][0]["route"]["idle_timeout"] == "60s", "the more patient of the two"
+
+
+def test_a_port_of_a_single_route_gets_a_listener_that_answers_names_of_this_machine_alone() -> None:
+    entries = {"host:a": [["ns/grpc", 100]], "port-h2c:4711": [["ns/grpc", 100]], "port:4712": [["ns/web", 100]]}
+    made = picture(**entries, **{"rev:ns/grpc": GRPC, "rev:ns/web": WEB})
+    (listener,) = made.listeners
+    assert listener["address"] == {"socket_address": {"address": "127.0.0.1", "port_value": 4711}}
+    (host,) = made.routes[listener["name"]]["virtual_hosts"]
+    assert set(host["domains"]) == {"localhost", "127.0.0.1", "[::1]"}
 
 
 def test_a_revision_nobody_has_told_of_yet_gets_nothing() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
+import socket
 from pathlib import Path
 
+from harness import PATIENCE, eventually
 from paddlecloud.local.knative.gateway.sockets import connect_unix
 from paddlecloud.local.knative.supervisor import Gateways
 
@@ -14,13 +18,7 @@ NOBODY = 1 << 23
 
 async def test_a_gateway_that_comes_back_is_told_of_everything_at_once(tmp_path: Path) -> None:
     """One that was told of an empty table would answer 404 until the first route is published again."""
-    gateways = Gateways(
-        tmp_path / "gateway",
-        changed=lambda: None,
-        report=lambda report: None,
-        wake=lambda name: None,
-        count=1,
-    )
+    gateways = supervisor(tmp_path / "gateway")
     published = {"host:a.example.com": [["default/a", 100]]}
     control = tmp_path / "gateway" / "control"
 
@@ -36,4 +34,46 @@ async def test_a_gateway_that_comes_back_is_told_of_everything_at_once(tmp_path:
         assert json.loads(await reader.readline()) == {"all": published, "version": 1}
         writer.close()
     finally:
+        await gateways.stop(processes=True)
+
+
+def supervisor(folder: Path) -> Gateways:
+    return Gateways(folder, changed=lambda: None, report=lambda report: None, wake=lambda name: None, count=1)
+
+
+async def test_ports_of_routes_stay_theirs_over_a_restart_and_are_free_when_released(tmp_path: Path) -> None:
+    first = supervisor(tmp_path / "gateway")
+    await first.ensure()
+    one, two = first.port_for("ns/one"), first.port_for("ns/two")
+    assert first.port_for("ns/one") == one != two
+    first.release_ports(["ns/two", "ns/never"])
+    await first.stop(processes=True)
+    second = supervisor(tmp_path / "gateway")
+    await second.ensure()
+    assert second.ports == {"ns/one": one}
+    await second.stop(processes=True)
+    with socket.socket() as squatter:
+        squatter.bind(("127.0.0.1", one))
+        squatter.listen()
+        third = supervisor(tmp_path / "gateway")
+        await third.ensure()
+        assert third.ports["ns/one"] != one, "somebody else has it now"
+        await third.stop(processes=True)
+
+
+async def test_a_gateway_of_an_earlier_release_is_replaced(tmp_path: Path) -> None:
+    """It does not listen on the ports of routes."""
+    gateways = supervisor(tmp_path / "gateway")
+    await gateways.ensure()
+    await eventually(lambda: gateways.ready)
+    earlier = await asyncio.create_subprocess_exec("sleep", "600")
+    try:
+        _, writer = await connect_unix(str(tmp_path / "gateway" / "control"))
+        hello = {"pid": earlier.pid, "number": 7, "port": gateways.port, "listening": True}
+        writer.write(json.dumps({"hello": hello}).encode() + b"\n")
+        assert await asyncio.wait_for(earlier.wait(), PATIENCE) == -signal.SIGTERM
+        writer.close()
+    finally:
+        if earlier.returncode is None:
+            earlier.kill()
         await gateways.stop(processes=True)

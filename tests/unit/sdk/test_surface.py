@@ -19,6 +19,7 @@ PAIRS = [
     (core.AsyncJobs, sync.Jobs),
     (handles.AsyncHandle, sync.Handle),
     (handles.AsyncJob, sync.Job),
+    (handles.AsyncService, sync.Service),
 ]
 INTERNAL = {"exec"}
 """Of the asynchronous client alone: what its handles use."""

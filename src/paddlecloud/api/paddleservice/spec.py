@@ -168,6 +168,10 @@ class PaddleServiceStatus(Wire):
         doc("DefaultEndpointReady, CanaryEndpointReady, RoutesReady, Ready, Conflict."),
     ] = None
     url: Annotated[str | None, doc("Where the service is reached.")] = None
+    name_url: Annotated[
+        str | None,
+        doc("The same by name on the embedded platform, for browsers and curl; many programs do not resolve it."),
+    ] = None
     address: Annotated[Address | None, doc("Where it is reached inside the cluster.")] = None
     default: Annotated[EndpointStatus | None, doc("Revision of the default endpoint.")] = None
     canary: Annotated[EndpointStatus | None, doc("Revision of the canary.")] = None

@@ -13,6 +13,7 @@ from paddlecloud.controllers.paddleservice.names import (
     ENDPOINT,
     HTTP2_READY,
     KNATIVE_REVISION,
+    NAME_URL,
     SERVICE,
     WENT_BACK,
 )
@@ -91,7 +92,6 @@ def _on_knative(
     if observed.kservice is not None:
         needed = {*answer.shares, *(revision.name for revision in found.values()), answer.went_back}
         knative.forget(plan, service["metadata"]["namespace"], observed.kservice, observed.revisions, needed)
-    place = (observed.kservice or {}).get("status") or {}
     note = _not_routed(observed.kservice)
     plan.status = status.status_of(
         service,
@@ -100,7 +100,7 @@ def _on_knative(
         observed,
         answer,
         routes=_routes(observed.kservice),
-        place={name: place[name] for name in ("url", "address") if place.get(name)},
+        place=_place(observed.kservice),
         note=note,
         now=now,
     )
@@ -111,6 +111,15 @@ def _on_knative(
     elif answer.step is not None and answer.step.percent and settings.rollout and settings.rollout.has_limits:
         plan.after = LOOK_AGAIN  # paused, and judged all the same
     return plan
+
+
+def _place(kservice: Object | None) -> Object:
+    """Where it is reached; by name as well, where its platform says so."""
+    status = (kservice or {}).get("status") or {}
+    place = {name: status[name] for name in ("url", "address") if status.get(name)}
+    if by_name := (status.get("annotations") or {}).get(NAME_URL):
+        place["nameUrl"] = by_name
+    return place
 
 
 def _not_routed(kservice: Object | None) -> str:

@@ -30,8 +30,10 @@ from paddlecloud.local.knative.publisher import TablePublisher
 from paddlecloud.local.knative.routing import (
     LEADS_TO,
     NAMED,
+    NO_PORTS,
     OF_REVISION,
     is_split,
+    labels_of,
     named_in,
     path_of,
     revision_keys,
@@ -185,6 +187,7 @@ class Knative:
                 service=next(iter(services.cache.by_index(OWNER, uid)), None),
                 slice=next(iter(slices.cache.by_index(OWNER, uid)), None),
                 port=port,
+                ports=self._ports_of(obj) if port is not None else NO_PORTS,
                 http2=http2,
                 published=self._is_acknowledged(obj, port),
                 settled=self.gateways.settled,
@@ -211,6 +214,10 @@ class Knative:
             return port, Verdict("False", "EnvoyMissing", route.NO_ENVOY)
         port = self.gateways.h2c_port
         return port, Verdict("Unknown", "GatewayStarting") if port is None else YES
+
+    def _ports_of(self, obj: Object) -> dict[str, int]:
+        namespace = obj["metadata"]["namespace"]
+        return {label: self.gateways.port_for(label) for label in (f"{namespace}/{own}" for own in labels_of(obj))}
 
     def _is_acknowledged(self, obj: Object, port: int | None) -> bool:
         """Whether the gateways on `port` route by this status. If not, their acknowledgements requeue the route."""

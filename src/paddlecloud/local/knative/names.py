@@ -37,7 +37,11 @@ DOMAIN = "example.com"
 """Knative's stock domain: what a Host header says on a cluster nobody configured."""
 
 OPENABLE = "localhost"
-"""Names below it lead to this machine: URLs of statuses can be opened as they are."""
+"""Names below it lead to this machine for browsers and curl. Programs that ask the C library find them only where
+nss-myhostname is installed, which is why a route has a port of its own as well."""
+
+NAME_URL = "gateway.paddlecloud.dev/name-url"
+"""Annotation in the status of routes and services: their URL by name, on the port that all of them share."""
 
 CLUSTER_DOMAIN = "svc.cluster.local"
 

@@ -13,9 +13,11 @@ from paddlecloud.local.knative.revision import speaks_h2c
 from paddlecloud.local.knative.routing import (
     OF_REVISION,
     Entries,
+    labels_of,
     path_of,
     revision_entry,
     revision_keys,
+    revisions_of,
     route_entries,
 )
 from paddlecloud.local.knative.supervisor import Gateways
@@ -50,6 +52,8 @@ class TablePublisher:
         self._published: dict[Key, Entries] = {}
         self._versions: dict[Key, int] = {}
         """Of the table since which a route has its present entries, and since which a revision is in it."""
+        self._labels: dict[Key, set[str]] = {}
+        """Of the hosts that a route has had, each with a port that is released when the route has it no longer."""
         manager.controller("gateway-routes", self._publish_route, workers=1).watch(routes)
         self._controller = manager.controller("gateway-pods", self._publish_revision, workers=1)
         self._controller.watch(revisions)
@@ -62,7 +66,7 @@ class TablePublisher:
 
     def follows(self, route: Object, port: int) -> bool:
         """Whether all gateways on `port` route by the route's present status."""
-        key, entries = key_of(route), route_entries(route)
+        key, entries = key_of(route), self._entries_of(route)
         led_to = {revision for targets in entries.values() for revision, _ in targets}
         places = [key, *(_place(Key(*path.split("/", 1))) for path in led_to)]
         if self._published.get(key) != entries or not all(self._published.get(place) for place in places[1:]):
@@ -74,8 +78,18 @@ class TablePublisher:
         if found is not None:
             await asyncio.gather(self._revisions.wait_synced(), self._pods.wait_synced())
             await self._gateways.ensure(self._publish_everything)
-        self._replace(key, route_entries(found) if found else {})
+        self._replace(key, self._entries_of(found) if found else {})
+        self._release_ports(key, found)
         return None
+
+    def _release_ports(self, key: Key, route: Object | None) -> None:
+        """Those of tags that the route no longer has, or of all that it had."""
+        kept = {f"{key.namespace}/{label}" for label in labels_of(route)} if route else set()
+        self._gateways.release_ports(self._labels.get(key, set()) - kept)
+        if kept:
+            self._labels[key] = kept
+        else:
+            self._labels.pop(key, None)
 
     async def _publish_revision(self, key: Key) -> float | None:
         found = self._revisions.cache.get(key)
@@ -93,10 +107,18 @@ class TablePublisher:
         return None
 
     def _publish_everything(self) -> None:
+        labels = set()
         for led in self._routes.cache.list():
-            self._replace(key_of(led), route_entries(led))
+            self._replace(key_of(led), self._entries_of(led))
+            labels |= {f"{led['metadata']['namespace']}/{label}" for label in labels_of(led)}
+        self._gateways.release_ports(self._gateways.ports.keys() - labels)  # deleted while no control plane ran
         for found in self._revisions.cache.list():
             self._replace(_place(key_of(found)), self._entry_of(found))
+
+    def _entries_of(self, route: Object) -> Entries:
+        led_to = (self._revisions.cache.get(Key(*path.split("/", 1))) for path in revisions_of(route))
+        h2c = self._envoy is not None and any(found is not None and speaks_h2c(found) for found in led_to)
+        return route_entries(route, self._gateways.ports, h2c=h2c)
 
     def _entry_of(self, found: Object) -> Entries:
         pods = self._pods.cache.by_index(OF_REVISION, path_of(key_of(found)))

@@ -13,8 +13,8 @@ from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
-from paddlecloud.local.knative.names import HTTP2_READY, OPENABLE, ROUTE, address_of, is_label
-from paddlecloud.local.knative.routing import route_entries
+from paddlecloud.local.knative.names import HTTP2_READY, NAME_URL, OPENABLE, ROUTE, address_of, is_label
+from paddlecloud.local.knative.routing import NO_PORTS, route_entries
 from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
@@ -45,6 +45,8 @@ class Observed(NamedTuple):
     """Of a route to a revision that speaks HTTP/2: whether it is routed."""
     published: bool = False
     """Whether all gateways on `port` have acknowledged the route's present `status.traffic`."""
+    ports: Mapping[str, int] = NO_PORTS
+    """Of the route and its tags alone, by `namespace/label`; empty while `port` is None."""
     settled: bool = True
     """Whether gateways that were started before this control plane have had their time to connect to it."""
 
@@ -63,12 +65,15 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
         "observedGeneration": meta.get("generation", 0),
         "address": {"url": address_of(meta["name"], meta["namespace"])},
     }
+    before = route.get("status") or {}
     if observed.port is not None:
-        status["url"] = url_of(meta["name"], meta["namespace"], observed.port)
+        status["url"] = _url(meta["name"], meta, observed)
+        status["annotations"] = {NAME_URL: name_url_of(meta["name"], meta["namespace"], observed.port)}
         if targets:
-            status["traffic"] = [_with_url(target, meta, observed.port) for target in targets]
-    elif (before := (route.get("status") or {}).get("url")) is not None:
-        status |= {"url": before, **({"traffic": targets} if targets else {})}
+            status["traffic"] = [_with_url(target, meta, observed) for target in targets]
+    elif before.get("url"):
+        status |= {name: before[name] for name in ("url", "annotations") if name in before}
+        status |= {"traffic": targets} if targets else {}
     verdicts = {"AllTrafficAssigned": assigned, "IngressReady": _ingress(route, status, observed)}
     status["conditions"] = judged(route, verdicts, now, informative=_http2(observed))
     plan.status = status
@@ -80,8 +85,8 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
 
 def _ingress(route: Object, status: Object, observed: Observed) -> Verdict:
     """As Knative: Unknown while the ingress is being programmed."""
-    entries = route_entries({**route, "status": status})
-    unchanged = bool(entries) and entries == route_entries(route)
+    entries = route_entries({**route, "status": status}, observed.ports)
+    unchanged = bool(entries) and entries == route_entries(route, observed.ports)
     before = condition_in(conditions_of(route), "IngressReady") or {}
     if not observed.settled and unchanged and before.get("status") == "True":
         return YES
@@ -101,14 +106,20 @@ def _http2(observed: Observed) -> dict[str, Verdict]:
     return {} if observed.http2 is None else {HTTP2_READY: observed.http2}
 
 
-def url_of(name: str, namespace: str, port: int) -> str:
+def name_url_of(name: str, namespace: str, port: int) -> str:
     return f"http://{name}.{namespace}.{OPENABLE}:{port}"
 
 
-def _with_url(target: Object, meta: Object, port: int) -> Object:
+def _url(label: str, meta: Object, observed: Observed) -> str:
+    """Of the route or a tag of it: at a port of its own, where every program of this machine can call it."""
+    own = observed.ports.get(f"{meta['namespace']}/{label}")
+    return f"http://{GATEWAY_ADDRESS}:{own}" if own else name_url_of(label, meta["namespace"], observed.port or 0)
+
+
+def _with_url(target: Object, meta: Object, observed: Observed) -> Object:
     if not target.get("tag"):
         return target
-    return {**target, "url": url_of(f"{target['tag']}-{meta['name']}", meta["namespace"], port)}
+    return {**target, "url": _url(f"{target['tag']}-{meta['name']}", meta, observed)}
 
 
 def resolve(route: Object, observed: Observed) -> tuple[list[Object] | None, Verdict]:

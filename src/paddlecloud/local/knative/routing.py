@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from paddlecloud.kube.resource import Key, Object
-from paddlecloud.local.knative.gateway.table import HOST, PATH, REVISION
+from paddlecloud.local.knative.gateway.table import H2C_PORT, HOST, PATH, PORT, REVISION
 from paddlecloud.local.knative.names import REVISION as REVISION_LABEL
 from paddlecloud.local.knative.names import hosts_of, is_label, key
 from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, port_of, speaks_h2c
 from paddlecloud.local.workloads.pods import is_active, is_ready
 
 Entries = dict[str, Any]
+NO_PORTS: Mapping[str, int] = {}
 LEADS_TO, NAMED, OF_REVISION = "leads to", "named", "revision"
 """Indexes: of routes by the revisions they lead to and by what their spec names, of pods by their revision."""
 
 
-def route_entries(route: Object) -> Entries:
-    """Hosts and paths of a route, and of each of its tags; none where a label of a host would not be one."""
+def labels_of(route: Object) -> set[str]:
+    """The route's name and that of each of its tags, as first labels of hosts; those that are none are left out."""
+    name = route["metadata"]["name"]
+    targets = [*_targets(route, "spec"), *_targets(route, "status")]
+    return set(filter(is_label, (name, *(f"{target['tag']}-{name}" for target in targets if target.get("tag")))))
+
+
+def route_entries(route: Object, ports: Mapping[str, int] = NO_PORTS, *, h2c: bool = False) -> Entries:
+    """Hosts and paths of a route, and of each of its tags; none where a label of a host would not be one. Also the
+    ports that they have in `ports`, by `namespace/label`; with `h2c` it is Envoy that listens there."""
     meta = route["metadata"]
     namespace, name = meta["namespace"], meta["name"]
     traffic = _targets(route, "status")
@@ -36,6 +45,8 @@ def route_entries(route: Object) -> Entries:
             value = [list(item) for item in targets.items()]
             entries |= {f"{HOST}{host}": value for host in hosts_of(label, namespace)}
             entries[f"{PATH}{namespace}/{label}"] = value
+            if port := ports.get(f"{namespace}/{label}"):
+                entries[f"{H2C_PORT if h2c else PORT}{port}"] = value
     return entries
 
 

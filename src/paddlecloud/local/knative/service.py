@@ -81,7 +81,7 @@ def _status(service: Object, observed: Observed, now: float) -> Object:
     }
     for source, fields in (
         (configuration, ("latestCreatedRevisionName", "latestReadyRevisionName")),
-        (route, ("url", "address", "traffic")),
+        (route, ("url", "address", "traffic", "annotations")),
     ):
         status |= {name: source[name] for name in fields if name in source}
     return status

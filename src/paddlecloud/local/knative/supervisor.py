@@ -12,17 +12,17 @@ import logging
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.local.knative.acknowledgements import Acknowledgements
 from paddlecloud.local.knative.gateway import slots
-from paddlecloud.local.knative.gateway.sockets import reserved, serve_unix
+from paddlecloud.local.knative.gateway.sockets import serve_unix
+from paddlecloud.local.knative.reservations import Reservations
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Gateways:
         self._keepers: dict[int, asyncio.Task[None]] = {}
         self._envoy = ""
         self._server: asyncio.AbstractServer | None = None
-        self._reservations: list[socket.socket] = []
+        self._reservations = Reservations(folder)
         self._lock = asyncio.Lock()
         self._epoch = f"{os.getpid()}-0"
         self._pipes: dict[str, Path] = {}
@@ -94,6 +94,19 @@ class Gateways:
     def pids(self) -> list[int]:
         return sorted(self._pids.values())
 
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Of single routes and their tags, by `namespace/label`; empty before `ensure`."""
+        return self._reservations.ports
+
+    def port_for(self, label: str) -> int:
+        """The port of the route or tag `namespace/label`, reserved now if it has none. Only after `ensure`."""
+        return self._reservations.port_for(label)
+
+    def release_ports(self, labels: Collection[str]) -> None:
+        """Of routes and tags that are gone."""
+        self._reservations.release(labels)
+
     async def ensure(self, fill: Callable[[], None] = lambda: None) -> None:
         """Have the gateways running; those of an earlier control plane are taken over.
 
@@ -105,10 +118,10 @@ class Gateways:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             shutil.rmtree(self._folder / "slots", ignore_errors=True)
             (self._folder / "slots").mkdir(mode=0o700)
-            self._reservations = [_reserve(self._folder / name) for name in ("port", "port-h2c")]
+            port, self._h2c_port = self._reservations.take()
             fill()
             self._server = await serve_unix(self._folder / "control", self._serve)
-            self.port, self._h2c_port = (int(sock.getsockname()[1]) for sock in self._reservations)
+            self.port = port
             expected = [pid for pid in _recorded(self._folder / "pids") if _is_gateway(pid, self._folder)]
             if expected:
                 await self._await_return(len(expected))
@@ -172,8 +185,7 @@ class Gateways:
             writer.close()
         for name in list(self._pipes):
             slots.remove(self._pipes.pop(name))
-        for reservation in self._reservations:
-            reservation.close()
+        self._reservations.close()
 
     # Conversations
 
@@ -190,6 +202,8 @@ class Gateways:
                     self._pids[number] = int(hello["pid"])
                     self._acknowledgements.connected(number, listening=hello.get("listening"))
                     writer.write(_line({"all": self._entries, "version": self._acknowledgements.version}))
+                    if not hello.get("ports"):
+                        _signal(self._pids[number], signal.SIGTERM)  # of an earlier release; it drains, ours follows
                 elif "applied" in message:
                     self._acknowledgements.received(number, int(message["applied"]))
                     self._heard_acknowledgement()
@@ -284,16 +298,6 @@ async def _end_processes(pids: Collection[int]) -> None:
     except asyncio.TimeoutError:
         for pid in pids:
             _signal(pid, signal.SIGKILL)
-
-
-def _reserve(file: Path) -> socket.socket:
-    """The port of last time, so that URLs stay as they were; another if somebody has it."""
-    try:
-        sock = reserved(int(file.read_text()))
-    except (OSError, ValueError):
-        sock = reserved(0)
-    file.write_text(str(sock.getsockname()[1]))
-    return sock
 
 
 def _recorded(file: Path) -> list[int]:

@@ -1,4 +1,4 @@
-"""A gateway process: listens beside its siblings on one port, follows the control plane, reports what it carried.
+"""A gateway process: listens beside its siblings on their ports, follows the control plane, reports what it carried.
 
 It lives in a session of its own and outlives the control plane: without it, requests go on along the last known routes
 while the process looks for the next one. It ends when told to (SIGTERM drains) or when none has come for a while.
@@ -12,9 +12,8 @@ import gc
 import resource
 import signal
 
-from paddlecloud.local.knative.gateway.client import Client
 from paddlecloud.local.knative.gateway.control import ControlLine, Message
-from paddlecloud.local.knative.gateway.sockets import listening
+from paddlecloud.local.knative.gateway.listeners import Listeners
 from paddlecloud.local.knative.gateway.table import Table
 
 REPORT_EVERY = 1.0
@@ -30,6 +29,7 @@ class Worker:
         self._known = asyncio.Event()
         loop = asyncio.get_running_loop()
         self.table = Table(now=loop.time, wake=self._wake, offset=number * 0.37)
+        self._listeners = Listeners(self.table)
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -41,23 +41,20 @@ class Worker:
         stop = asyncio.ensure_future(self._stop.wait())
         await asyncio.wait({follow, beat, first, stop}, return_when=asyncio.FIRST_COMPLETED)
         if first.done() and not first.cancelled() and first.exception() is None:
-            server = first.result()
             await asyncio.wait({follow, beat, stop}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(0)  # connections that wait to be accepted
-            server.close()
+            self._listeners.close()
         await self.table.drain(DRAIN)
         self._report()
         for task in (follow, beat, first, stop):
             task.cancel()
 
-    async def _listen(self) -> asyncio.AbstractServer:
+    async def _listen(self) -> None:
         """Begin to take connections once the routes are known: a client must not be told that they do not exist."""
         await self._known.wait()
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Client(self.table), sock=listening(self._port), backlog=4096)
+        self._listeners.listen(self._port)
         self._line.listening = True
         self._line.tell({"ready": True})
-        return server
 
     def _heard(self, message: Message) -> None:
         if "all" in message:  # everything that is; what is not named there is gone
@@ -66,6 +63,7 @@ class Worker:
             self._known.set()
         elif "set" in message:
             self.table.apply(message["set"])
+        self._listeners.follow(self.table.ports)
         self._line.acknowledge(message)
         if "all" in message and self._line.listening:
             self._line.tell({"ready": True})

@@ -34,6 +34,7 @@ class Client(asyncio.BufferedProtocol):
         "_exchange",
         "_holds",
         "_lingers",
+        "_port",
         "_searched",
         "_table",
         "_unread",
@@ -44,8 +45,10 @@ class Client(asyncio.BufferedProtocol):
         "transport",
     )
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, port: int | None = None) -> None:
+        """`port` is the one of a single route that the client came to, None for the one that they share."""
         self._table = table
+        self._port = port
         self.now = table.now
         self.transport: asyncio.Transport = cast(Any, None)
         self.forwarded = b""
@@ -185,7 +188,7 @@ class Client(asyncio.BufferedProtocol):
             self.go_on("pipeline")
 
     def _begin(self, head: RequestHead) -> None:
-        found = self._table.find(head)
+        found = self._table.find(head, self._port)
         if found is None:
             message = f"no service is known as {head.host or 'nothing'}"
             self._refuse(head, 404, message)

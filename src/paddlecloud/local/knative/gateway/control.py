@@ -3,6 +3,7 @@
 Both ends send one JSON object a line. A process says who it is (`hello`), that it takes connections (`ready`), what it
 carried (`report`) and which revision has requests and no pods (`wake`). It gets the whole table (`all`), then what
 changes of it (`set`), both with the table's `version`; it acknowledges a version that requests follow (`applied`).
+`ports` in `hello` says that it listens on the ports of single routes, which processes of earlier releases did not.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class ControlLine:
         self._path = path
         self.listening = False
         """Whether the process takes connections."""
-        self._hello = {"pid": os.getpid(), "number": number, "port": port}
+        self._hello = {"pid": os.getpid(), "number": number, "port": port, "ports": True}
         self._heard = heard
         self._writer: asyncio.StreamWriter | None = None
 

@@ -1,4 +1,4 @@
-"""The sockets of the gateway: one port shared by all its processes, one path to the control plane."""
+"""The sockets of the gateway: ports shared by all its processes, one path to the control plane."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 HOST = "127.0.0.1"
+BACKLOG = 4096
 LIMIT = 64 * 1024 * 1024
 """Bytes of one message between control plane and gateway."""
 
@@ -16,7 +17,7 @@ LIMIT = 64 * 1024 * 1024
 def listening(port: int) -> socket.socket:
     """A socket of this process's own on the port that all of them share; the kernel deals out the connections."""
     sock = reserved(port)
-    sock.listen(4096)
+    sock.listen(BACKLOG)
     sock.setblocking(False)
     return sock
 

@@ -1,4 +1,6 @@
-"""Where requests go: hosts and paths to revisions by weight, as the control plane last said.
+"""Where requests go: ports, hosts and paths to revisions by weight, as the control plane last said.
+
+A route has a port of its own, where no Host is needed; on the port that all routes share it is found by Host or path.
 
 A route's shares are given out in a sequence that keeps to them exactly in the long run and nearly so in the short: of
 any hundred requests at 50 %, 49 to 51 go either way.
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
 
 GOLDEN = 0.6180339887498949
 LOCAL = frozenset(("localhost", "127.0.0.1", "[::1]"))
-"""Hosts that name this machine and no service: there the path begins with `/namespace/name`."""
+"""Hosts that name this machine and no service: on a route's own port they mean that route, on the shared one the path
+begins with `/namespace/name`. Any other host must be that of a route: otherwise a page of the internet whose name is
+made to resolve to this machine could read what a service answers (DNS rebinding)."""
 
-HOST, PATH, REVISION = "host:", "path:", "rev:"
+HOST, PATH, REVISION, PORT, H2C_PORT = "host:", "path:", "rev:", "port:", "port-h2c:"
+"""What an entry is of. `H2C_PORT` is a route's own port where it is Envoy that listens."""
 Found = tuple["Revision | None", RequestHead]
 
 
@@ -57,15 +62,23 @@ class Table:
         self.revisions: dict[str, Revision] = {}
         self._wake = wake
         self._offset = offset
-        self._hosts: dict[str, Split] = {}
-        self._paths: dict[str, Split] = {}
+        self._splits: dict[str, dict[str, Split]] = {HOST: {}, PATH: {}, PORT: {}, H2C_PORT: {}}
+        self._hosts, self._paths, self._ports = (self._splits[prefix] for prefix in (HOST, PATH, PORT))
         self._empty: asyncio.Future[None] | None = None
 
-    def find(self, head: RequestHead) -> Found | None:
-        """The revision of a request and its head as the pod shall see it; no revision for a question about health."""
+    @property
+    def ports(self) -> set[int]:
+        """Those of single routes."""
+        return {int(port) for port in self._ports}
+
+    def find(self, head: RequestHead, port: int | None = None) -> Found | None:
+        """The revision of a request and its head as the pod shall see it; no revision for a question about health.
+        `port` is the route's own that it came to, if it came to one."""
         split = self._hosts.get(head.host)
+        if split is None and port is not None and head.host in LOCAL:
+            split = self._ports.get(str(port))
         if split is None:
-            if head.host not in LOCAL:
+            if head.host not in LOCAL or port is not None:
                 return None
             if head.target == b"/healthz":
                 return None, head
@@ -95,8 +108,8 @@ class Table:
 
     def names(self) -> list[str]:
         """Everything there is an entry of."""
-        kept = ((HOST, self._hosts), (PATH, self._paths), (REVISION, self.revisions))
-        return [prefix + name for prefix, entries in kept for name in entries]
+        kept: dict[str, Iterable[str]] = {**self._splits, REVISION: self.revisions}
+        return [prefix + name for prefix, entries in kept.items() for name in entries]
 
     def apply(self, entries: dict[str, Any]) -> None:
         """Take changes; None removes what was there."""
@@ -104,7 +117,8 @@ class Table:
             if name.startswith(REVISION):
                 self._apply_revision(name.removeprefix(REVISION), value)
                 continue
-            prefix, splits = (HOST, self._hosts) if name.startswith(HOST) else (PATH, self._paths)
+            prefix = next((prefix for prefix in self._splits if name.startswith(prefix)), "")
+            splits = self._splits.get(prefix, {})  # an entry of a later release is none of ours
             if value is None:
                 splits.pop(name.removeprefix(prefix), None)
             else:

@@ -13,15 +13,17 @@ from paddlecloud.local.knative.gateway.http1 import EDGE_ONLY
 from paddlecloud.local.knative.gateway.revisions import DEFAULT_TIMEOUT, MOST_WAITING
 from paddlecloud.local.knative.gateway.sockets import HOST as ADDRESS
 from paddlecloud.local.knative.gateway.stats import BOUNDS
-from paddlecloud.local.knative.gateway.table import HOST, REVISION
+from paddlecloud.local.knative.gateway.table import H2C_PORT, HOST, LOCAL, REVISION
 
 Entries = Mapping[str, Any]
 Config = dict[str, Any]
 
 ADMIN = "admin"
-CLUSTERS, ROUTES = "clusters.json", "routes.json"
+CLUSTERS, LISTENERS = "clusters.json", "listeners.json"
+SHARED = "routes"
+"""Name of the routes of the port that all hosts share; those of a single route's own port are named after it."""
 LISTENER = "h2c"
-"""Also the prefix of the listener's statistics."""
+"""Name of the listener on the shared port, and the prefix of all listeners' statistics."""
 BUFFER = 64 * 1024
 """Bytes kept per connection for a side that reads slowly."""
 HEAD_TIMEOUT = 30
@@ -36,16 +38,31 @@ class Pictured(NamedTuple):
     """What Envoy is told of a table."""
 
     clusters: list[Config]
-    routes: Config
+    routes: dict[str, Config]
+    """By name: those of the shared port, and those of each port that a single route has."""
+    listeners: list[Config]
+    """On the ports of single routes."""
     pods: dict[str, Config]
     """The endpoints of each cluster."""
 
 
 def bootstrap(folder: str, port: int) -> Config:
-    """What Envoy starts with: one listener, and the files that everything else comes from.
+    """What Envoy starts with: the listener that routes share, and the files that everything else comes from.
 
     Sockets are named from Envoy's working directory, because their paths may not be longer than 107 bytes.
     """
+    times = {"match": {"suffix": "upstream_rq_time"}, "buckets": [bound * 1000 for bound in BOUNDS]}
+    return {
+        "node": {"id": "gateway", "cluster": "paddlecloud"},
+        "admin": {"address": {"pipe": {"path": ADMIN, "mode": 0o600}}},
+        "stats_flush_on_admin": True,
+        "stats_config": {"histogram_bucket_settings": [times]},
+        "dynamic_resources": {"cds_config": _file(folder, CLUSTERS), "lds_config": _file(folder, LISTENERS)},
+        "static_resources": {"listeners": [_listener(LISTENER, port, SHARED, folder=folder)]},
+    }
+
+
+def _listener(name: str, port: int, routes: str, *, folder: str) -> Config:
     counter = _extension(
         "envoy.filters.http.grpc_stats", "filters.http.grpc_stats.v3.FilterConfig", individual_method_stats_allowlist={}
     )
@@ -62,22 +79,13 @@ def bootstrap(folder: str, port: int) -> Config:
         request_headers_timeout=_seconds(HEAD_TIMEOUT),
         stream_idle_timeout=_seconds(0),  # a route has its own
         http_filters=[counter, router],
-        rds={"route_config_name": "routes", "config_source": _file(folder, ROUTES)},
+        rds={"route_config_name": routes, "config_source": _file(folder, routes_file(routes))},
     )
-    listener = {
-        "name": LISTENER,
+    return {
+        "name": name,
         "address": _socket(ADDRESS, port),
         "per_connection_buffer_limit_bytes": BUFFER,
         "filter_chains": [{"filters": [manager]}],
-    }
-    times = {"match": {"suffix": "upstream_rq_time"}, "buckets": [bound * 1000 for bound in BOUNDS]}
-    return {
-        "node": {"id": "gateway", "cluster": "paddlecloud"},
-        "admin": {"address": {"pipe": {"path": ADMIN, "mode": 0o600}}},
-        "stats_flush_on_admin": True,
-        "stats_config": {"histogram_bucket_settings": [times]},
-        "dynamic_resources": {"cds_config": _file(folder, CLUSTERS)},
-        "static_resources": {"listeners": [listener]},
     }
 
 
@@ -92,28 +100,46 @@ def _without_forged_headers() -> Config:
 
 
 def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> Pictured:
-    """The hosts that lead to at least one revision that speaks HTTP/2, and all revisions that they lead to.
+    """The hosts that lead to at least one revision that speaks HTTP/2, and all revisions that they lead to; the same
+    by the ports that single routes have, where only hosts that name this machine are answered (`LOCAL`).
 
     `number` gives a revision a number of its own, for the names of its files.
     """
     revisions = {name.removeprefix(REVISION): value for name, value in entries.items() if name.startswith(REVISION)}
-    hosts = {}
+    hosts: dict[str, Mapping[str, int]] = {}
+    ports: dict[int, Mapping[str, int]] = {}
     for name, targets in entries.items():
-        if not name.startswith(HOST):
+        if not name.startswith((HOST, H2C_PORT)):
             continue
         shares = {revision: share for revision, share in targets if revision in revisions}
-        if any(revisions[revision].get("h2c") for revision in shares):
+        if not any(revisions[revision].get("h2c") for revision in shares):
+            continue
+        if name.startswith(HOST):
             hosts[name.removeprefix(HOST)] = shares
-    led_to = sorted({revision for shares in hosts.values() for revision in shares})
+        else:
+            ports[int(name.removeprefix(H2C_PORT))] = shares
+    led_to = sorted({revision for shares in (*hosts.values(), *ports.values()) for revision in shares})
+    shared = [_virtual_host(host, [host], shares, revisions) for host, shares in sorted(hosts.items())]
+    single = {
+        f"port-{port}": [_virtual_host("this machine", sorted(LOCAL), shares, revisions)]
+        for port, shares in sorted(ports.items())
+    }
     return Pictured(
         clusters=[_cluster(key, revisions[key], folder=folder, number=number(key)) for key in led_to],
         routes={
-            "@type": f"{_TYPE}.config.route.v3.RouteConfiguration",
-            "name": "routes",
-            "virtual_hosts": [_virtual_host(host, shares, revisions) for host, shares in sorted(hosts.items())],
+            name: {"@type": f"{_TYPE}.config.route.v3.RouteConfiguration", "name": name, "virtual_hosts": found}
+            for name, found in {SHARED: shared, **single}.items()
         },
+        listeners=[
+            {"@type": f"{_TYPE}.config.listener.v3.Listener", **_listener(name, port, name, folder=folder)}
+            for name, port in ((f"port-{port}", port) for port in sorted(ports))
+        ],
         pods={key: _assignment(key, revisions[key], number=number(key)) for key in led_to},
     )
+
+
+def routes_file(name: str) -> str:
+    return f"{name}.json"
 
 
 def pods_file(number: int) -> str:
@@ -124,11 +150,11 @@ def activator_socket(number: int) -> str:
     return f"wake-{number}"
 
 
-def _virtual_host(host: str, shares: Mapping[str, int], revisions: Mapping[str, Config]) -> Config:
+def _virtual_host(name: str, hosts: list[str], shares: Mapping[str, int], revisions: Mapping[str, Config]) -> Config:
     patience = max(float(revisions[revision].get("timeout") or DEFAULT_TIMEOUT) for revision in shares)
     return {
-        "name": host,
-        "domains": [host],
+        "name": name,
+        "domains": hosts,
         "routes": [
             {
                 "match": {"prefix": "/"},

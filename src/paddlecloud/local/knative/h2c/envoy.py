@@ -1,8 +1,8 @@
 """An Envoy process that reads its configuration from files of ours, and is asked over a socket of its own.
 
 A change is written in the order in which it is safe: first the pods and clusters that routes will name; when Envoy has
-taken those, the routes; when it has taken these, clusters that no route names any more may go. It ends with the process
-that started it, however that ends.
+taken those, the routes; when it has taken these, listeners that lead to them, and clusters that no route names any more
+may go. It ends with the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from paddlecloud.local.knative.h2c.config import (
     ADMIN,
     CLUSTERS,
     LISTENER,
-    ROUTES,
+    LISTENERS,
     Config,
     Pictured,
     bootstrap,
     pods_file,
+    routes_file,
 )
 from paddlecloud.local.knative.h2c.statistics import WANTED
 
@@ -61,14 +62,18 @@ class Envoy:
         self._version = 0
         self._written: dict[str, str] = {}
         self._clusters: list[Config] = []
+        self._followed: set[str] = set()
+        """Names of the routes for which Envoy has a listener."""
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, picture: Pictured) -> None:
         """Until it takes connections, with these routes from the first one on. Raises `OSError` when it does not."""
         self._write_pods(picture)
-        self._clusters = picture.clusters
+        self._clusters, self._followed = picture.clusters, set(picture.routes)
         self._write(CLUSTERS, picture.clusters)
-        self._write(ROUTES, [picture.routes])
+        for name, routes in picture.routes.items():
+            self._write(routes_file(name), [routes])
+        self._write(LISTENERS, picture.listeners)
         (self._folder / "envoy.json").write_text(json.dumps(bootstrap(str(self._folder), self._port)))
         command = [self._program, "-c", str(self._folder / "envoy.json"), "--concurrency", "1"]
         command += ["--disable-hot-restart", "--log-level", "error"]
@@ -94,8 +99,14 @@ class Envoy:
         leaving = [cluster for cluster in self._clusters if cluster["name"] not in kept]
         if self._write(CLUSTERS, [*picture.clusters, *leaving]):
             await self._taken("cluster_manager.cds.version_text")
-        if self._write(ROUTES, [picture.routes]):
-            await self._taken(f"http.{LISTENER}.rds.routes.version_text")
+        for name, routes in picture.routes.items():
+            known = name in self._followed
+            if self._write(routes_file(name), [routes]) and known:
+                await self._taken(f"http.{LISTENER}.rds.{name}.version_text")
+        if self._write(LISTENERS, picture.listeners):
+            await self._taken("listener_manager.lds.version_text")
+            await self._until("listener_manager.total_listeners_warming", "0", timeout=TAKE)
+        self._followed = set(picture.routes)
         self._clusters = picture.clusters
         self._write(CLUSTERS, picture.clusters)
 

@@ -1,0 +1,90 @@
+"""Ports of the gateways, held by the control plane: the two that routes share, and one for each route and tag.
+
+They are kept in files, so that URLs stay as they were when the platform comes back. A port that is held cannot be taken
+by another user of the machine while gateways start or restart.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from paddlecloud.local.knative.gateway.sockets import reserved
+
+SHARED = ("port", "port-h2c")
+"""Files with the ports that routes share, for HTTP/1.1 and for HTTP/2."""
+OWN = "ports"
+"""File with the ports of single routes, as JSON."""
+
+
+class Reservations:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._shared: list[socket.socket] = []
+        self._own: dict[str, socket.socket] = {}
+        self._ports: dict[str, int] = {}
+        """Of single routes and tags by `namespace/label`."""
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        return self._ports
+
+    def take(self) -> tuple[int, int]:
+        """Hold the ports of last time, or others for those that somebody else has now. The two that routes share."""
+        for name in SHARED:
+            file = self._folder / name
+            self._shared.append(_reserve(_recorded(file)))
+            file.write_text(str(_port(self._shared[-1])))
+        found = _recorded(self._folder / OWN)
+        for label, port in found.items() if isinstance(found, dict) else ():
+            self._hold(str(label), port)
+        self._record()
+        http1, http2 = map(_port, self._shared)
+        return http1, http2
+
+    def port_for(self, label: str) -> int:
+        if label not in self._ports:
+            self._hold(label, 0)
+            self._record()
+        return self._ports[label]
+
+    def release(self, labels: Collection[str]) -> None:
+        gone = [label for label in labels if label in self._ports]
+        for label in gone:
+            self._own.pop(label).close()
+            del self._ports[label]
+        if gone:
+            self._record()
+
+    def close(self) -> None:
+        for sock in (*self._shared, *self._own.values()):
+            sock.close()
+
+    def _hold(self, label: str, port: object) -> None:
+        sock = self._own[label] = _reserve(port)
+        self._ports[label] = _port(sock)
+
+    def _record(self) -> None:
+        fresh = self._folder / f"{OWN}.new"
+        fresh.write_text(json.dumps(self._ports))
+        fresh.replace(self._folder / OWN)
+
+
+def _recorded(file: Path) -> object:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _reserve(port: object) -> socket.socket:
+    try:
+        return reserved(port if isinstance(port, int) else 0)
+    except (OSError, OverflowError):
+        return reserved(0)
+
+
+def _port(sock: socket.socket) -> int:
+    return int(sock.getsockname()[1])

@@ -1,0 +1,55 @@
+"""A PaddleService as data: where it answers, and a client for it that is ready to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from paddlecloud.sdk.manifest import Manifest
+
+GROUPS = ("serving.paddlepaddle.org/", "elasticserving.paddlepaddle.org/")
+HTTP2 = ("grpc", "h2c")
+
+
+class NotServed(Exception):
+    """The service does not answer yet; the text says what its status says."""
+
+
+class ServiceManifest(Manifest):
+    """A PaddleService."""
+
+    @property
+    def url(self) -> str:
+        """Where it answers. On the embedded platform every program of the machine can call it, whatever it resolves.
+        Raises `NotServed` before there is one."""
+        status = self.body.get("status") or {}
+        if not status.get("url"):
+            why = f": {status['message']}" if status.get("message") else ""
+            raise NotServed(f"{self.name} has no URL yet{why}; wait_for('Ready') waits for it")
+        return str(status["url"])
+
+    @property
+    def address(self) -> str:
+        """The same as `HOST:PORT`, for clients of gRPC."""
+        place = urlsplit(self.url)
+        return place.netloc if place.port else f"{place.netloc}:80"
+
+    def triton(self, **options: Any) -> Any:
+        """Triton's own client for it: of `tritonclient.grpc` for a service with `protocol: grpc`, else of
+        `tritonclient.http`. `options` are those of its `InferenceServerClient`.
+
+        Needs `pip install 'tritonclient[grpc,http]'`."""
+        import importlib
+
+        name = "tritonclient.grpc" if (self.body.get("spec") or {}).get("protocol") in HTTP2 else "tritonclient.http"
+        address = self.address
+        try:
+            client = importlib.import_module(name)
+        except ImportError as error:
+            raise ImportError(f"{name} is not installed: pip install 'tritonclient[grpc,http]'") from error
+        return client.InferenceServerClient(address, **options)
+
+
+def is_service(body: Mapping[str, Any]) -> bool:
+    return body.get("kind") == "PaddleService" and str(body.get("apiVersion", "")).startswith(GROUPS)
