@@ -37,7 +37,7 @@ def test_a_role_without_a_number_has_one_pod_and_scale_changes_it(shell: Kubectl
 def test_wide_output_shows_more(shell: Kubectl, job: dict[str, Any]) -> None:
     header = shell("get", "pdj", "-n", "kubeflow", "-o", "wide").stdout.splitlines()[0].split()
     more = ["HETER", "RESTARTS", "START", "COMPLETION", "PROGRESS", "ETA"]
-    assert header == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE", *more]
+    assert header == ["NAME", "STATUS", "VALID", "MODE", "PS", "WORKER", "AGE", *more]
 
 
 def test_pod_templates_are_stored_whole(shell: Kubectl, job: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness import Kubectl, until
+from harness import Kubectl, Target, pdc, until
 
 from .hands import (
     HOLD,
@@ -199,24 +199,12 @@ def _without_containers(spec: dict[str, Any]) -> None:
     spec["worker"]["template"]["spec"]["containers"] = []
 
 
-BAD: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "no-role": (lambda spec: spec.pop("worker"), "at least one role of ps, worker, heter"),
+Spoil = Callable[[dict[str, Any]], object]
+
+BAD: dict[str, tuple[Spoil, str]] = {
     "no-container": (_without_containers, "spec.worker.template.spec.containers: Required value: at least one"),
-    "no-pods": (lambda spec: spec["worker"].update(replicas=0), "every role has 0 replicas"),
-    "elastic-only-ps": (
-        lambda spec: spec.update(elastic=1, ps=spec.pop("worker")),
-        "spec.worker: Required value: an elastic job needs workers",
-    ),
-    "elastic-bounds": (
-        lambda spec: (spec.update(elastic=1), spec["worker"].update(requests=4, limits=3)),
-        "must not exceed spec.worker.limits",
-    ),
     "intranet": (lambda spec: spec.update(intranet="Carrier"), 'supported values: "PodIP", "Service", "Host"'),
     "n" * 60: (lambda spec: None, "use a job name of at most"),
-    "too-many": (
-        lambda spec: spec.update(schedulingPolicy={"minAvailable": 9}),
-        "the job has only 2 pods",
-    ),
 }
 
 
@@ -233,8 +221,68 @@ def test_a_job_that_makes_no_sense_says_so_and_creates_nothing(kubectl: Kubectl)
         assert said in found["message"], found["message"]
         assert said in events(kubectl, name)["InvalidSpec"]
     assert read(kubectl, "pods")["items"] == []
-    apply(kubectl, job("no-role", "true"))  # the mistake is repaired
-    reached(kubectl, "no-role", "Completed")
+    apply(kubectl, job("no-container", "true"))  # the mistake is repaired
+    reached(kubectl, "no-container", "Completed")
+
+
+WRONG_NUMBERS: dict[str, tuple[Spoil, str]] = {
+    "no role": (lambda spec: spec.pop("worker"), "at least one role needs a pod"),
+    "no pods": (lambda spec: spec["worker"].update(replicas=0), "at least one role needs a pod"),
+    "elastic without workers": (
+        lambda spec: spec.update(elastic=1, ps=spec.pop("worker")),
+        "spec.worker is required in an elastic job",
+    ),
+    "elastic bounds": (
+        lambda spec: (spec.update(elastic=1), spec["worker"].update(requests=4, limits=3)),
+        "must lie between spec.worker.requests and spec.worker.limits",
+    ),
+    "a gang of more": (
+        lambda spec: spec.update(schedulingPolicy={"minAvailable": 9}),
+        "spec.schedulingPolicy.minAvailable must not exceed the number of pods",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_NUMBERS.values(), ids=WRONG_NUMBERS.keys())
+def test_numbers_of_pods_that_make_no_sense_are_refused_at_once(kubectl: Kubectl, case: tuple[Spoil, str]) -> None:
+    spoil, said = case
+    body = json.loads(job("bad", "true"))
+    spoil(body["spec"])
+    refused = kubectl("create", "-f", "-", input=json.dumps(body), check=False)
+    assert (refused.returncode, said in refused.stderr) == (1, True), refused.stderr
+
+
+def test_a_scale_outside_of_the_bounds_is_refused_and_a_later_mistake_leaves_the_job_looked_after(
+    kubectl: Kubectl, server: Target, namespace: str, hands: Hands
+) -> None:
+    body = json.loads(job("bound", HOLD, elastic=1))
+    body["spec"]["worker"] |= {"requests": 1, "limits": 3}
+    apply(kubectl, json.dumps(body))
+    reached(kubectl, "bound", "Running")
+    for replicas in (0, 9):
+        refused = kubectl("scale", "pdj/bound", f"--replicas={replicas}", check=False)
+        assert refused.returncode != 0
+        assert "must lie between spec.worker.requests and spec.worker.limits" in refused.stderr
+    asked = pdc("-n", namespace, "scale", "pdj/bound", "--replicas", "9", env=server.env, check=False)
+    assert (asked.returncode != 0, "must lie between" in asked.stderr) == (True, True), asked.stderr
+    assert read(kubectl, "pdj", "bound")["spec"]["worker"]["replicas"] == 2
+
+    kubectl("patch", "pdj", "bound", "--type=merge", "-p", json.dumps({"spec": {"intranet": "Carrier"}}))
+    until(lambda: conditions(status(kubectl, "bound")).get("Valid") == "False")
+    hands.stop_controller()  # the last valid spec is known to its successor
+    hands.start_controller()
+    before = identities(kubectl, "bound")
+    kill(kubectl, "bound-worker-1")
+    until(lambda: status(kubectl, "bound").get("restarts") == 1)
+    reached(kubectl, "bound", "Running")
+    assert not set(before.values()) & set(identities(kubectl, "bound").values())
+    header, row = pdc("-n", namespace, "get", "pdj", "bound", env=server.env).stdout.splitlines()
+    assert (header.split()[:3], row.split()[:3]) == (["NAME", "STATUS", "VALID"], ["bound", "Running", "False"])
+    explained = pdc("-n", namespace, "explain", "pdj/bound", env=server.env, check=False).stdout
+    assert explained.splitlines()[0] == "pdj/bound: waiting (InvalidSpec)"
+    assert "the job goes on by its last valid spec" in explained
+    release(kubectl, *identities(kubectl, "bound"))
+    reached(kubectl, "bound", "Completed")
 
 
 @pytest.mark.parametrize(

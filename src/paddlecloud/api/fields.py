@@ -7,7 +7,7 @@ stored under somebody else's, looser CRD and say on it what is wrong.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -42,12 +42,22 @@ Embedded = Annotated[dict[str, Any], _schema(**{"x-kubernetes-preserve-unknown-f
 """An object of Kubernetes kept whole: a pod template, a volume, a probe. Its own kind's rules apply when it is used."""
 
 
+class Rule(NamedTuple):
+    """A rule between fields of an object, which the API server enforces on every write, also through `scale`."""
+
+    expression: str
+    """In CEL, with the object as `self`. Defaults are filled in already; other fields may be missing."""
+    message: str
+
+
 class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
     """Base of everything that is read from YAML.
 
     Every optional field defaults to None, so what was written is exactly what is written back. Unknown fields are
     ignored on decoding: the API server has already pruned or refused them.
     """
+
+    RULES: ClassVar[tuple[Rule, ...]] = ()
 
 
 class Root(Wire):

@@ -1,8 +1,8 @@
 """msgspec structs to OpenAPI v3 structural schemas.
 
 The result keeps to what Kubernetes calls structural: every value has a type, nothing is said inside `anyOf`, objects
-either list their properties or keep unknown ones. No CEL rules are written. Descriptions come from the fields' `doc`
-and, for objects, from the docstring of their struct.
+either list their properties or keep unknown ones. Rules between fields (CEL) have a `rule` and a `message`, all
+that Kubernetes 1.25 knows. Descriptions come from the fields' `doc` and, for objects, from their struct's docstring.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as shapes
 
+from paddlecloud.api.fields import Rule
 from paddlecloud.api.kind import KindDeclaration
 
 Schema = dict[str, Any]
@@ -64,6 +65,9 @@ def _object(shape: shapes.StructType) -> Schema:
         schema["description"] = " ".join(inspect.cleandoc(text).split())
     if required:
         schema["required"] = required
+    rules: tuple[Rule, ...] = getattr(shape.cls, "RULES", ())
+    if rules:
+        schema["x-kubernetes-validations"] = [{"rule": rule.expression, "message": rule.message} for rule in rules]
     return schema
 
 

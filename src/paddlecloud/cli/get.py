@@ -19,6 +19,9 @@ from paddlecloud.kube.resource import Object
 REPORTED = ("Progress", "ETA")
 """Columns that `ps` shows as soon as a job reports them, and `get` in its wide output."""
 
+REFUSED = "Valid"
+"""The column that is shown as soon as the spec of any object is refused, and otherwise in the wide output."""
+
 USAGE = "pdc get KIND [NAME…], KIND/NAME… or KIND,KIND"
 
 
@@ -83,8 +86,10 @@ def _tables(session: Session, chosen: list[Target], fmt: Format) -> int:
             session.print()
         printer = Printer(headers=not session.args.no_headers)
         shape = _shape(session, target, fmt, several=len(chosen) > 1)
+        also = server_table.filled(table, (REFUSED,), with_text="False")
         if session.args.command == "ps":
-            shape = shape._replace(also=server_table.filled(table, REPORTED))
+            also |= server_table.filled(table, REPORTED)
+        shape = shape._replace(also=also)
         _write(session, printer, target, table, shape)
         shown += 1
     if not shown and not missing:

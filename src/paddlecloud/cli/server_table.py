@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.cli.api import Api
@@ -68,10 +68,14 @@ class Shape(NamedTuple):
         return self.wide or column.priority == 0 or column.name in self.also
 
 
-def filled(table: Table, names: Iterable[str]) -> frozenset[str]:
-    """Those of the columns in which any row says something."""
-    places = {column.name: number for number, column in enumerate(table.columns)}
-    return frozenset(name for name in names if name in places and any(row.cells[places[name]] for row in table.rows))
+def filled(table: Table, names: Collection[str], *, with_text: str = "") -> frozenset[str]:
+    """Those of the columns in which any row says something, or `with_text` where it is given."""
+    places = {column.name: number for number, column in enumerate(table.columns) if column.name in names}
+
+    def says(cell: Any) -> bool:
+        return cell == with_text if with_text else bool(cell)
+
+    return frozenset(name for name, at in places.items() if any(says(row.cells[at]) for row in table.rows))
 
 
 def fetch(

@@ -35,7 +35,6 @@ BAD_WHEN_TRUE = (
     "NetworkUnavailable",
 )
 BAD_WHEN_FALSE = (
-    "Valid",  # first: a spec that is refused is why nothing else comes about
     "Ready",
     "Available",
     "Progressing",
@@ -177,6 +176,9 @@ class _Judge:
     # Everything else
 
     def _owner(self, obj: Object, pods: Sequence[Object]) -> Verdict:
+        refused = self._condition(obj, "Valid", "False")
+        if refused is not None and outcome.finished(obj) is None:
+            return refused  # all else follows from an older spec, or from none
         own = self._conditions(obj) or self._phase(obj)
         if own is not None and (own.state == FAILED or own.reason == "Unschedulable"):
             return own
@@ -208,15 +210,20 @@ class _Judge:
             return Verdict(WAITING, self._say("unschedulable", message=_line(message)), "Unschedulable")
         for names, bad in ((BAD_WHEN_TRUE, "True"), (BAD_WHEN_FALSE, "False"), (BAD_WHEN_FALSE, "Unknown")):
             for name in names:
-                entry = outcome.condition(obj, name)
-                if entry is not None and entry.get("status") == bad:
-                    said = self._detail(str(entry.get("reason") or ""), _line(entry.get("message")))
-                    text = self._say("condition", name=name, status=bad, what=said or self._say("no-reason"))
-                    return Verdict(WAITING, text, str(entry.get("reason") or name))
+                if (verdict := self._condition(obj, name, bad)) is not None:
+                    return verdict
         if (obj.get("spec") or {}).get("unschedulable"):
             return Verdict(WAITING, self._say("cordoned"), "Cordoned")
         ready = outcome.condition(obj, "Ready") or outcome.condition(obj, "Available")
         return Verdict(OK, self._say("ready"), "Ready") if ready else None
+
+    def _condition(self, obj: Object, name: str, bad: str) -> Verdict | None:
+        entry = outcome.condition(obj, name)
+        if entry is None or entry.get("status") != bad:
+            return None
+        said = self._detail(str(entry.get("reason") or ""), _line(entry.get("message")))
+        text = self._say("condition", name=name, status=bad, what=said or self._say("no-reason"))
+        return Verdict(WAITING, text, str(entry.get("reason") or name))
 
     def _phase(self, obj: Object) -> Verdict | None:
         status = obj.get("status") or {}

@@ -35,6 +35,16 @@ METASCHEMA: dict[str, Any] = {
                 "x-kubernetes-preserve-unknown-fields": {"const": True},
                 "x-kubernetes-list-type": {"enum": ["atomic", "set", "map"]},
                 "x-kubernetes-list-map-keys": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                "x-kubernetes-validations": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "additionalProperties": False,  # Kubernetes 1.25 knows no more, and kubectl refuses the rest
+                        "required": ["rule", "message"],
+                        "properties": {"rule": {"type": "string"}, "message": {"type": "string", "maxLength": 2048}},
+                    },
+                },
             },
         }
     },

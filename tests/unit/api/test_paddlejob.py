@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paddlecloud.api import paddlejob
+from paddlecloud.api.schema import root_schema
+from paddlecloud.local.apiserver import schema
 
 
 def job(spec: dict[str, Any], name: str = "demo") -> paddlejob.PaddleJob:
@@ -243,3 +247,27 @@ def test_a_job_without_spec_is_refused() -> None:
 )
 def test_phases_of_older_operators_are_understood(written: str | None, read: str) -> None:
     assert paddlejob.phase_of(written) == read
+
+
+SCHEMA = root_schema(paddlejob.DECLARATION)
+NUMBERS = st.none() | st.integers(0, 4)
+
+
+@st.composite
+def numbers_of_pods(draw: st.DrawFn) -> dict[str, Any]:
+    """Specs that differ in numbers of pods alone."""
+    spec: dict[str, Any] = {}
+    for name in paddlejob.ROLES:
+        if draw(st.booleans()):
+            bounds = {"requests": draw(NUMBERS), "limits": draw(NUMBERS)}
+            spec[name] = role(draw(st.integers(0, 4)), **{k: v for k, v in bounds.items() if v is not None})
+    policy = {"schedulingPolicy": {"minAvailable": draw(st.integers(0, 6))}}
+    spec |= draw(st.sampled_from([{}, {"elastic": 1}, {"elastic": 0}]))
+    return spec | draw(st.sampled_from([{}, policy, {"runPolicy": policy}, {"schedulingPolicy": {}, "runPolicy": {}}]))
+
+
+@given(spec=numbers_of_pods())
+def test_the_rules_of_the_definition_refuse_exactly_what_the_controller_would(spec: dict[str, Any]) -> None:
+    refused = schema.validate({"spec": spec}, SCHEMA, {})
+    problems = paddlejob.validate(job(spec))
+    assert bool(refused) == bool(problems), (refused, problems)

@@ -108,6 +108,11 @@ OTHERS = [
         "waiting",
         "Valid is False: SecretNotGranted: ask",
     ),
+    (
+        job("Suspended", conditions=[{"type": "Valid", "status": "False", "reason": "InvalidSpec"}, *UNSCHEDULABLE]),
+        "waiting",
+        "Valid is False: InvalidSpec",
+    ),
     (job("", conditions=[{"type": "Ready", "status": "True"}]), "ok", "ready"),
     (
         job("", conditions=[{"type": "DiskPressure", "status": "True"}]),
@@ -147,6 +152,14 @@ def test_a_waiting_owner_is_explained_by_its_pods() -> None:
     verdict = why(job("Pending"), pods=pods, now=NOW)
     assert verdict.text == "2 of 3 pods: w-1: no node can take it: 0/3 nodes: 3 too few GPUs"
     assert verdict.reason == "Unschedulable"
+
+
+def test_a_refused_spec_weighs_more_than_any_pod_until_the_job_has_ended() -> None:
+    refused = [{"type": "Valid", "status": "False", "reason": "InvalidSpec", "message": "goes on"}]
+    pods = [pod("w-1", phase="Failed", reason="Evicted")]
+    verdict = why(job("Restarting", conditions=refused), pods=pods, now=NOW)
+    assert (verdict.text, verdict.reason) == ("Valid is False: InvalidSpec: goes on", "InvalidSpec")
+    assert why(job("Completed", conditions=refused), pods=pods, now=NOW).state == "ok"
 
 
 def test_a_failed_pod_weighs_more_than_a_waiting_one() -> None:

@@ -80,3 +80,15 @@ def test_a_paddlejob_of_the_same_name_is_not_taken_over() -> None:
     assert plan.create == plan.patch == []
     assert plan.status is not None
     assert "rename either" in plan.status["conditions"][0]["message"]
+
+
+def test_a_job_that_makes_no_sense_is_refused_and_one_that_runs_goes_on_unchanged() -> None:
+    job = kubeflow_job(elasticPolicy={"minReplicas": 1, "maxReplicas": 3})
+    world = born(job)
+    job["spec"]["paddleReplicaSpecs"]["Worker"]["replicas"] = 9
+    plan = decide(job, world.job, START)
+    assert plan.patch == []
+    assert [event.reason for event in plan.events] == ["InvalidSpec"]
+    assert "must lie between requests (1) and limits (3)" in plan.events[0].message
+    fresh = decide(job, None, START)
+    assert (fresh.create, fresh.status["conditions"][0]["reason"]) == ([], "InvalidSpec")

@@ -160,3 +160,78 @@ def test_leftovers_and_strangers_are_told_apart() -> None:
     world.settle()
     assert world.pods == {}
     assert "ConfigMap job exists and is not ours" in world.status["message"]
+
+
+MISTAKES: dict[str, Any] = {
+    "outside of the bounds": {"worker": {"replicas": 9}},
+    "nothing to run": {"worker": {"template": {"spec": {"containers": []}}}},
+    "two billion": {"worker": {"replicas": 2_000_000_000}},
+    "not a role": {"worker": "two"},
+}
+
+
+def edit(world: World, change: Any, into: Any = None) -> None:
+    """A merge patch of the spec, as a user sends it."""
+    into = world.job["spec"] if into is None else into
+    for name, value in change.items():
+        if isinstance(value, dict) and isinstance(into.get(name), dict):
+            edit(world, value, into[name])
+        else:
+            into[name] = value
+    world.job["metadata"]["generation"] += 1 if into is world.job["spec"] else 0
+
+
+def elastic() -> World:
+    worker = {"replicas": 2, "requests": 1, "limits": 3, "template": template()}
+    return World(paddlejob(worker=worker, elastic=1, backoffLimit=3, cleanPodPolicy="Always"))
+
+
+@pytest.mark.parametrize("change", MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_job_with_a_mistake_made_later_is_healed_and_ends_by_its_last_valid_spec(change: Any) -> None:
+    world = elastic().start()
+    edit(world, change)
+    world.forget()  # another controller takes over
+    world.settle()
+    assert (world.phase, len(world.pods)) == ("Running", 2)
+    first = world.status["conditions"][0]
+    assert (first["type"], first["status"], first["reason"]) == ("Valid", "False", "InvalidSpec")
+    assert first["message"].endswith("the job goes on by its last valid spec")
+    assert world.status["message"] == first["message"]
+    assert sum("InvalidSpec" in event for event in world.events) == 1
+
+    world.fail("job-worker-0", code=1)
+    world.settle()
+    world.obey()
+    world.now += 60
+    world.start()
+    assert (world.phase, len(world.pods), world.status["restarts"]) == ("Running", 2, 1)
+    world.succeed(*world.pods)
+    world.settle()
+    world.obey()
+    assert (world.phase, world.pods) == ("Completed", {}), "by the cleanPodPolicy of the valid spec"
+
+
+def test_a_mistake_that_is_repaired_leaves_the_new_spec_in_force() -> None:
+    world = elastic().start()
+    edit(world, {"worker": {"replicas": 9}})
+    world.settle()
+    edit(world, {"worker": {"replicas": 3}})
+    world.settle()
+    world.obey()
+    world.start()
+    assert (conditions(world)["Valid"], len(world.pods)) == ("True", 3)
+    assert world.status["lastValidSpec"]["worker"]["replicas"] == 3
+    assert world.status.get("message") is None
+    world.succeed(*world.pods)
+    world.settle()
+    assert (world.phase, "lastValidSpec" in world.status) == ("Completed", False)
+
+
+def test_a_spec_too_large_to_be_kept_twice_is_not() -> None:
+    world = elastic()
+    world.job["spec"]["worker"]["template"]["metadata"] = {"annotations": {"much": "x" * 300_000}}
+    world.start()
+    assert (world.phase, "lastValidSpec" in world.status) == ("Running", False)
+    edit(world, {"worker": {"replicas": 9}})
+    world.settle()
+    assert (world.phase, len(world.pods), conditions(world)["Valid"]) == ("Running", 2, "False")

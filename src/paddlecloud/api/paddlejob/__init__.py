@@ -53,6 +53,7 @@ DECLARATION = KindDeclaration(
     ),
     columns=(
         Column("Status", "string", ".status.phase"),
+        Column("Valid", "string", '.status.conditions[?(@.type=="Valid")].status', priority=1),
         Column("Mode", "string", ".status.mode"),
         Column("PS", "string", ".status.ps.ready"),
         Column("Worker", "string", ".status.worker.ready"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from paddlecloud.api.fields import Conditions, Int32, Int64, ObjectReference, Time, Wire, doc
+from paddlecloud.api.fields import Conditions, Embedded, Int32, Int64, ObjectReference, Time, Wire, doc
 
 PHASES = (
     "Pending",
@@ -130,3 +130,7 @@ class PaddleJobStatus(Wire):
     heartbeat_time: Annotated[Time | None, doc("When the quietest of the ranks that report was last heard.")] = None
     cache: Annotated[CacheUse | None, doc("How the job read its SampleSet.")] = None
     failures: Annotated[list[Failure] | None, doc("The last failures, newest last.")] = None
+    last_valid_spec: Annotated[
+        Embedded | None,
+        doc("The spec that a job which has not ended is run by; it differs from `spec` where `Valid` is False."),
+    ] = None

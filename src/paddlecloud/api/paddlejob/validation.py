@@ -1,7 +1,8 @@
 """What makes a PaddleJob impossible to run.
 
-There is no webhook: the API server refuses what the schema can express, and the controller puts these problems into the
-condition `Valid` before it creates anything. Spellings that can be understood are not problems (`settings` warns).
+There is no webhook: the API server refuses what the schema and its rules can express, numbers of pods among it, and the
+controller puts these problems into the condition `Valid` before it creates anything. Spellings that can be understood
+are not problems (`settings` warns).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, phase_of
 from paddlecloud.controllers.node_folders import DEFAULT_CACHES, NodeFolders
 from paddlecloud.controllers.paddlejob import env, gang, names, ports
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, is_running
+from paddlecloud.controllers.paddlejob.validity import Reading
 from paddlecloud.kube.resource import Object
 
 REPLICAS = "paddlepaddle.org/replicas"
@@ -61,6 +62,8 @@ class Case:
     observed: Observed
     now: float
     options: Options
+    reading: Reading
+    """Which spec `job` and `settings` are made from, and what is wrong with the one that is written."""
 
     @property
     def phase(self) -> str:

@@ -12,22 +12,36 @@ import msgspec
 
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
-from paddlecloud.controllers.paddlejob import failure, finish, form, report, status
+from paddlecloud.controllers.paddlejob import failure, finish, form, report, status, validity
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.controllers.paddlejob.obstacle import number
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.resource import Object
 
 
 def conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
     """The plan, with `new` in its phase as the status to be written, unless nothing would change."""
     new = report.fold(new, case.observed.told, ended=phase in status.FINISHED)
-    new = msgspec.structs.replace(new, elastic=status.elastic_state(case.settings, new.elastic, phase))
+    new = msgspec.structs.replace(
+        new,
+        elastic=status.elastic_state(case.settings, new.elastic, phase),
+        last_valid_spec=_last_valid_spec(case, phase),
+    )
     new = status.in_phase(
         new, phase, now=case.now, reason=reason, message=message, generation=case.job["metadata"].get("generation")
     )
+    if case.reading.goes_on and not message:
+        new = msgspec.structs.replace(new, message=case.reading.complaint)
     plan.status = status.finish(new, case.job.get("status") or {}, now=case.now)
     return plan
+
+
+def _last_valid_spec(case: Case, phase: str) -> Object | None:
+    """A job that has ended by the spec that is written needs no other."""
+    if case.reading.problems:
+        return validity.kept(case.job.get("spec")) if case.reading.goes_on else None
+    return None if phase in status.FINISHED else validity.kept(case.job.get("spec"))
 
 
 def take_down(

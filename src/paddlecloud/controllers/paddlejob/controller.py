@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.paddlejob import gang, gangnews, names, ports, refusal
+from paddlecloud.controllers.paddlejob import gang, gangnews, names, ports, refusal, validity
 from paddlecloud.controllers.paddlejob.caches import GANGS, Caches, block
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
@@ -148,7 +148,7 @@ class PaddleJobController(Operator):
         now = self._clock.now()
         if (rest := memory.rests_until - self._clock.monotonic()) > 0:
             return rest
-        observed = self.observe(job)
+        observed = self.observe(validity.as_run(job))
         memory.rests_until = self._clock.monotonic() + _rest(len(observed.pods))
         observed = await self._listen(job, observed, memory, now)
         observed = await self._ask_about_gang(key, observed, memory)
@@ -194,7 +194,7 @@ class PaddleJobController(Operator):
 
     async def _listen(self, job: Object, observed: Observed, memory: _Memory, now: float) -> Observed:
         """Ask for the last line of a running job that may be silent for so long only, and has been."""
-        limit = block(job, "hangDetection").get("logSilenceSeconds")
+        limit = block(validity.as_run(job), "hangDetection").get("logSilenceSeconds")
         if not isinstance(limit, int) or (job.get("status") or {}).get("phase") != "Running":
             memory.heard = None
             return observed

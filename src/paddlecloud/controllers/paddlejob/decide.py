@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import msgspec
 
-from paddlecloud.api.paddlejob import PaddleJobStatus, decode, normalise, validate
-from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.paddlejob import PaddleJobStatus, normalise
 from paddlecloud.controllers.paddlejob import (
     answers,
     causes,
@@ -28,6 +27,7 @@ from paddlecloud.controllers.paddlejob import (
     silence,
     startup,
     status,
+    validity,
 )
 from paddlecloud.controllers.paddlejob.case import Case, Options
 from paddlecloud.controllers.paddlejob.conclusion import complete, conclude, take_down
@@ -37,17 +37,15 @@ from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
 
-INVALID = "InvalidSpec"
-
 
 def decide(job: Object, observed: Observed, now: float, options: Options) -> Plan:
     """Everything to be done for `job` now. An empty plan means: as it should be."""
-    try:
-        parsed = decode(job)
-    except DecodeError as error:
-        return _reject(job, PaddleJobStatus(), [str(error)], now, begun=bool(observed.pods))
+    reading = validity.read(job)
+    job, parsed = reading.job, reading.parsed
+    if parsed is None:
+        return _reject(job, PaddleJobStatus(), reading.problems, now, begun=bool(observed.pods))
     settings, warnings = normalise(parsed)
-    case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options)
+    case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options, reading)
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
     if job["metadata"].get("deletionTimestamp"):
@@ -58,11 +56,26 @@ def decide(job: Object, observed: Observed, now: float, options: Options) -> Pla
         if not _changed_since_refused(case):
             return _after_the_end(case)
         case = replace(case, old=PaddleJobStatus())
-    if problems := [str(problem) for problem in validate(parsed)]:
-        return _reject(job, case.old, problems, now, begun=bool(observed.pods))
-    if status.condition(parsed.status or PaddleJobStatus(), "Valid"):
-        case = replace(case, old=status.with_condition(case.old, "Valid", "True", reason="Repaired", now=now))
-    if settings.suspend:
+    if reading.problems and not reading.goes_on:
+        return _reject(job, case.old, reading.problems, now, begun=bool(observed.pods))
+    before = status.condition(parsed.status or PaddleJobStatus(), validity.CONDITION)
+    if reading.goes_on:
+        case = _with_validity(case, "False", validity.INVALID, reading.complaint)
+    elif before is not None:
+        case = _with_validity(case, "True", "Repaired", "")
+    plan = _at_work(case, warnings)
+    if reading.goes_on and (before is None or before.message != reading.complaint):
+        plan.events.insert(0, PlannedEvent(validity.INVALID, reading.complaint, type="Warning"))
+    return plan
+
+
+def _with_validity(case: Case, value: str, reason: str, text: str) -> Case:
+    marked = status.with_condition(case.old, validity.CONDITION, value, reason=reason, message=text, now=case.now)
+    return replace(case, old=marked)
+
+
+def _at_work(case: Case, warnings: list[str]) -> Plan:
+    if case.settings.suspend:
         return _suspend(case)
     case = replace(case, old=causes.reconsidered(case))
     for rule in (
@@ -103,7 +116,7 @@ def _changed_since_refused(case: Case) -> bool:
     """An invalid job created nothing, so it may begin when its spec has changed."""
     return (
         case.phase == "Failed"
-        and case.old.reason == INVALID
+        and case.old.reason == validity.INVALID
         and case.old.observed_generation != case.job["metadata"].get("generation")
     )
 
@@ -136,15 +149,14 @@ def _retry(case: Case) -> Plan:
     return take_down(case, plan, new, "Restarting", reason="Retried", message=text)
 
 
-def _reject(job: Object, old: PaddleJobStatus, problems: list[str], now: float, *, begun: bool) -> Plan:
-    """Say what is wrong, create nothing. A job that has begun goes on as it is: the mistake came later."""
-    text = "; ".join(problems)
-    new = status.with_condition(old, "Valid", "False", reason=INVALID, message=text, now=now)
+def _reject(job: Object, old: PaddleJobStatus, text: str, now: float, *, begun: bool) -> Plan:
+    """Say what is wrong, create nothing. A job that has begun, of which no valid spec is known, keeps its pods."""
+    new = status.with_condition(old, validity.CONDITION, "False", reason=validity.INVALID, message=text, now=now)
     if not begun:
         generation = job["metadata"].get("generation")
-        new = status.in_phase(new, "Failed", now=now, reason=INVALID, message=text, generation=generation)
+        new = status.in_phase(new, "Failed", now=now, reason=validity.INVALID, message=text, generation=generation)
     written = status.finish(new, job.get("status") or {}, now=now)
-    events = [PlannedEvent(INVALID, text, type="Warning")] if written else []
+    events = [PlannedEvent(validity.INVALID, text, type="Warning")] if written else []
     return Plan(status=written, events=events)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.api import kubeflow
+from paddlecloud.api.paddlejob import validate
 from paddlecloud.api.problems import DecodeError, encode
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.kube.client import Client
@@ -31,9 +32,13 @@ def decide(job: Object, ours: Object | None, now: float) -> Plan:
     if job["metadata"].get("deletionTimestamp"):
         return Plan()
     try:
-        wanted = encode(kubeflow.convert(kubeflow.decode(job)))
+        converted = kubeflow.convert(kubeflow.decode(job))
     except DecodeError as error:
-        return Plan(status=_refused(job, str(error), now), events=[PlannedEvent("InvalidSpec", str(error), "Warning")])
+        return _refuse(job, str(error), now)
+    wanted = encode(converted)
+    problems = "; ".join(map(str, validate(converted)))
+    if ours is None and problems:
+        return _refuse(job, problems, now)
     if ours is None:
         return Plan(
             create=[_child(job, wanted)], events=[PlannedEvent("Created", "created a PaddleJob to run this one")]
@@ -42,11 +47,18 @@ def decide(job: Object, ours: Object | None, now: float) -> Plan:
         text = f"a PaddleJob {ours['metadata']['name']} exists that is not made from this one: rename either"
         return Plan(status=_refused(job, text, now))
     plan = Plan(status=_mirror(job, ours, now))
-    if changes := merge_diff(ours.get("spec") or {}, wanted["spec"]):
+    changes = merge_diff(ours.get("spec") or {}, wanted["spec"])
+    if changes and problems:  # what runs goes on as it was: its API would refuse the change
+        plan.events.append(PlannedEvent("InvalidSpec", f"the job goes on unchanged: {problems}", "Warning"))
+    elif changes:
         meta = ours["metadata"]
         patch = Patch(PADDLEJOBS, meta["name"], meta["namespace"], {"spec": changes}, seen=meta.get("resourceVersion"))
         plan.patch.append(patch)
     return plan
+
+
+def _refuse(job: Object, text: str, now: float) -> Plan:
+    return Plan(status=_refused(job, text, now), events=[PlannedEvent("InvalidSpec", text, "Warning")])
 
 
 def _child(job: Object, wanted: Object) -> Object:

@@ -141,6 +141,8 @@ def with_condition(
     changed = _condition(conditions.get(name), name, value, reason=reason, now=now)
     changed.message = message or None
     conditions[name] = changed
+    if name == "Valid":  # first: a spec that is refused matters more than all that follows from an older one
+        conditions = {name: changed, **conditions}
     return msgspec.structs.replace(status, conditions=list(conditions.values()))
 
 

@@ -17,9 +17,10 @@ from paddlecloud.local.apiserver.builtin_types import DEFINITIONS
 from paddlecloud.local.apiserver.builtin_validation_rules import immutable, problems
 from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid, not_supported, required
 from paddlecloud.local.apiserver.conversion import Conversion, between_versions
-from paddlecloud.local.apiserver.crd_schema import structural_causes, unevaluated
+from paddlecloud.local.apiserver.crd_schema import structural_causes
 from paddlecloud.local.apiserver.registry import Column, KindInfo, ScalePaths, Schema
 from paddlecloud.local.apiserver.schema_node import OBJECT_META, REF
+from paddlecloud.local.apiserver.schema_rules import unevaluated
 from paddlecloud.local.apiserver.validation import dns1035_problems
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -62,7 +63,7 @@ def warnings_of(crd: Object) -> list[str]:
         for index, version in enumerate((crd.get("spec") or {}).get("versions") or ())
         for place in unevaluated(_schema_path(index), _schema_of(version) or {})
     ]
-    return [f"{place}: CEL rules are stored but not evaluated by this server" for place in places]
+    return [f"{place}: CEL rules that this server does not evaluate are only stored" for place in places]
 
 
 def kinds_of(crd: Object) -> list[KindInfo]:

@@ -1,8 +1,7 @@
 """Is a schema structural? The rules a schema in a CRD must obey so that pruning and defaulting mean something.
 
 A structural schema states the type of every field outside of `allOf`, `anyOf`, `oneOf` and `not`; those may only add
-constraints on values. The rules and their wording are Kubernetes'. Expressions of CEL are not evaluated by this server;
-`unevaluated` finds them so that whoever installs them is told.
+constraints on values. The rules and their wording are Kubernetes'. Expressions of CEL are read in `schema_rules`.
 """
 
 from __future__ import annotations
@@ -58,14 +57,6 @@ def structural_causes(path: str, schema: Schema) -> list[Cause]:
     if not found:
         found = _defaults(path, schema)
     return found
-
-
-def unevaluated(path: str, schema: Schema) -> Iterator[str]:
-    """Paths of CEL rules, which are stored but not evaluated."""
-    if schema.get("x-kubernetes-validations"):
-        yield f"{path}.x-kubernetes-validations"
-    for place, sub in _parts(path, schema):
-        yield from unevaluated(place, sub)
 
 
 def _parts(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:

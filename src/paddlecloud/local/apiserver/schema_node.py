@@ -56,6 +56,7 @@ class Node:
         "owner",
         "preserve",
         "required",
+        "rules",
         "schema",
         "type",
     )
@@ -80,6 +81,8 @@ class Node:
     """Compiled by `schema_validate` on first use."""
     codec: Any
     """Compiled by `builtin_decode` on first use."""
+    rules: Any
+    """Of this place and all below it; compiled by `schema_validate` on first use."""
 
     def __new__(cls, schema: Schema, definitions: Mapping[str, Schema]) -> Node:
         return _remembered(schema, definitions)
@@ -93,6 +96,7 @@ class Node:
         self._shared = shared
         self.checks = None
         self.codec = None
+        self.rules = None
         body = self.schema
         self.type: str = body.get("type", "")
         self.int_or_string = bool(body.get("x-kubernetes-int-or-string") or body.get("format") == "int-or-string")

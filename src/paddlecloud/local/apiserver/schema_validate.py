@@ -22,6 +22,7 @@ from paddlecloud.local.apiserver.schema_constraints import (
     wrong_type,
 )
 from paddlecloud.local.apiserver.schema_node import MAX_DEPTH, Node, too_deep
+from paddlecloud.local.apiserver.schema_rules import Rule, broken, compiled
 
 MAX_CAUSES = 100
 """Enough to mend an object by; a hostile one must not make an answer of megabytes."""
@@ -40,8 +41,9 @@ _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "i
 def validate(obj: Any, schema: Schema, definitions: Mapping[str, Schema], *, path: str = "") -> list[Cause]:
     """Everything the schema forbids, in the order of the object's fields. Empty when the object fits."""
     out: list[Cause] = []
-    check(obj, Node(schema, definitions), (None, path) if path else None, out)
-    return out
+    node = Node(schema, definitions)
+    check(obj, node, (None, path) if path else None, out)
+    return out or broken(_rules(node), obj)
 
 
 def validate_field(obj: Any, name: str, schema: Schema, definitions: Mapping[str, Schema]) -> list[Cause]:
@@ -50,11 +52,18 @@ def validate_field(obj: Any, name: str, schema: Schema, definitions: Mapping[str
     if node.checks is None:
         node.checks = Rules(node)
     field = node.children.get(name)
-    if field is None or node.checks.checks or name not in obj:
+    if field is None or node.checks.checks or any(not rule.path for rule in _rules(node)) or name not in obj:
         return validate(obj, schema, definitions)
     out: list[Cause] = []
     check(obj[name], field, (None, name), out)
-    return out
+    return out or broken(tuple(rule for rule in _rules(node) if rule.path[:1] == (name,)), obj)
+
+
+def _rules(node: Node) -> tuple[Rule, ...]:
+    rules: tuple[Rule, ...] | None = node.rules
+    if rules is None:
+        rules = node.rules = tuple(compiled(node.schema))
+    return rules
 
 
 def check(value: Any, node: Node, path: Path, out: list[Cause], depth: int = 0) -> None:

@@ -1,0 +1,361 @@
+"""Expressions of CEL, as far as rules between the fields of one object need them.
+
+The subset: literals, `self` and its fields, `has()`, `size()`, indexes, lists, `in`, comparisons, whole-number and
+floating-point arithmetic, `!`, `&&`, `||` and `? :`. There are no macros over lists, no functions on strings and no
+`oldSelf`, so an expression takes time in proportion to its own length. Everything else is `Unsupported`: the caller
+decides what to do with such a rule. Semantics are those of the language definition (google/cel-spec, doc/langdef.md):
+whole numbers have 64 bits and overflow is an error, `&&` and `||` ignore an error on one side where the other decides.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LONGEST = 4096
+"""Characters of an expression; longer ones are not evaluated."""
+_DEEPEST = 40
+_INTEGERS = range(-(2**63), 2**63)
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+))(?![\w.])"
+    r"|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<string>\"[^\"\\\n]*\"|'[^'\\\n]*')"
+    r"|(?P<sign>&&|\|\||[=!<>]=|[-+*/%<>!?:.,()\[\]]))"
+)
+_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
+
+Value = Any
+Expression = Callable[[Value], Value]
+"""From the value of `self` to that of the expression."""
+
+
+class Unsupported(ValueError):
+    """The text is no expression of the subset; the message says what is not understood."""
+
+
+class EvaluationError(ValueError):
+    """An expression has no value for this object: a field is missing, or the types do not go together."""
+
+
+def compile_rule(text: str) -> Expression:
+    """The expression as a function of `self`."""
+    if len(text) > LONGEST:
+        raise Unsupported(f"longer than {LONGEST} characters")
+    parser = _Parser(_tokens(text))
+    expression = parser.ternary(0)
+    parser.expect_end()
+    return expression
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise Unsupported(f"{text[at:].strip()[:20]!r}")
+        found.append((str(match.lastgroup), match[str(match.lastgroup)]))
+        at = match.end()
+    return found
+
+
+class _Parser:
+    """Precedence climbing, one method per level, as the grammar of the language definition has them."""
+
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._selected: tuple[Expression, str] | None = None
+        """Object and name of the field that was read last; None where it was something else."""
+
+    def expect_end(self) -> None:
+        if self._at < len(self._tokens):
+            raise Unsupported(f"{self._tokens[self._at][1]!r} after the end")
+
+    def ternary(self, depth: int) -> Expression:
+        if depth > _DEEPEST:
+            raise Unsupported("nested too deeply")
+        test = self._or(depth)
+        if not self._take("?"):
+            return test
+        then = self.ternary(depth + 1)
+        self._expect(":")
+        return _choice(test, then, self.ternary(depth + 1))
+
+    def _or(self, depth: int) -> Expression:
+        return self._chain(depth, self._and, {"||": functools.partial(_either, True)})
+
+    def _and(self, depth: int) -> Expression:
+        return self._chain(depth, self._relation, {"&&": functools.partial(_either, False)})
+
+    def _relation(self, depth: int) -> Expression:
+        return self._chain(depth, self._sum, _RELATIONS)
+
+    def _sum(self, depth: int) -> Expression:
+        return self._chain(depth, self._product, _SUMS)
+
+    def _product(self, depth: int) -> Expression:
+        return self._chain(depth, self._unary, _PRODUCTS)
+
+    def _chain(
+        self,
+        depth: int,
+        part: Callable[[int], Expression],
+        joints: Mapping[str, Callable[[Expression, Expression], Expression]],
+    ) -> Expression:
+        left, length = part(depth), 0
+        while (sign := self._peek()) in joints:
+            self._at += 1
+            length += 1
+            if length > _DEEPEST:
+                raise Unsupported(f"more than {_DEEPEST} terms joined by {sign}")
+            left = joints[sign](left, part(depth))
+        return left
+
+    def _unary(self, depth: int) -> Expression:
+        if depth > _DEEPEST:
+            raise Unsupported("nested too deeply")
+        if self._take("!"):
+            return _not(self._unary(depth + 1))
+        if self._take("-"):
+            return _arithmetic(operator.sub, lambda _: 0, self._unary(depth + 1))
+        return self._member(depth)
+
+    def _member(self, depth: int) -> Expression:
+        value, length = self._primary(depth), 0
+        while (sign := self._peek()) in (".", "["):
+            self._at += 1
+            length += 1
+            if length > _DEEPEST:
+                raise Unsupported("nested too deeply")
+            if sign == ".":
+                selected = (value, self._field())
+                value = _index(value, _constant(selected[1]))
+                self._selected = selected
+            else:
+                value = _index(value, self.ternary(depth + 1))
+                self._expect("]")
+                self._selected = None
+        return value
+
+    def _field(self) -> str:
+        kind, name = self._next()
+        if kind != "name" or name in _WORDS or "__" in name or self._peek() == "(":
+            raise Unsupported(f".{name}")
+        return name
+
+    def _primary(self, depth: int) -> Expression:
+        kind, text = self._next()
+        if kind == "number":
+            return _constant(float(text) if "." in text else _whole(int(text)))
+        if kind == "string":
+            return _constant(text[1:-1])
+        if kind == "name" and text in _WORDS:
+            return _constant(_WORDS[text])
+        if kind == "name" and text == "self":
+            return lambda self: self
+        if kind == "name" and text == "size" and self._take("("):
+            inner = self.ternary(depth + 1)
+            self._expect(")")
+            return _size(inner)
+        if kind == "name" and text == "has" and self._take("("):
+            self._selected = None
+            self._member(depth + 1)
+            self._expect(")")
+            if self._selected is None:
+                raise Unsupported("has() of what is no field")
+            return _has(*self._selected)
+        if text == "(":
+            inner = self.ternary(depth + 1)
+            self._expect(")")
+            return inner
+        if text == "[" and kind == "sign":
+            return self._list(depth)
+        raise Unsupported(repr(text))
+
+    def _list(self, depth: int) -> Expression:
+        parts: list[Expression] = []
+        while not self._take("]"):
+            if parts:
+                self._expect(",")
+            parts.append(self.ternary(depth + 1))
+        return lambda self: [part(self) for part in parts]
+
+    def _peek(self) -> str:
+        """The next sign, or the word `in`; strings and numbers are no signs."""
+        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+        return text if kind == "sign" or text == "in" else ""
+
+    def _next(self) -> tuple[str, str]:
+        if self._at >= len(self._tokens):
+            raise Unsupported("the end")
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _take(self, sign: str) -> bool:
+        if self._peek() != sign:
+            return False
+        self._at += 1
+        return True
+
+    def _expect(self, sign: str) -> None:
+        if not self._take(sign):
+            raise Unsupported(f"no {sign!r} where one is needed")
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _constant(value: Value) -> Expression:
+    return lambda _: value
+
+
+def _index(of: Expression, by: Expression) -> Expression:
+    def value(self: Value) -> Value:
+        found, key = of(self), by(self)
+        fits = isinstance(key, str) if isinstance(found, dict) else isinstance(found, list) and _is_number(key)
+        try:
+            if fits and not (isinstance(found, list) and key < 0):
+                return found[key]
+        except (KeyError, IndexError, TypeError):
+            pass  # said below, in the words of the language
+        raise EvaluationError(f"no such key: {key}")
+
+    return value
+
+
+def _has(of: Expression, name: str) -> Expression:
+    """Whether a field is set. The object that should have it must be there: `has(self.a.b)` is an error without `a`."""
+
+    def value(self: Value) -> Value:
+        found = of(self)
+        if not isinstance(found, dict):
+            raise EvaluationError(f"no such key: {name}")
+        return found.get(name) is not None
+
+    return value
+
+
+def _size(of: Expression) -> Expression:
+    def value(self: Value) -> Value:
+        found = of(self)
+        if not isinstance(found, (str, list, dict)):
+            raise EvaluationError("no such overload: size")
+        return len(found)
+
+    return value
+
+
+def _boolean(of: Expression, self: Value) -> bool:
+    found = of(self)
+    if not isinstance(found, bool):
+        raise EvaluationError("no such overload: not a boolean")
+    return found
+
+
+def _not(of: Expression) -> Expression:
+    return lambda self: not _boolean(of, self)
+
+
+def _choice(test: Expression, then: Expression, otherwise: Expression) -> Expression:
+    return lambda self: then(self) if _boolean(test, self) else otherwise(self)
+
+
+def _either(decisive: bool, left: Expression, right: Expression) -> Expression:
+    """`||` where True is decisive, `&&` where False is: the decisive side makes an error on the other irrelevant."""
+
+    def value(self: Value) -> Value:
+        try:
+            if _boolean(left, self) is decisive:
+                return decisive
+        except EvaluationError:
+            if _boolean(right, self) is decisive:
+                return decisive
+            raise
+        return _boolean(right, self)
+
+    return value
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _whole(value: int) -> int:
+    if value not in _INTEGERS:
+        raise EvaluationError("integer overflow")
+    return value
+
+
+def _arithmetic(of: Callable[[Any, Any], Any], left: Expression, right: Expression) -> Expression:
+    def value(self: Value) -> Value:
+        a, b = left(self), right(self)
+        if not (_is_number(a) and _is_number(b)):
+            raise EvaluationError("no such overload: arithmetic on what is no number")
+        try:
+            found = of(a, b)
+        except ZeroDivisionError:
+            raise EvaluationError("division by zero") from None
+        return _whole(found) if isinstance(found, int) else found
+
+    return value
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """Whole numbers are divided toward zero."""
+    if not (isinstance(a, int) and isinstance(b, int)):
+        return a / b
+    found = abs(a) // abs(b)
+    return found if (a < 0) == (b < 0) else -found
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return a - b * _quotient(a, b)
+
+
+def _same(a: Value, b: Value) -> bool:
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
+def _compared(of: Callable[[Any, Any], bool]) -> Callable[[Expression, Expression], Expression]:
+    def joint(left: Expression, right: Expression) -> Expression:
+        def value(self: Value) -> Value:
+            a, b = left(self), right(self)
+            if not (_is_number(a) and _is_number(b)) and not (type(a) is type(b) and isinstance(a, (str, bool))):
+                raise EvaluationError("no such overload: comparison of different types")
+            return of(a, b)
+
+        return value
+
+    return joint
+
+
+def _within(left: Expression, right: Expression) -> Expression:
+    def value(self: Value) -> Value:
+        wanted, among = left(self), right(self)
+        if not isinstance(among, (list, dict)):
+            raise EvaluationError("no such overload: in")
+        return any(_same(wanted, part) for part in among)
+
+    return value
+
+
+_RELATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
+    "==": lambda left, right: lambda self: _same(left(self), right(self)),
+    "!=": lambda left, right: lambda self: not _same(left(self), right(self)),
+    "<": _compared(operator.lt),
+    "<=": _compared(operator.le),
+    ">": _compared(operator.gt),
+    ">=": _compared(operator.ge),
+    "in": _within,
+}
+_SUMS = {"+": functools.partial(_arithmetic, operator.add), "-": functools.partial(_arithmetic, operator.sub)}
+_PRODUCTS = {
+    "*": functools.partial(_arithmetic, operator.mul),
+    "/": functools.partial(_arithmetic, _quotient),
+    "%": functools.partial(_arithmetic, _remainder),
+}

@@ -1,0 +1,115 @@
+"""Rules between the fields of a custom kind (CEL): every way to write an object is judged by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from paddlecloud.kube.resource import Object, Resource
+
+from . import widgets as kinds
+from .world import CRDS, Api, Here, a, eventually
+
+NUMBER = {"type": "integer"}
+RULES = {
+    "bounds": "!has(self.low) || self.low <= self.replicas",
+    "inner": "!has(self.inner) || (has(self.inner.count) ? self.inner.count : 0) + self.replicas < 10",
+    "word": "!has(self.word) || self.word in ['one', 'two'] && size(self.word) == 3",
+}
+SCHEMA: Object = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "replicas": {**NUMBER, "default": 1},
+                "low": NUMBER,
+                "inner": {"type": "object", "properties": {"count": NUMBER}},
+                "word": {"type": "string", "maxLength": 20},
+            },
+            "x-kubernetes-validations": [{"rule": rule, "message": f"breaks {name}"} for name, rule in RULES.items()],
+        },
+        "status": {"type": "object", "properties": {"replicas": NUMBER, "selector": {"type": "string"}}},
+    },
+}
+
+
+def definition(group: str, plural: str) -> Object:
+    crd = kinds.definition(group, plural, "Ruled", schema=SCHEMA)
+    del crd["spec"]["versions"][0]["additionalPrinterColumns"]
+    return crd
+
+
+@pytest.fixture(scope="module")
+def ruled(api: Api, group: str) -> Iterator[Resource]:
+    crd = definition(f"rules.{group}", "ruleds")
+    yield kinds.install(api, crd)
+    Here(api, "").delete(CRDS, crd["metadata"]["name"])
+
+
+def refusal(status: Object) -> str:
+    assert (status["code"], status["reason"], status["details"]["kind"]) == (422, "Invalid", "Ruled")
+    (cause,) = status["details"]["causes"]
+    assert (cause["field"], cause["reason"]) == ("spec", "FieldValueInvalid")
+    return str(cause["message"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "broken"),
+    [
+        ({}, ""),
+        ({"low": 1}, ""),
+        ({"low": 2}, "bounds"),
+        ({"low": 2, "replicas": 2}, ""),
+        ({"inner": {}}, ""),
+        ({"inner": {"count": 9}}, "inner"),
+        ({"inner": {"count": 8}}, ""),
+        ({"word": "one"}, ""),
+        ({"word": "three"}, "word"),
+    ],
+)
+def test_an_object_that_breaks_a_rule_is_not_created(here: Here, ruled: Resource, spec: Object, broken: str) -> None:
+    body = a(ruled, "r", spec=spec)
+    if not broken:
+        here.create(ruled, body)
+    else:
+        assert f"breaks {broken}" in refusal(here.api.refuse("POST", here.path(ruled), body))
+
+
+def test_a_rule_holds_for_updates_patches_and_the_scale(here: Here, ruled: Resource) -> None:
+    here.make(ruled, "r", spec={"low": 2, "replicas": 3})
+    scale = here.api.fetch(here.path(ruled, "r", "scale"))
+    scale["spec"]["replicas"] = 1
+    assert "breaks bounds" in refusal(here.api.refuse("PUT", here.path(ruled, "r", "scale"), scale))
+    whole = here.get(ruled, "r")
+    whole["spec"]["replicas"] = 1
+    assert "breaks bounds" in refusal(here.api.refuse("PUT", here.path(ruled, "r"), whole))
+    assert here.get(ruled, "r")["spec"] == {"low": 2, "replicas": 3}
+    here.patch(ruled, "r", {"spec": {"replicas": 2}}, subresource="scale")
+
+
+def test_an_object_stored_before_its_rule_may_be_labelled_reported_on_and_mended(here: Here, group: str) -> None:
+    crd = definition(f"older.{group}", "olders")
+    versions = crd["spec"]["versions"]
+    spec = versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    rules = spec.pop("x-kubernetes-validations")
+    resource = kinds.install(here.api, crd)
+    everywhere = Here(here.api, "")
+    try:
+        here.make(resource, "r", spec={"low": 5})
+        spec["x-kubernetes-validations"] = rules
+        everywhere.patch(CRDS, crd["metadata"]["name"], {"spec": {"versions": versions}})
+        broken = a(resource, "s", spec={"low": 5})
+        query = {"dryRun": "All"}
+        eventually(lambda: here.api.send("POST", here.path(resource), broken, query=query).status, 422)
+
+        here.patch(resource, "r", {"metadata": {"labels": {"a": "b"}}})
+        here.patch(resource, "r", {"status": {"replicas": 1}}, subresource="status")
+        change = {"spec": {"word": "one"}}
+        merge = "application/merge-patch+json"
+        said = here.api.refuse("PATCH", here.path(resource, "r"), change, content_type=merge)
+        assert "breaks bounds" in refusal(said)
+        here.patch(resource, "r", {"spec": {"replicas": 5}}, subresource="scale")
+    finally:
+        everywhere.delete(CRDS, crd["metadata"]["name"])
