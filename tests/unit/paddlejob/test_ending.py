@@ -49,7 +49,7 @@ def test_pods_of_a_failed_job_that_are_kept_do_not_go_on_using_the_machine() -> 
     world.settle()
     world.obey()
     assert world.pods["job-worker-1"]["status"]["phase"] == "Failed"
-    assert world.status["worker"]["running"] == 1, "counts stay as they were at the end"
+    assert world.status["worker"]["ready"] == "0/2"
 
 
 def test_servers_that_are_ended_with_a_completed_job_say_that_it_was_meant() -> None:

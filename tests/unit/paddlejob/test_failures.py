@@ -453,3 +453,54 @@ def test_a_job_that_may_be_silent_for_so_long_is_restarted_when_it_is() -> None:
     world.now += 60
     world.step()
     assert (world.phase, world.status["reason"], world.status["restarts"]) == ("Restarting", "Hung", 1)
+
+
+NOISE = "\n".join(f"epoch {n}: loss {n / 7:.5f}" for n in range(200))
+
+
+@pytest.mark.parametrize(
+    ("output", "begins", "ends"),
+    [
+        (f"{NOISE}\n{TRACEBACK}", "epoch ", "ValueError: wrong shape"),
+        ("ValueError: " + "tensor " * 300, "tensor tensor", "tensor"),
+        ("x" * 2000, "xxx", "xxx"),
+        (TRACEBACK, TRACEBACK[:20], "ValueError: wrong shape"),
+    ],
+    ids=["lines", "one line of many words", "one word", "short"],
+)
+def test_a_long_message_is_cut_between_lines_or_words(output: str, begins: str, ends: str) -> None:
+    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    world.fail("job-worker-0", message=output)
+    world.settle()
+    message = world.status["failures"][0]["message"].rstrip()
+    assert (message.startswith(begins), message.endswith(ends), len(message) <= 800) == (True, True, True), message
+
+
+def test_a_long_verdict_ends_between_words() -> None:
+    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    world.fail("job-worker-0", message="ValueError: " + "dimension " * 100)
+    world.settle()
+    assert world.status["message"].endswith("dimension …")
+
+
+def test_only_the_newest_failure_keeps_its_last_lines() -> None:
+    world = World(paddlejob(worker=1, backoffLimit=2)).start()
+    for restart in range(3):
+        world.fail("job-worker-0", message=TRACEBACK)
+        world.settle()
+        world.obey()
+        world.now += 600
+        if restart < 2:
+            world.start()
+    messages = [record["message"] for record in world.status["failures"]]
+    assert messages == ["ValueError: wrong shape", "ValueError: wrong shape", TRACEBACK]
+
+
+def test_a_failed_job_counts_no_pod_as_running() -> None:
+    world = World(paddlejob(worker=3, ps=1, backoffLimit=0)).start()
+    world.fail("job-worker-0", message=TRACEBACK)
+    world.settle()
+    assert (world.phase, world.status["worker"]["ready"], world.status["ps"]["ready"]) == ("Failed", "0/3", "0/1")
+    counts = {name: number for name, number in world.status["worker"].items() if isinstance(number, int)}
+    assert counts == {"failed": 1}
+    assert len(world.status["worker"]["refs"]) == 3

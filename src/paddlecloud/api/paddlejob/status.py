@@ -36,7 +36,9 @@ class RoleStatus(Wire):
     failed: Annotated[Int32 | None, doc("Pods that failed.")] = None
     succeeded: Annotated[Int32 | None, doc("Pods that ended with exit code 0.")] = None
     unknown: Annotated[Int32 | None, doc("Pods on nodes that are out of reach.")] = None
-    ready: Annotated[str | None, doc('Running of wanted pods, as "2/2"; kept as it was when the job ends.')] = None
+    ready: Annotated[
+        str | None, doc('Running of wanted pods, as "2/2"; kept as it was when the job completes, none when it fails.')
+    ] = None
     refs: Annotated[list[ObjectReference] | None, doc("The pods, by index.")] = None
     selector: Annotated[str | None, doc("Label selector of the pods of this role.")] = None
 
@@ -95,7 +97,7 @@ class Failure(Wire):
         doc("OOM, Evicted, Preempted, NodeLost, UserError, Image, Config, StartTimeout, RendezvousTimeout, Hung …"),
     ] = None
     exit_code: Annotated[Int32 | None, doc("Exit code of the training container.")] = None
-    message: Annotated[str | None, doc("The last lines that tell why.")] = None
+    message: Annotated[str | None, doc("The last lines of output; of older failures the line that says why.")] = None
     action: Annotated[str | None, doc("What was done: Restart, Fail or Ignore.")] = None
 
 

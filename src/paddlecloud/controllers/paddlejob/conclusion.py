@@ -82,12 +82,15 @@ def fail(case: Case, reason: str, text: str) -> Plan:
 
 def _end(case: Case, plan: Plan, phase: str, *, reason: str, message: str) -> Plan:
     pods = tuple(case.current.values())
-    new = status.with_start(status.with_counts(case.old, case.settings, pods), pods)
-    return conclude(case, plan, new, phase, reason=reason, message=message)
+    counted = status.with_counts(case.old, case.settings, pods, failed=phase == "Failed")
+    return conclude(case, plan, status.with_start(counted, pods), phase, reason=reason, message=message)
 
 
 def on_record(case: Case, first: failure.Failure, action: str) -> Case:
-    """The case with a failure among the last few that its status tells of, and what was done about it."""
+    """The case with a failure among the last few that its status tells of, and what was done about it.
+
+    The last lines of output are those of the newest; of older ones the line remains that says why.
+    """
     record = FailureRecord(
         time=rfc3339(case.now),
         pod=first.pod,
@@ -97,5 +100,9 @@ def on_record(case: Case, first: failure.Failure, action: str) -> Case:
         message=first.message or None,
         action=action,
     )
-    kept = [*(case.old.failures or ()), record][-status.FAILURES_KEPT :]
+    older = [
+        msgspec.structs.replace(known, message=failure.verdict_of(known.message or "") or None)
+        for known in case.old.failures or ()
+    ]
+    kept = [*older, record][-status.FAILURES_KEPT :]
     return replace(case, old=msgspec.structs.replace(case.old, failures=kept))

@@ -91,6 +91,9 @@ _NO_PROGRAM = re.compile(r'exec: "([^"]+)": (?:executable file not found|stat \S
 PROGRAMS = ("python", "python3", "bash", "sh", "paddle", "mpirun", "torchrun", "env", "sleep", "cat", "echo")
 """Names that a misspelt command may have meant."""
 
+SENTENCE = 200
+"""Characters of a line of output."""
+
 LONG_SENTENCE = 500
 """Characters of a platform's message, which ends with the command that helps."""
 
@@ -122,29 +125,53 @@ class Failure(NamedTuple):
 def _sentence(kind: str, message: str) -> str:
     if kind in _UNSTARTED:
         return start_error(message) if kind == "StartError" else _first_and_last(message)
-    return _verdict(message)[:200]
+    return verdict_of(message)
 
 
 def _first_and_last(message: str) -> str:
     """What is missing, and the command at the end that would mend it; a build's output lies between them."""
     lines = message.strip().splitlines() or [""]
-    return lines[0][:LONG_SENTENCE] if len(lines) == 1 else f"{lines[0][:200]}; {lines[-1][:200]}"
+    if len(lines) == 1:
+        return first_words(lines[0], LONG_SENTENCE)
+    return f"{first_words(lines[0], SENTENCE)}; {first_words(lines[-1], SENTENCE)}"
 
 
 def start_error(message: str) -> str:
     """Why a container could not start: the program it names is not in its image, or what its runtime reports."""
     found = _NO_PROGRAM.search(message)
     if found is None:
-        return f"the container could not start: check its command and image: {_verdict(message)[:200]}"
+        return f"the container could not start: check its command and image: {verdict_of(message)}"
     near = get_close_matches(found[1], PROGRAMS, n=1)
     return f"{found[1]}: not found" + (f"; did you mean {near[0]}?" if near else " in the image: check its command")
 
 
-def _verdict(output: str) -> str:
+def verdict_of(output: str) -> str:
     """The line that says what went wrong: the last, unless an exception's stands before what came out of a buffer."""
     lines = output.strip().splitlines()
     raised = [line for line in lines if _RAISED.match(line)]
-    return (raised or lines or [""])[-1]
+    return first_words((raised or lines or [""])[-1], SENTENCE)
+
+
+def first_words(text: str, limit: int) -> str:
+    """The beginning of a line, cut between words."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit].rpartition(" ")[0] or text[:limit]
+    return f"{kept.rstrip()} …"
+
+
+def last_lines(text: str, limit: int) -> str:
+    """The end of an output, cut between lines; between words where it is one long line.
+
+    Nothing marks the cut: rules of the job search this text.
+    """
+    kept = text[-limit:]
+    if len(text) > limit:
+        for boundary in ("\n", " "):
+            rest = kept.partition(boundary)[2]
+            if rest.strip():
+                return rest
+    return kept
 
 
 def failures(pods: Iterable[PodView]) -> list[Failure]:
@@ -232,7 +259,7 @@ def _of_ended(pod: PodView) -> Failure:
         kind=kind,
         reason=reason or str(ended.get("reason") or "Error"),
         exit_code=code,
-        message=text[-MESSAGE_LIMIT:],
+        message=last_lines(text, MESSAGE_LIMIT),
         finished=str(ended.get("finishedAt") or ""),
     )
 

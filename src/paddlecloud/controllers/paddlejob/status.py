@@ -25,13 +25,16 @@ STATES: tuple[State, ...] = ("pending", "starting", "running", "failed", "succee
 FAILURES_KEPT = 5
 
 
-def count(settings: JobSettings, role: RoleSettings, pods: Iterable[PodView]) -> RoleStatus:
-    """Counters of one role. A pod that is about to be created counts as pending: it is wanted and not there."""
+def count(settings: JobSettings, role: RoleSettings, pods: Iterable[PodView], *, failed: bool = False) -> RoleStatus:
+    """Counters of one role. A pod that is about to be created counts as pending: it is wanted and not there.
+
+    In a job that has `failed` none is created, and those that still run are ended: only how pods ended is counted.
+    """
     mine = sorted((pod for pod in pods if pod.role == role.name), key=lambda pod: pod.index)
     tally: dict[str, int] = dict.fromkeys(STATES, 0)
     for pod in mine:
-        tally[pod.state] += 1
-    tally["pending"] += max(0, role.replicas - len(mine))
+        tally[pod.state] += 1 if pod.ended or not failed else 0
+    tally["pending"] += 0 if failed else max(0, role.replicas - len(mine))
     return RoleStatus(
         **{state: number for state, number in tally.items() if number},
         ready=f"{tally['running']}/{role.replicas}",
@@ -44,8 +47,10 @@ def count(settings: JobSettings, role: RoleSettings, pods: Iterable[PodView]) ->
     )
 
 
-def with_counts(status: PaddleJobStatus, settings: JobSettings, pods: Sequence[PodView]) -> PaddleJobStatus:
-    counted = {role.name: count(settings, role, pods) for role in settings.roles}
+def with_counts(
+    status: PaddleJobStatus, settings: JobSettings, pods: Sequence[PodView], *, failed: bool = False
+) -> PaddleJobStatus:
+    counted = {role.name: count(settings, role, pods, failed=failed) for role in settings.roles}
     # An elastic job of one worker at the moment is not another kind of job.
     mode = "Collective" if settings.elastic is not None and settings.mode == "Single" else settings.mode
     return msgspec.structs.replace(
