@@ -11,8 +11,21 @@ from pathlib import Path
 import pytest
 
 from harness import PATIENCE, eventually
-from paddlecloud.kube.errors import BadRequest
-from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, NODES, PODS, SERVICES, Object
+from paddlecloud.api import crd
+from paddlecloud.api.paddlejob import DECLARATION
+from paddlecloud.kube.errors import BadRequest, NotFound
+from paddlecloud.kube.resource import (
+    CONFIGMAPS,
+    CRDS,
+    EVENTS,
+    LEASES,
+    NODES,
+    PADDLEJOBS,
+    PODS,
+    SERVICES,
+    Object,
+    owner_reference,
+)
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
 from paddlecloud.local.kubelet.node import NodeConfig
@@ -152,22 +165,102 @@ async def test_a_stand_in_says_so_in_an_event_and_in_the_first_line_of_every_log
     assert event["involvedObject"]["name"] == "suite"
 
 
-async def test_troubles_become_events_and_a_healthy_pod_writes_none(machine: TestMachine) -> None:
-    await machine.run("true", name="well")
-    await machine.phase("well", "Succeeded")
+async def reported(machine: TestMachine, name: str) -> list[tuple[str, str, str]]:
+    """The Events of a pod as `kubectl describe` lists them: in the order of their names."""
+    events = (await machine.client.list(EVENTS, "default", field_selector=f"involvedObject.name={name}")).items
+    return [(event["type"], event["reason"], event["message"]) for event in events]
+
+
+WELL = [
+    ("Normal", "Pulled", 'Container image "busybox" already present on machine'),
+    ("Normal", "Created", "Created container: main"),
+    ("Normal", "Started", "Started container main"),
+]
+
+
+async def test_a_healthy_pod_has_the_events_of_kubernetes_and_no_warning(machine: TestMachine) -> None:
+    await machine.run("sleep 600", name="well")
+    await machine.until("well", is_ready)
+    await eventually(lambda: reported(machine, "well"), WELL)
+    await machine.kubelet.stop()
+    await machine.start_kubelet()
+    await machine.client.delete(PODS, "well", namespace="default", grace_period=1)
+    killing = ("Normal", "Killing", "Stopping container main")
+    await eventually(
+        lambda: reported(machine, "well"), [*WELL, killing], what="a restarted kubelet starts nothing again"
+    )
+
+
+async def test_an_image_that_must_be_made_is_pulled_before_the_container_is_created(machine: TestMachine) -> None:
+    recipe = machine.data / "images" / "small" / "image.yaml"
+    recipe.parent.mkdir(parents=True)
+    recipe.write_text("names: [example.com/made:v1]\nbase: busybox\nfiles: {/app/hello: hello}\n")
+    (recipe.parent / "hello").write_text("hello")
+    await machine.run("true", name="made", container={"image": "example.com/made:v1"})
+    await machine.phase("made", "Succeeded")
+    steps = ["Pulling", "Pulled", "Created", "Started"]
+    await eventually(lambda: _reasons(machine, "made"), steps)
+
+
+async def _reasons(machine: TestMachine, name: str) -> list[str]:
+    return [reason for _, reason, _ in await reported(machine, name)]
+
+
+async def _made(machine: TestMachine, job: Object) -> Object | None:
+    try:
+        return await machine.client.create(PADDLEJOBS, job, namespace="default")
+    except NotFound:
+        return None
+
+
+async def test_the_start_barrier_of_a_job_is_no_warning(machine: TestMachine) -> None:
+    """Until its ConfigMap is there a pod of a PaddleJob is being created; the ConfigMap of anybody else is missing."""
+    await machine.client.create(CRDS, crd.definition(DECLARATION))
+    containers = [{"name": "main", "image": "busybox"}]
+    spec = {"worker": {"replicas": 1, "template": {"spec": {"containers": containers}}}}
+    job = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": "hi"}, "spec": spec}
+    made = await eventually(lambda: _made(machine, job), what="the kind is served")
+    env = [{"name": "V", "valueFrom": {"configMapKeyRef": {"name": "hi", "key": "k"}}}]
+    member = shell_pod("true", name="hi-worker-0", container={"env": env})
+    member["metadata"]["ownerReferences"] = [owner_reference(made)]
+    await machine.create(member)
+    pod = await machine.until("hi-worker-0", waiting_reason)
+    assert state_of(pod)["state"]["waiting"] == {
+        "reason": "ContainerCreating",
+        "message": "waiting until every pod of job hi has an address",
+    }
+    stranger = shell_pod("true", name="stranger", container={"env": env})
+    await machine.create(stranger)
+    missing = ("Warning", "Failed", 'container main: configmap "hi" not found')
+    await eventually(lambda: reported(machine, "stranger"), lambda told: missing in told)
+    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "hi"}, "data": {"k": "it"}}, namespace="default")
+    await machine.phase("hi-worker-0", "Succeeded")
+    await eventually(lambda: reported(machine, "hi-worker-0"), WELL)
+
+
+async def test_a_pod_that_its_controller_ends_on_purpose_has_no_deadline_in_its_story(machine: TestMachine) -> None:
+    await machine.run("sleep 600", name="server", terminationGracePeriodSeconds=1)
+    await machine.until("server", is_ready)
+    change = {
+        "metadata": {"annotations": {"paddlepaddle.org/ended": "on purpose: its job is Failed"}},
+        "spec": {"activeDeadlineSeconds": 1},
+    }
+    await machine.client.patch(PODS, "server", change, namespace="default")
+    pod = await machine.phase("server", "Failed")
+    assert (pod["status"]["reason"], pod["status"]["message"]) == ("Ended", "on purpose: its job is Failed")
+    ended = ("Normal", "Ended", "on purpose: its job is Failed")
+    await eventually(lambda: reported(machine, "server"), lambda told: ended in told)
+    assert {kind for kind, _, _ in await reported(machine, "server")} == {"Normal"}
+
+
+async def test_troubles_become_warnings(machine: TestMachine) -> None:
     await machine.run("exit 1", name="ill", policy="Always")
-
-    async def told() -> Object:
-        async for event in machine.client.watch(EVENTS, "default"):
-            if event.object["involvedObject"]["name"] == "ill":
-                return event.object
-        raise AssertionError("the watch ended")
-
-    event = await asyncio.wait_for(told(), PATIENCE)
-    assert (event["reason"], event["type"]) == ("BackOff", "Warning")
-    assert "restarting failed container=main" in event["message"]
-    about = [e["involvedObject"]["name"] for e in (await machine.client.list(EVENTS, "default")).items]
-    assert "well" not in about
+    told = await eventually(
+        lambda: reported(machine, "ill"), lambda told: any(kind == "Warning" for kind, _, _ in told)
+    )
+    (warning,) = [entry for entry in told if entry[0] == "Warning"]
+    assert warning[1] == "BackOff"
+    assert "restarting failed container=main" in warning[2]
 
 
 async def test_a_pod_finds_services_by_their_variables(machine: TestMachine) -> None:

@@ -1,14 +1,16 @@
-"""What jobs go through, phase by phase, with the conditions that hold in each: one list for both platforms."""
+"""What jobs go through, phase by phase, with the conditions that hold in each, and the events of their pods."""
 
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from harness import Kubectl, until
+from paddlecloud.cli.events import order, rows
 
-from .hands import HOLD, Story, apply, identities, job, kill, reached, release, status
+from .hands import HOLD, Story, apply, identities, job, kill, reached, read, release, status
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
 
@@ -46,6 +48,26 @@ def test_a_collective_job_that_is_hurt_scaled_and_suspended(kubectl: Kubectl, st
     reached(kubectl, "many", "Completed")
     until(lambda: story.told("many")[-1] == COMPLETED)
     assert story.told("many") == COLLECTIVE
+
+
+def test_the_pods_of_a_healthy_job_have_the_events_of_kubernetes_and_nothing_alarming(kubectl: Kubectl) -> None:
+    """As `pdc events` shows them: a cluster's kubelet warns of the ConfigMap that the pods of a job wait for."""
+    apply(kubectl, job("calm", "true"))
+    reached(kubectl, "calm", "Completed")
+    for pod in ("calm-worker-0", "calm-worker-1"):
+        shown: list[list[object]] = []
+
+        def complete(pod: str = pod, shown: list[list[object]] = shown) -> bool:
+            found = read(kubectl, "events", "--field-selector", f"involvedObject.name={pod}")["items"]
+            shown[:] = rows(sorted(found, key=order), time.time())
+            steps = [reason for _, _, reason, *_ in shown if reason not in ("Waiting", "Pulling")]
+            return steps == ["Scheduled", "Pulled", "Created", "Started"]
+
+        try:
+            until(complete)
+        except AssertionError:
+            raise AssertionError(f"{pod} has the events {shown}") from None
+        assert {kind for _, kind, *_ in shown} == {"Normal"}, shown
 
 
 def test_jobs_with_servers_that_end_well_and_badly(kubectl: Kubectl, story: Story) -> None:

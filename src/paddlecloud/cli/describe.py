@@ -78,7 +78,7 @@ def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[lis
             unwell = [one.pod for one in members if why(one.pod, now=time.time()).state != "ok"]
             for pod in unwell[:3]:  # three tell as much as three hundred
                 happened += events.about(session, pod)
-            happened.sort(key=events.moment)
+            happened.sort(key=events.order)
     except Forbidden:
         happened = []
     pods = [one.pod for one in members]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from paddlecloud.api.paddlejob import gate
 from paddlecloud.cli import output, targets, times
 from paddlecloud.cli.failures import attempting
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces
@@ -35,7 +36,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
     with attempting("list events"):
         selector = _selector(session, args.subject) if args.subject else None
         found = session.api.do(session.api.client.list(EVENTS, session.scope, field_selector=selector, limit=500))
-        events = [event for event in sorted(found.items, key=moment) if not types or event.get("type") in types]
+        events = [event for event in sorted(found.items, key=order) if not types or event.get("type") in types]
         printer = Printer(headers=not args.no_headers)
         _show(session, printer, events, fmt)
         if args.watch:
@@ -52,7 +53,13 @@ def about(session: Session, obj: Object) -> list[Object]:
     selector = ",".join(f"involvedObject.{key}={value}" for key, value in fields.items() if value)
     namespace = meta.get("namespace") or "default"  # events about cluster-wide objects live in default
     found = session.api.do(session.api.client.list(EVENTS, namespace, field_selector=selector, limit=500))
-    return sorted(found.items, key=moment)
+    return sorted(found.items, key=order)
+
+
+def order(event: Object) -> tuple[str, int]:
+    """By time; within a second as they were written."""
+    version = str(event["metadata"].get("resourceVersion") or "")
+    return moment(event), int(version) if version.isdigit() else 0
 
 
 def moment(event: Object) -> str:
@@ -74,8 +81,10 @@ def rows(events: Sequence[Object], now: float) -> list[list[object]]:
         if count > 1:
             seen = f"{seen} (x{count} over {times.age(first, now)})"
         about_whom = f"{str(subject.get('kind', '')).lower()}/{subject.get('name', '')}"
-        message = " ".join(str(event.get("message") or "").split())
-        lines.append([seen, event.get("type") or "Normal", event.get("reason") or "", about_whom, message])
+        kind, reason, message = event.get("type") or "Normal", event.get("reason") or "", event.get("message") or ""
+        if others := gate.event_awaited(event):  # kubelets know no other word for the start barrier than a warning
+            kind, reason, message = "Normal", "Waiting", others
+        lines.append([seen, kind, reason, about_whom, " ".join(str(message).split())])
     return lines
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from paddlecloud.api.paddlejob import ENDED_ANNOTATION
+from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
 from paddlecloud.cli import outcome, times
 from paddlecloud.cli.phrases import Phrasebook
 from paddlecloud.kube.resource import Object
@@ -68,7 +68,8 @@ def why(
 
 
 def last_warning(events: Sequence[Object]) -> Object | None:
-    return next((event for event in reversed(events) if event.get("type") == "Warning"), None)
+    """The start barrier of a job is no trouble, whatever kubelets call it."""
+    return next((e for e in reversed(events) if e.get("type") == "Warning" and not gate.event_awaited(e)), None)
 
 
 class _Judge:

@@ -39,6 +39,7 @@ class EventRecorder:
         self._host = host
         self._clock = clock or SystemClock()
         self._counts: OrderedDict[str, int] = OrderedDict()  # by event name, least recently used first
+        self._last_step = 0
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()  # by uid of the object spoken of
 
     async def record(self, about: Object, reason: str, message: str, *, type: str = "Normal") -> bool:
@@ -50,6 +51,24 @@ class EventRecorder:
         event = self._event(about, reason, message[:MESSAGE_LIMIT], type)
         try:
             await self._write(event)
+        except ApiError as error:
+            log.debug("event %s about %s %s was not written: %s", reason, about["kind"], meta["name"], error)
+            return False
+        return True
+
+    async def step(self, about: Object, reason: str, message: str) -> bool:
+        """Record one step of many, such as Scheduled or Started. It is an object of its own.
+
+        Named by its time, as client-go does: what lists events by name lists steps in their order.
+        """
+        self._last_step = max(self._last_step + 1, int(self._clock.now() * 1e9))
+        meta = about["metadata"]
+        if not self._admit(meta.get("uid", meta["name"])):
+            return False
+        event = self._event(about, reason, message[:MESSAGE_LIMIT], "Normal")
+        event["metadata"]["name"] = f"{meta['name'][:236]}.{self._last_step:x}"
+        try:
+            await self._client.create(EVENTS, event)
         except ApiError as error:
             log.debug("event %s about %s %s was not written: %s", reason, about["kind"], meta["name"], error)
             return False

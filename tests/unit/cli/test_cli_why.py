@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.cli import outcome
+from paddlecloud.cli.events import rows
 from paddlecloud.cli.phrases import PHRASES, preferred
 from paddlecloud.cli.why import why
 
@@ -264,3 +265,36 @@ SETTLED: list[tuple[dict[str, Any], str | None]] = [
 def test_what_apply_waits_for(obj: dict[str, Any], state: str | None) -> None:
     result = outcome.settled(obj)
     assert (result.state if result else None) == state
+
+
+def event(message: str, *, pod: str = "hi-worker-0", type: str = "Warning", reason: str = "Failed") -> dict[str, Any]:
+    about = {"kind": "Pod", "name": pod}
+    return {"type": type, "reason": reason, "message": message, "involvedObject": about, "metadata": {"name": "e"}}
+
+
+BARRIER = {
+    "no ConfigMap yet": ('Error: configmap "hi" not found', "waiting until every pod of job hi has an address"),
+    "a restart": (
+        "Error: couldn't find key PADDLE_GENERATION_3 in ConfigMap default/hi",
+        "waiting until every pod of job hi has an address",
+    ),
+    "servers that do not listen yet": (
+        "Error: couldn't find key PADDLE_SERVERS_READY_0 in ConfigMap default/hi",
+        "waiting for the parameter servers of job hi to listen",
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "shown"), BARRIER.values(), ids=BARRIER.keys())
+def test_the_start_barrier_is_no_warning_where_people_look(message: str, shown: str) -> None:
+    """Kubernetes' kubelet writes one for every pod of a job that starts as it should."""
+    (row,) = rows([event(message)], NOW)
+    assert row[1:] == ["Normal", "Waiting", "pod/hi-worker-0", shown]
+    verdict = why(job("Starting", message="containers are starting"), events=[event(message)], now=NOW)
+    assert verdict.text == "Starting: containers are starting"
+
+
+def test_another_configmap_that_is_missing_stays_a_warning() -> None:
+    missing = event('Error: configmap "settings" not found')
+    assert rows([missing], NOW)[0][1:3] == ["Warning", "Failed"]
+    assert "settings" in why(job("Starting"), events=[missing], now=NOW).text

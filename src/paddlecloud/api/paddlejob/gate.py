@@ -1,18 +1,45 @@
 """The start barrier of a PaddleJob, as kubelets report it.
 
-Pods refer to keys of the ConfigMap named like their job, which is written when every pod has an address. Until then the
-kubelet reports the missing ConfigMap or key as CreateContainerConfigError: the expected way to start, not a fault.
+Pods refer to keys of the ConfigMap named like their job, which is written when every pod has an address. Until then
+Kubernetes' kubelet reports the missing ConfigMap or key as CreateContainerConfigError, with a Warning: the expected way
+to start, not a fault.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-_LACKS = re.compile(r'configmap "(?P<whole>[^"]*)" not found|couldn\'t find key \S+ in ConfigMap [^/\s]*/(?P<key>\S+)')
+SERVERS_READY = "PADDLE_SERVERS_READY_"
+"""Keys that workers wait for, where they must not start before the parameter servers listen, begin so."""
+
+_LACKS = re.compile(
+    r'configmap "(?P<whole>[^"]*)" not found|couldn\'t find key (?P<key>\S+) in ConfigMap [^/\s]*/(?P<name>\S+)'
+)
 """As kubelets say it, those of Kubernetes and the embedded one."""
+_MEMBER = re.compile(r"-(ps|worker|heter)-\d+")
 
 
-def is_gate(reason: str, message: str, job: str) -> bool:
-    """Whether a container of the job waits only for the job's own ConfigMap, by what its state says."""
+def awaited(reason: str, message: str, job: str) -> str:
+    """What a container of the job waits for by its waiting state, if only for the others of its job; else empty."""
     found = _LACKS.search(message) if reason == "CreateContainerConfigError" else None
-    return found is not None and (found["whole"] or found["key"]) == job
+    if found is None or (found["whole"] or found["name"]) != job:
+        return ""
+    return sentence(job, found["key"] or "")
+
+
+def sentence(job: str, key: str) -> str:
+    if key.startswith(SERVERS_READY):
+        return f"waiting for the parameter servers of job {job} to listen"
+    return f"waiting until every pod of job {job} has an address"
+
+
+def event_awaited(event: Mapping[str, Any]) -> str:
+    """The same of an Event: what a pod waited for when its kubelet warned about the barrier; else empty."""
+    about = event.get("involvedObject") or {}
+    found = _LACKS.search(str(event.get("message") or "")) if event.get("reason") == "Failed" else None
+    if found is None or about.get("kind") != "Pod":
+        return ""
+    job, pod = found["whole"] or found["name"], str(about.get("name") or "")
+    return sentence(job, found["key"] or "") if _MEMBER.fullmatch(pod.removeprefix(job)) else ""

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
+from paddlecloud.api.paddlejob.gate import SERVERS_READY
 from paddlecloud.controllers.paddlejob import names, ports, token
 
 Hosts = Mapping[str, Sequence[str]]
@@ -38,7 +39,7 @@ def generation_key(generation: int) -> str:
 
 def servers_ready_key(generation: int) -> str:
     """The key workers wait for besides, where they must not start before the parameter servers listen."""
-    return f"PADDLE_SERVERS_READY_{generation}"
+    return f"{SERVERS_READY}{generation}"
 
 
 def holds_workers(settings: JobSettings) -> bool:

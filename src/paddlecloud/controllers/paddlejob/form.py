@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from paddlecloud.api.paddlejob.gate import is_gate
+from paddlecloud.api.paddlejob import gate
 from paddlecloud.controllers.paddlejob import data, env, gang, gangnews, hosts, names, objects
 from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
 from paddlecloud.controllers.paddlejob.observe import PodView, started_at, unschedulable, waiting_reason
@@ -242,7 +242,7 @@ def _nudge(case: Case, plan: Plan, config: Object) -> None:
 
 def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
     reason, message = waiting_reason(pod)
-    if not is_gate(reason, message, case.settings.name):
+    if not gate.awaited(reason, message, case.settings.name):
         return False
     told = (config["metadata"].get("annotations") or {}).get(WRITTEN)
     if (pod.raw["metadata"].get("annotations") or {}).get(names.NUDGED) == f"{float(told or 0):.3f}":
@@ -257,7 +257,7 @@ def awaited(case: Case) -> str:
         if pod.state == "pending" and (said := unschedulable(pod)):
             return f"{pod.name} is not scheduled: {said}"
         reason, message = waiting_reason(pod)
-        if reason not in ON_THE_WAY and not is_gate(reason, message, case.settings.name):
+        if reason not in ON_THE_WAY and not gate.awaited(reason, message, case.settings.name):
             return f"{pod.name}: {reason}" + (f": {message}" if message else "")
     if missing := data.missing(case.settings, case.observed):
         return missing

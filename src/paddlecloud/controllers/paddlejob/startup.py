@@ -14,7 +14,7 @@ import msgspec
 
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.paddlejob import PaddleJobStatus
-from paddlecloud.api.paddlejob.gate import is_gate
+from paddlecloud.api.paddlejob.gate import awaited
 from paddlecloud.controllers.paddlejob import form, status
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.controllers.paddlejob.failure import Failure
@@ -57,7 +57,7 @@ def find(case: Case) -> Trouble | None:
         reason, message = waiting_reason(pod)
         if reason in _PULLING:
             return _image_trouble(case, pod, message)
-        if reason == "CreateContainerConfigError" and not is_gate(reason, message, case.settings.name):
+        if reason == "CreateContainerConfigError" and not awaited(reason, message, case.settings.name):
             return Trouble(CONFIG, pod, message)
     return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from paddlecloud.api.paddlejob import ENDED_ANNOTATION
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.model import (
@@ -34,6 +35,8 @@ EVICTION_GRACE = 1.0
 """Seconds left to a pod that took more than it may: what it does to its neighbours ends at once."""
 
 DEADLINE_REASON = "DeadlineExceeded"
+ENDED_REASON = "Ended"
+"""Of a pod that its controller ended through its deadline, and said so: nobody set that deadline."""
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -141,7 +144,8 @@ def _deadline(pod: Object, observed: Observed, now: float, plan: Plan) -> Outcom
         return None
     due = observed.start_time + float(seconds)
     if now >= due:
-        return Outcome("Failed", DEADLINE_REASON, DEADLINE_MESSAGE)
+        ended = (pod["metadata"].get("annotations") or {}).get(ENDED_ANNOTATION)
+        return Outcome("Failed", ENDED_REASON, ended) if ended else Outcome("Failed", DEADLINE_REASON, DEADLINE_MESSAGE)
     plan.wake_at(due)
     return None
 

@@ -64,6 +64,8 @@ class Waiting(NamedTuple):
 
     reason: str
     message: str = ""
+    expected: bool = False
+    """Part of the usual way to start: no Event warns about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
-"""What is worth an Event: troubles and stand-ins, in the words `kubectl describe pod` has taught people. Pure.
+"""Which states of a pod are worth an Event: troubles and stand-ins, in the words of `kubectl describe pod`. Pure.
 
-Kubernetes also writes an Event for every image, creation and start. Those tell nothing that the status does not, and
-would be three writes per pod; here a pod that is well, on images that are what their names promise, writes none.
+The steps on the way to running have theirs in `steps`.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from paddlecloud.local.kubelet.lifecycle import Plan
+from paddlecloud.local.kubelet.lifecycle import ENDED_REASON, Plan
 from paddlecloud.local.kubelet.model import Observed
 
 
@@ -35,7 +34,7 @@ def notices(plan: Plan, observed: Observed) -> list[Notice]:
     found = []
     for name, waiting in plan.waiting.items():
         reason = _WAITING.get(waiting.reason)
-        if reason and waiting.message:
+        if reason and waiting.message and not waiting.expected:
             found.append(Notice(reason, f"container {name}: {waiting.message}"))
     for name, run in observed.runs.items():
         if run.ended and run.reason in _ENDED:
@@ -52,5 +51,6 @@ def notices(plan: Plan, observed: Observed) -> list[Notice]:
         text = f"no cgroup for the pod ({observed.unlimited}): its memory is watched, its CPU limits are not enforced"
         found.append(Notice("LimitsDegraded", text))
     if plan.outcome is not None and plan.outcome.reason:
-        found.append(Notice(plan.outcome.reason, plan.outcome.message))
+        type = "Normal" if plan.outcome.reason == ENDED_REASON else "Warning"
+        found.append(Notice(plan.outcome.reason, plan.outcome.message, type=type))
     return found

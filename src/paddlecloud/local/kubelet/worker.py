@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from typing import Any
 
+from paddlecloud.api.paddlejob import gate
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
@@ -31,6 +33,7 @@ from paddlecloud.local.kubelet.publisher import PodGone, StatusPublisher
 from paddlecloud.local.kubelet.runtime import ShimError
 from paddlecloud.local.kubelet.services import Machine
 from paddlecloud.local.kubelet.status import build_status
+from paddlecloud.local.kubelet.steps import Steps
 from paddlecloud.local.kubelet.supervised import SupervisedPod
 from paddlecloud.local.kubelet.termination import termination_message
 from paddlecloud.local.volumes.errors import VolumeError
@@ -74,6 +77,7 @@ class PodWorker:
         self._publisher = StatusPublisher(machine.client, first_seen=first_seen)
         self._told: set[Notice] = set()
         self._telling: set[asyncio.Task[bool]] = set()
+        self._steps = Steps(self._record_step)
 
     def update(self, pod: Object | None) -> None:
         """The newest object; None when it is gone from the API (removed by force)."""
@@ -172,6 +176,7 @@ class PodWorker:
         observed = self._observe(now)
         view = decide(self.pod, observed, now)
         view.waiting = {**self._obstacles.waiting(), **view.waiting}
+        self._steps.observe(observed.runs)
         self._tell(notices(view, observed))
         return await self._publisher.publish(self.pod, build_status(self.pod, observed, view, now), now=now)
 
@@ -229,6 +234,8 @@ class PodWorker:
         """Ask a container to end, after its preStop hook."""
         grace = self._hooks.grace_now(self._container(stop.name), stop)
         if grace is not None:
+            run = self._supervised.runs().get(stop.name)
+            self._steps.killing(stop.name, run.attempt if run else 0)
             await self._supervised.stop(stop.name, grace=grace)
 
     async def _start(self, start: Start) -> None:
@@ -243,6 +250,7 @@ class PodWorker:
             self._pull(container)
             return
         self._images[start.name] = image.image_id
+        self._steps.present(start.name, container["image"], start.attempt)
         if image.stands_for:
             self._stand_ins[start.name] = stand_in.sentence(image.stands_for, image=container["image"])
         now = self._machine.clock.now()
@@ -252,14 +260,21 @@ class PodWorker:
         except ConfigError as error:
             if isinstance(error, MissingObject):
                 self._lacked[start.name] = edition
-            waiting = Waiting("CreateContainerConfigError", str(error))
-            self._obstacles.note(start.name, waiting, now=now, timed=False)
+            self._obstacles.note(start.name, self._lacks(str(error)), now=now, timed=False)
             return
         except VolumeError as error:
             self._obstacles.note(start.name, Waiting("ContainerCreating", str(error)), now=now, timed=False)
             return
         self._obstacles.clear(start.name)
+        self._steps.created(start.name, start.attempt)
         await self._supervised.start(spec, self._files.pod_spec(self.pod), launcher)
+
+    def _lacks(self, message: str) -> Waiting:
+        """An object that is missing; the start barrier of a training job is no error, and a message says what it is."""
+        reason, owner = "CreateContainerConfigError", controller_of(self.pod) or {}
+        if owner.get("kind") == PADDLEJOBS.kind and (others := gate.awaited(reason, message, str(owner["name"]))):
+            return Waiting("ContainerCreating", others, expected=True)
+        return Waiting(reason, message)
 
     def _launcher(self, image: Environment) -> Launcher:
         """Where the pod's shim comes from, if it has none yet: the image's warm parent, or the common one."""
@@ -276,8 +291,11 @@ class PodWorker:
         policy = container.get("imagePullPolicy", "IfNotPresent")
 
         async def pull() -> None:
+            began = self._machine.clock.now()
+            self._steps.pulling(container["image"])
             try:
                 await self._machine.images.prepare(container["image"], policy=policy)
+                self._steps.pulled(name, container["image"], self._machine.clock.now() - began)
                 self._obstacles.clear(name)
             except ImageUnavailable as error:
                 waiting = Waiting(error.reason, str(error))
@@ -293,11 +311,17 @@ class PodWorker:
         about = {"apiVersion": "v1", "kind": "Pod", **self.pod}
         fresh = set(current)
         for notice in fresh - self._told:
-            record = self._machine.recorder.record(about, notice.reason, notice.message, type=notice.type)
-            task = asyncio.create_task(record)
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self._write(self._machine.recorder.record(about, notice.reason, notice.message, type=notice.type))
         self._told = fresh
+
+    def _record_step(self, reason: str, message: str) -> None:
+        about = {"apiVersion": "v1", "kind": "Pod", **self.pod}
+        self._write(self._machine.recorder.step(about, reason, message))
+
+    def _write(self, event: Coroutine[Any, Any, bool]) -> None:
+        task = asyncio.create_task(event)
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
 
     async def _clear_away(self) -> None:
         self._end_tasks()
