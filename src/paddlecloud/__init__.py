@@ -20,6 +20,7 @@ _PUBLIC = {  # __init__.pyi says the same to type checkers
     "connect_async": "paddlecloud.sdk.core",
     "EmbeddedClient": "paddlecloud.sdk.embedded",
     "embedded": "paddlecloud.sdk.embedded",
+    "ArgumentError": "paddlecloud.sdk.checking",
     "JobFailed": "paddlecloud.sdk.handles",
     "NotServed": "paddlecloud.sdk.serving",
     "Client": "paddlecloud.sdk.sync",

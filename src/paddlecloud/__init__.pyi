@@ -1,5 +1,6 @@
 """The names that `__init__.py` loads when they are first used, for type checkers and editors."""
 
+from paddlecloud.sdk.checking import ArgumentError as ArgumentError
 from paddlecloud.sdk.core import AsyncClient as AsyncClient
 from paddlecloud.sdk.core import connect_async as connect_async
 from paddlecloud.sdk.embedded import EmbeddedClient as EmbeddedClient
@@ -12,6 +13,7 @@ from paddlecloud.sdk.sync import Service as Service
 from paddlecloud.sdk.sync import connect as connect
 
 __all__ = [
+    "ArgumentError",
     "AsyncClient",
     "Client",
     "EmbeddedClient",

@@ -43,6 +43,19 @@ def config(name: str, data: dict[str, str], **meta: Any) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **meta}, "data": data})
 
 
+JOB: dict[str, Any] = {
+    "apiVersion": "batch.paddlepaddle.org/v1",
+    "kind": "PaddleJob",
+    "spec": {
+        "suspend": True,
+        "worker": {
+            "replicas": 1,
+            "template": {"spec": {"containers": [{"name": "p", "image": "busybox", "command": ["true"]}]}},
+        },
+    },
+}
+
+
 # Declaring
 
 
@@ -62,6 +75,36 @@ def test_two_owners_of_one_field(run: Pdc) -> None:
     assert "--force-conflicts" in refused.stderr
     assert run("apply", "--force-conflicts", "-f", "-", input=config("c", {"a": "ours"})).returncode == 0
     assert json.loads(run("get", "cm/c", "-o", "json").stdout)["data"] == {"a": "ours", "x": "kept"}
+
+
+def test_a_field_that_pdc_changed_itself_is_set_by_the_next_apply(run: Pdc) -> None:
+    body = {**JOB, "metadata": {"name": "j"}}
+    assert run("apply", "-f", "-", input=json.dumps(body)).returncode == 0
+    assert run("scale", "j", "--replicas", "3").stdout == "paddlejob.batch.paddlepaddle.org/j scaled\n"
+    assert run("resume", "j").returncode == 0
+    applied = run("apply", "-f", "-", input=json.dumps(body))
+    assert (applied.returncode, applied.stdout) == (0, "paddlejob.batch.paddlepaddle.org/j configured\n")
+    assert run("get", "pdj/j", "-o", "jsonpath={.spec.worker.replicas} {.spec.suspend}").stdout == "1 true\n"
+    assert run("apply", "-f", "-", input=json.dumps(body)).stdout.endswith("unchanged\n")
+
+
+def test_a_job_that_has_ended_is_neither_scaled_nor_suspended(run: Pdc) -> None:
+    body = {**JOB, "metadata": {"name": "j"}, "spec": {**JOB["spec"], "suspend": False}}
+    run("apply", "-f", "-", input=json.dumps(body))
+    assert run("wait", "pdj/j", "--for=finished", "--timeout=60s").returncode == 0
+    before = run("get", "pdj/j", "-o", "jsonpath={.metadata.generation}").stdout
+    for act in (
+        ["scale", "j", "--replicas", "2"],
+        ["scale", "pdj/j", "--replicas", "2"],
+        ["suspend", "j"],
+        ["resume", "j"],
+    ):
+        refused = run(*act)
+        assert refused.returncode == 4
+        assert "has ended and cannot be" in refused.stderr
+        assert "it is Completed" in refused.stderr
+        assert "pdc retry j" in refused.stderr
+    assert run("get", "pdj/j", "-o", "jsonpath={.metadata.generation}").stdout == before
 
 
 @pytest.mark.parametrize("mode", ["--dry-run=server", "--dry-run=none"])

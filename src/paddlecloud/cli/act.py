@@ -1,6 +1,7 @@
 """`pdc scale`, `suspend`, `resume`: one small patch each.
 
-`suspend` and `resume` take the name of a PaddleJob, or KIND/NAME for other kinds that can be suspended.
+All take the name of a PaddleJob, or KIND/NAME for other kinds that can be scaled or suspended; `scale` also kubectl's
+KIND NAME…. What has ended is not changed: nothing would happen.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paddlecloud.cli import output, targets
-from paddlecloud.cli.failures import UsageError, attempting
+from paddlecloud.cli import outcome, output, targets
+from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.placing import Place
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import MethodNotAllowed, NotFound
 from paddlecloud.kube.resource import Object
 
@@ -27,7 +29,7 @@ SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
 
 def add_commands(parsers: Parsers) -> None:
     scale = parsers.add_parser("scale")
-    scale.add_argument("words", nargs="*", metavar="KIND/NAME")
+    scale.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, KIND/NAME, or KIND NAME…")
     scale.add_argument("--replicas", type=number(0), required=True, metavar="N", help="how many there should be")
     scale.set_defaults(run=run_scale)
     for name, function in (("suspend", run_suspend), ("resume", run_resume)):
@@ -37,17 +39,40 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def run_scale(session: Session, args: argparse.Namespace) -> int:
-    usage = "pdc scale KIND/NAME --replicas N"
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
     with attempting(f"scale {' '.join(args.words)}"):
-        answers = []
-        for target in targets.resolve(session.api, args.words, usage=usage):
-            if not target.names:
-                raise UsageError("name what to scale", why=usage)
-            for name in target.names:
-                where = Place(target.resource, name, session.namespace if target.resource.namespaced else None)
-                answers.append((where, _scale(session, where, args.replicas)))
+        places = _scaled(session, args.words)
+        for where in places:
+            _refuse_ended(session, where, "scaled")
+        answers = [(where, _scale(session, where, args.replicas)) for where in places]
     return _print(session, answers, fmt, "scaled")
+
+
+def _scaled(session: Session, words: list[str]) -> list[Place]:
+    """`slow`, `pdj/slow deploy/web`, `deploy web`; words of which the first is no kind are names of jobs."""
+    if len(words) > 1 and not any("/" in word for word in words):
+        try:
+            entry = session.api.entry(words[0])
+        except UnknownKind:
+            pass  # names of jobs
+        else:
+            namespace = session.namespace if entry.resource.namespaced else None
+            return [Place(entry.resource, name, namespace) for name in words[1:]]
+    return [_job(session, word) for word in words]
+
+
+def _refuse_ended(session: Session, where: Place, done: str) -> None:
+    found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
+    ended = outcome.finished(found)
+    if ended is not None:
+        job = where.resource.kind == "PaddleJob"
+        raise CliError(
+            f"{where.display} has ended and cannot be {done}",
+            why=f"it is {(found.get('status') or {}).get('phase') or ended.state}",
+            next=f"pdc retry {where.name}    (runs it again)" if job else f"pdc delete {where.display}",
+            exit_code=CONFLICT,
+            reason="Ended",
+        )
 
 
 def _scale(session: Session, where: Place, replicas: int) -> Object:
@@ -91,6 +116,8 @@ def _patch_each(session: Session, args: argparse.Namespace, patch_of: Any, done:
     with attempting(f"{args.command} {' '.join(args.words)}"):
         places = [_job(session, word) for word in args.words]
         patches = [patch_of(where) for where in places]
+        for where in places:
+            _refuse_ended(session, where, done)
         answers = []
         for where, patch in zip(places, patches, strict=True):
             call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace)

@@ -6,10 +6,11 @@ import argparse
 import sys
 
 from paddlecloud.cli import output
-from paddlecloud.cli.failures import attempting
+from paddlecloud.cli.failures import NOT_FOUND, CliError, attempting
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.table import render
+from paddlecloud.kube.nearest import question
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -29,6 +30,12 @@ def run(session: Session, args: argparse.Namespace) -> int:
             if args.namespaced in (None, str(entry.resource.namespaced).lower())
             and args.api_group in (None, entry.resource.group)
         ]
+    groups = {entry.resource.group for entry in session.api.discovery()}
+    if args.api_group is not None and args.api_group not in groups:
+        meant = question(args.api_group, groups)
+        raise CliError(
+            f"the server has no API group {args.api_group}", why=meant, next="pdc api-resources", exit_code=NOT_FOUND
+        )
     if fmt.name == "name":
         for entry in entries:
             group = f".{entry.resource.group}" if entry.resource.group else ""

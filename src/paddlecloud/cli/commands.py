@@ -50,7 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("events", "list events, oldest first", _PKG + "events", LOOK),
     Command("wait", "wait for a condition, a value or a deletion", _PKG + "wait", LOOK, "objects"),
     Command("top", "what nodes, pods and jobs use now, and how far training is", _PKG + "top", LOOK),
-    Command("scale", "set the number of replicas", _PKG + "act", ACT, "objects"),
+    Command("scale", "set the number of workers of a job, or of replicas", _PKG + "act", ACT, "jobs"),
     Command("suspend", "stop the pods of a job and keep the job", _PKG + "act", ACT, "jobs"),
     Command("resume", "start a suspended job", _PKG + "act", ACT, "jobs"),
     Command("retry", "run a finished or failed job again", _PKG + "retry", ACT, "jobs"),

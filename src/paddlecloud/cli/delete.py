@@ -177,4 +177,5 @@ def _report_missing(args: argparse.Namespace, missing: list[Place]) -> int:
         why=", ".join(where.display for where in missing) if len(missing) > 1 else "there was nothing to delete",
         next="the same command with --ignore-not-found, if that is fine",
         exit_code=NOT_FOUND,
+        missing=(missing[0].name, (missing[0].resource.full_name,)) if len(missing) == 1 else None,
     )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from paddlecloud.api.paddlejob import gate
-from paddlecloud.cli import output, targets, times
+from paddlecloud.cli import output, suggestions, targets, times
 from paddlecloud.cli.failures import attempting
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces
 from paddlecloud.cli.session import Session
@@ -41,7 +41,10 @@ def run(session: Session, args: argparse.Namespace) -> int:
         _show(session, printer, events, fmt)
         if args.watch:
             _follow(session, printer, fmt, selector=selector, types=types, version=found.resource_version)
-        elif not events and fmt.is_table:
+        elif not events and args.subject:
+            _check_exists(session, args.subject)
+        if not (events or args.watch) and fmt.is_table:
+            suggestions.check_namespace(session)
             session.note("No events found" if session.scope is None else f"No events found in {session.scope}.")
     return 0
 
@@ -91,6 +94,13 @@ def rows(events: Sequence[Object], now: float) -> list[list[object]]:
 def _selector(session: Session, subject: str) -> str:
     entry, name = targets.one(session.api, [subject], usage="--for KIND/NAME")
     return f"involvedObject.kind={entry.resource.kind},involvedObject.name={name}"
+
+
+def _check_exists(session: Session, subject: str) -> None:
+    """Events outlive their object, so only an object without events is looked for."""
+    entry, name = targets.one(session.api, [subject], usage="--for KIND/NAME")
+    namespace = session.namespace if entry.resource.namespaced else None
+    session.api.do(session.api.client.get(entry.resource, name, namespace))
 
 
 def _show(session: Session, printer: Printer, events: list[Object], fmt: output.Format) -> None:

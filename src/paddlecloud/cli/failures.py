@@ -6,8 +6,10 @@ asked for `-o json`. Tracebacks belong to `--debug` alone (`main.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from paddlecloud.kube.errors import ApiError, ConfigError, Unreachable
 
@@ -62,16 +64,28 @@ BY_REASON: dict[str, int] = {
 
 
 class CliError(Exception):
-    """A failure with everything its report needs. `why` and `next` may be empty when there is nothing to add."""
+    """A failure with everything its report needs. `why` and `next` may be empty when there is nothing to add.
+
+    `missing` is the name of an object that does not exist and the kinds it was looked for in: a similar name is found
+    there (`suggestions`).
+    """
 
     def __init__(
-        self, message: str, *, why: str = "", next: str = "", exit_code: int = ERROR, reason: str = ""
+        self,
+        message: str,
+        *,
+        why: str = "",
+        next: str = "",
+        exit_code: int = ERROR,
+        reason: str = "",
+        missing: tuple[str, tuple[str, ...]] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.why = why
         self.next = next
         self.exit_code = exit_code
+        self.missing = missing
         self.reason = reason or MEANINGS[exit_code].title().replace(" ", "")
 
 
@@ -118,7 +132,15 @@ def from_api(error: ApiError, *, doing: str, next: str = "") -> CliError:
         next=next or _next_step(error),
         exit_code=BY_REASON.get(error.reason, ERROR),
         reason=error.reason,
+        missing=_missing(error),
     )
+
+
+def _missing(error: ApiError) -> tuple[str, tuple[str, ...]] | None:
+    details = error.details or {}
+    if error.reason != "NotFound" or not (details.get("name") and details.get("kind")):
+        return None
+    return str(details["name"]), (".".join(filter(None, (str(details["kind"]), details.get("group")))),)
 
 
 def _next_step(error: ApiError) -> str:
@@ -131,14 +153,21 @@ def _next_step(error: ApiError) -> str:
         "UnknownKind": "pdc api-resources",
         "AlreadyExists": "pdc apply -f FILE    (changes what exists)",
         "Conflict": "run the command again; if another tool owns the field, add --force-conflicts to `pdc apply`",
-        "Invalid": f"pdc explain {kind}" if kind else "pdc explain KIND",
-        "BadRequest": "pdc explain KIND",
+        "Invalid": f"pdc explain {'.'.join([kind, *_field(details)])}" if kind else "pdc api-resources",
+        "BadRequest": f"pdc explain {kind}" if kind else "pdc api-resources",
         "Forbidden": "kubectl auth can-i --list    (what these credentials may do)",
         "Unauthorized": "pdc kubeconfig    (which credentials were sent)",
         "TooManyRequests": f"wait {error.retry_after or 1} s and run the command again",
         "ServiceUnavailable": "pdc doctor",
     }
     return steps.get(error.reason, "pdc doctor")
+
+
+def _field(details: Mapping[str, Any]) -> list[str]:
+    """The path of the first field at fault, as `pdc explain` takes it: without indexes and keys."""
+    fields = [str(cause.get("field") or "") for cause in details.get("causes") or ()]
+    plain = re.sub(r"\[[^]]*\]", "", fields[0]) if fields else ""
+    return plain.split(".") if re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)*", plain) else []
 
 
 def render(error: CliError, *, as_json: bool) -> str:

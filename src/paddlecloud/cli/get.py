@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from paddlecloud.cli import output, server_table, targets
+from paddlecloud.cli import output, server_table, suggestions, targets
 from paddlecloud.cli.failures import NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.output import Format
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_selectors
@@ -142,6 +142,7 @@ def _shape(session: Session, target: Target, fmt: Format, *, several: bool) -> S
 def _note_nothing(session: Session, chosen: list[Target]) -> None:
     if session.args.ignore_not_found and any(target.names for target in chosen):
         return
+    suggestions.check_namespace(session)
     cluster = session.scope is None or not any(target.resource.namespaced for target in chosen)
     session.note("No resources found" if cluster else f"No resources found in {session.scope} namespace.")
 

@@ -23,6 +23,7 @@ from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, NOT_FOUND, OK, Cl
 from paddlecloud.cli.here import data_of
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.nearest import question
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import Recipe
 from paddlecloud.local.images.store import ImageInfo, ImageStore
@@ -121,8 +122,13 @@ def _failure(store: ImageStore, name: str, error: ImageUnavailable) -> CliError:
         return CliError(
             f"cannot build {name}", why=str(cause), next=f"mend {path} and build again", exit_code=ERROR, reason="Build"
         )
-    code = NOT_FOUND if recipe is None else ERROR
-    return CliError(f"cannot build {name}", why=str(error), next="pdc image ls", exit_code=code)
+    meant = question(name, known_names(store)) if recipe is None else ""
+    return CliError(
+        f"cannot build {name}",
+        why=f"{error}; {meant}" if meant else str(error),
+        next="pdc image ls",
+        exit_code=NOT_FOUND if recipe is None else ERROR,
+    )
 
 
 # Other forms
@@ -156,7 +162,11 @@ def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
 def run_ls(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", "wide", *output.STRUCTURED))
     store = _store(data_of(session))
-    images = [image for image in store.overview() if not args.names or image.name in args.names]
+    images = store.overview()
+    for name in args.names:
+        if name not in known_names(store):
+            raise _no_recipe(store, name)
+    images = [image for image in images if not args.names or image.name in args.names]
     for error in store.recipe_errors():
         session.warn(str(error))
     if not fmt.is_table:
@@ -209,8 +219,18 @@ def run_rm(session: Session, args: argparse.Namespace) -> int:
 def _known(store: ImageStore, name: str) -> Recipe:
     recipe = store.find(name)
     if recipe is None:
-        raise CliError(f"there is no recipe for {name}", next="pdc image ls", exit_code=NOT_FOUND)
+        raise _no_recipe(store, name)
     return recipe
+
+
+def known_names(store: ImageStore) -> list[str]:
+    """Of images that have a recipe; also what completion offers."""
+    return [image.name for image in store.overview()]
+
+
+def _no_recipe(store: ImageStore, name: str) -> CliError:
+    meant = question(name, known_names(store))
+    return CliError(f"there is no recipe for {name}", why=meant, next="pdc image ls", exit_code=NOT_FOUND)
 
 
 def _check_unused(data: Path, store: ImageStore, name: str) -> None:

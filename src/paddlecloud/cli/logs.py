@@ -77,7 +77,8 @@ def find(session: Session, subject: str) -> tuple[Place, Object]:
         return Place(PODS, subject, namespace), api.do(api.client.get(PODS, subject, namespace))
     except NotFound:
         message = f'no PaddleJob and no pod "{subject}" in namespace {namespace}'
-        raise CliError(message, next="pdc ps", exit_code=NOT_FOUND) from None
+        missing = (subject, ("pdj", "pods"))
+        raise CliError(message, next="pdc ps", exit_code=NOT_FOUND, missing=missing) from None
 
 
 def choose(session: Session, owner: Object) -> list[Member]:

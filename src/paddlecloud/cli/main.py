@@ -71,7 +71,13 @@ def _dispatch(arguments: list[str]) -> int:
     importlib.import_module(command.module).add_commands(parsers)
     args = parsers.parse(command, rest)
     with Session(args) as session:
-        code = args.run(session, args)
+        try:
+            code = args.run(session, args)
+        except Exception as error:
+            from paddlecloud.cli import suggestions
+
+            suggestions.add(session, error)
+            raise
     return int(code or 0)
 
 
@@ -93,15 +99,14 @@ def _without_command(flags: list[str]) -> int:
 
 
 def _unknown_command(name: str) -> Exception:
-    import difflib
-
     from paddlecloud.cli.failures import UsageError
+    from paddlecloud.kube.nearest import nearest
 
-    close = difflib.get_close_matches(name, [command.name for command in commands.COMMANDS], n=1)
+    close = nearest(name, [command.name for command in commands.COMMANDS])
     return UsageError(
         f'unknown command "{name}"',
-        why=f'did you mean "{close[0]}"?' if close else "",
-        next=f"pdc {close[0]} --help" if close else "pdc --help",
+        why=f'did you mean "{close}"?' if close else "",
+        next=f"pdc {close} --help" if close else "pdc --help",
     )
 
 

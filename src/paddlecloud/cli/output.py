@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.nearest import nearest
 from paddlecloud.kube.resource import Object
 
 STRUCTURED = ("json", "yaml", "jsonpath")
@@ -28,7 +29,9 @@ def parse_format(text: str, allowed: Sequence[str]) -> Format:
     name, equals, argument = text.partition("=")
     if name not in allowed:
         shown = ", ".join(f"{one}=…" if one in ("jsonpath", "custom-columns") else one for one in allowed if one)
-        raise UsageError(f'-o "{text}" is not offered here', why=f"this command prints {shown}", next="-o json")
+        meant = nearest(name, [one for one in allowed if one])
+        why = f"this command prints {shown}" + (f'; did you mean "{meant}"?' if meant else "")
+        raise UsageError(f'-o "{text}" is not offered here', why=why, next=f"-o {meant or 'json'}")
     if name in ("jsonpath", "custom-columns") and not argument:
         example = "jsonpath='{.metadata.name}'" if name == "jsonpath" else "custom-columns=NAME:.metadata.name"
         raise UsageError(f"-o {name} needs an expression", next=f"-o {example}")

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from paddlecloud.cli.commands import COMMANDS, Command
 from paddlecloud.cli.failures import UsageError
+from paddlecloud.kube.nearest import question
 
 OUTPUT_HELP = "json, yaml, name, wide, jsonpath=TEMPLATE or custom-columns=SPEC; not every command has all of them"
 
@@ -17,6 +18,22 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog}: {message}", next=f"{self.prog} --help")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            meant = question(str(value), known)
+            text = f"{value!r} is none of {', '.join(known)}" + (f": {meant}" if meant else "")
+            raise argparse.ArgumentError(action, text)
+
+    def refuse_unknown(self, words: list[str]) -> None:
+        """What no flag and no argument takes, with the flag that was meant."""
+        if not words:
+            return
+        flag = words[0].partition("=")[0]
+        meant = question(flag, self._option_string_actions) if flag.startswith("-") else ""
+        what = f"unknown flag {flag}" if flag.startswith("-") else f'"{words[0]}" is one argument too many'
+        raise UsageError(f"{self.prog}: {what}", why=meant, next=f"{self.prog} --help")
 
 
 class Parsers:
@@ -52,7 +69,8 @@ class Parsers:
             cut = arguments.index("--")
             arguments, rest = arguments[:cut], arguments[cut + 1 :]
         # Intermixed, so that `get pods -w web-0` means what it says.
-        args = parser.parse_intermixed_args(_booleans(parser, arguments))
+        args, unknown = parser.parse_known_intermixed_args(_booleans(parser, arguments))
+        parser.refuse_unknown(unknown)
         args.after_dashes = rest
         return args
 

@@ -11,7 +11,7 @@ import json
 from typing import NamedTuple
 
 from paddlecloud.cli import output, targets
-from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting
+from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.placing import Place
 from paddlecloud.cli.session import Session
@@ -84,9 +84,14 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
             try:
                 return where, session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
             except NotFound:
-                if word == words[-1]:
+                if "/" in args.word:
                     raise
-    raise AssertionError("a word is found or raises")
+    raise CliError(
+        f'no PaddleService "{args.word}" in namespace {session.namespace}',
+        next="pdc get pds",
+        exit_code=NOT_FOUND,
+        missing=(args.word, tuple(f"paddleservices.{group}" for group in GROUPS)),
+    )
 
 
 def _previous(session: Session, where: Place, service: Object) -> Object | None:

@@ -21,7 +21,7 @@ from paddlecloud.cli.placing import Place
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.transfer_bar import TransferBar
 from paddlecloud.cli.waiting import DeadlineError, until
-from paddlecloud.kube.resource import SAMPLEJOBS, Object
+from paddlecloud.kube.resource import SAMPLEJOBS, SAMPLESETS, Object
 
 TYPES = ("sync", "warmup", "clear", "rmr")
 KEPT_SECONDS = 24 * 3600
@@ -104,6 +104,9 @@ def add_commands(parsers: Parsers) -> None:
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
     body = build(args, session.namespace)
+    with attempting(f"{args.type} SampleSet {args.set}"):
+        # The set may be made later, and a job would wait for it: from the command line it is rather misspelt.
+        session.api.do(session.api.client.get(SAMPLESETS, args.set, session.namespace))
     if args.type == "rmr":
         session.confirm(f"Remove {', '.join(args.paths)} from SampleSet {args.set}?")
     with attempting(f"{args.type} SampleSet {args.set}"):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from paddlecloud.cli.api import Api
 from paddlecloud.cli.failures import NOT_FOUND, CliError
+from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import Resource
 
 Schema = Mapping[str, Any]
@@ -171,14 +172,11 @@ def _wrapped(text: str, depth: int) -> list[str]:
 
 
 def _unknown(resource: Resource, above: list[str], name: str, known: list[str]) -> CliError:
-    import difflib
-
     where = ".".join([resource.kind.lower(), *above])
-    close = difflib.get_close_matches(name, known, n=1)
     why = f"it has {len(known)} others" if known else "its fields are not documented one by one"
     return CliError(
         f'{where} has no field "{name}"',
-        why=f'did you mean "{close[0]}"?' if close else why,
+        why=question(name, known) or why,
         next=f"pdc explain {where}",
         exit_code=NOT_FOUND,
     )

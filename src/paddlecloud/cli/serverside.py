@@ -6,13 +6,15 @@ import argparse
 import time
 from typing import Literal, NamedTuple
 
-from paddlecloud.cli.failures import attempting
+from paddlecloud.cli import suggestions
+from paddlecloud.cli.failures import CliError, attempting
 from paddlecloud.cli.manifests import Manifest
 from paddlecloud.cli.placing import Place, place_of
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.sdk import ownership
 
 KIND_SECONDS = 10.0
 """How long a kind may take to appear after its CRD was applied in the same run."""
@@ -48,26 +50,33 @@ class Applier:
         self._defined: set[str] = set()
 
     def apply(self, manifest: Manifest, *, dry_run: bool) -> Applied:
-        session, args = self._session, self._session.args
         file = manifest.source.rpartition(":")[0]
-        with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(file)):
-            where = place_of(session, manifest, self._resource(manifest.object))
-            before = read(session, where)
-            call = session.api.client.patch(
-                where.resource,
-                where.name,
-                body_of(manifest.object, where),
-                namespace=where.namespace,
-                kind="apply",
-                force=args.force_conflicts,
-                field_manager=args.field_manager,
-                dry_run=dry_run,
-                field_validation=VALIDATION[args.validate],
-            )
-            after = session.api.do(call)
+        try:
+            with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(file)):
+                applied = self._apply(manifest, dry_run=dry_run)
+        except CliError as failure:
+            suggestions.add_fields(self._session, failure, manifest.object)
+            if failure.reason == UnknownKind.reason and "did you mean" in failure.why:
+                failure.next = "pdc api-resources"
+            raise
         if manifest.object["kind"] == "CustomResourceDefinition" and not dry_run:
             self._defined.add(str(((manifest.object.get("spec") or {}).get("names") or {}).get("kind")))
-        return Applied(where, before, after)
+        return applied
+
+    def _apply(self, manifest: Manifest, *, dry_run: bool) -> Applied:
+        session, args = self._session, self._session.args
+        where = place_of(session, manifest, self._resource(manifest.object))
+        before = read(session, where)
+        call = ownership.apply(
+            session.api.client,
+            where,
+            body_of(manifest.object, where),
+            field_manager=args.field_manager,
+            force=args.force_conflicts,
+            dry_run=dry_run,
+            field_validation=VALIDATION[args.validate],
+        )
+        return Applied(where, before, session.api.do(call))
 
     def _resource(self, obj: Object) -> Resource:
         deadline = time.monotonic() + KIND_SECONDS

@@ -28,6 +28,7 @@ from paddlecloud.cli.placing import Place, of_object
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.waiting import DeadlineError, until
 from paddlecloud.cli.why import why
+from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import Object
 
 FIRST_NEWS, NEXT_NEWS = 1.0, 3.0
@@ -84,15 +85,16 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
     """How the wait for one object ended; also used by `apply --wait`. Raises only when nothing can be known."""
 
     progress = _Progress(session, place)
+    seen = False
 
     def check(obj: Object | None) -> Outcome | None:
+        nonlocal seen
         if obj is None and not goal.absent_ok:
-            raise CliError(
-                f"{place} does not exist",
-                next=f"pdc get {place.resource.plural}",
-                exit_code=NOT_FOUND,
-            )
+            raise missing(place)
         answer = goal.check(obj)
+        if answer is GONE and not seen:
+            raise missing(place)
+        seen = seen or obj is not None
         if answer is None and obj is not None:
             progress.tell(obj)
         return answer
@@ -147,11 +149,9 @@ def parse_goal(text: str) -> Goal:
     }
     if text in plain:
         return plain[text]
-    raise UsageError(
-        f"--for={text} is not understood",
-        why="it is condition=TYPE[=VALUE], jsonpath=PATH[=VALUE], delete, create or finished",
-        next=USAGE,
-    )
+    why = "it is condition=TYPE[=VALUE], jsonpath=PATH[=VALUE], delete, create or finished"
+    meant = question(kind, ("condition", "jsonpath", *plain))
+    raise UsageError(f"--for={text} is not understood", why=f"{why}; {meant}" if meant else why, next=USAGE)
 
 
 def finished_goal() -> Goal:
@@ -164,19 +164,17 @@ def settled_goal() -> Goal:
 
 
 def _goal_of(text: str, judge: Callable[[Object], Outcome | None]) -> Goal:
-    """An object must have been seen before it can be gone, so one that never was is still an error."""
-    seen = False
+    """An object that is deleted meanwhile ends the wait; one that never was is an error (`wait_for`)."""
+    return Goal(text, lambda obj: GONE if obj is None else judge(obj), absent_ok=True)
 
-    def check(obj: Object | None) -> Outcome | None:
-        nonlocal seen
-        if obj is None:
-            if seen:
-                return GONE
-            raise CliError("there is nothing of that name to wait for", next="pdc ps", exit_code=NOT_FOUND)
-        seen = True
-        return judge(obj)
 
-    return Goal(text, check, absent_ok=True)
+def missing(place: Place) -> CliError:
+    return CliError(
+        f"{place} does not exist",
+        next=f"pdc get {place.resource.plural}",
+        exit_code=NOT_FOUND,
+        missing=(place.name, (place.resource.full_name,)),
+    )
 
 
 def _condition(name: str, wanted: str) -> Check:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from paddlecloud.kube.credentials import Credential, ExecPlugin, Source, Static, TokenFile
 from paddlecloud.kube.errors import ConfigError, Unreachable
+from paddlecloud.kube.nearest import question
 
 if TYPE_CHECKING:
     import ssl
@@ -172,7 +173,9 @@ def from_kubeconfig(merged: Mapping[str, Any], context: str | None = None, *, en
         )
     chosen = merged["contexts"].get(name)
     if chosen is None:
-        raise ConfigError(f"no context {name!r} in the kubeconfig (known: {known})", reason="UnknownContext")
+        meant = question(name, merged["contexts"])
+        hint = f"; {meant}" if meant else ""
+        raise ConfigError(f"no context {name!r} in the kubeconfig (known: {known}){hint}", reason="UnknownContext")
     cluster = merged["clusters"].get(chosen.get("cluster"))
     if not cluster or not cluster.get("server"):
         raise ConfigError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from paddlecloud.kube.errors import ApiError, NotFound, ServiceUnavailable
+from paddlecloud.kube.nearest import nearest, question
 from paddlecloud.kube.resource import Resource
 
 if TYPE_CHECKING:
@@ -74,22 +75,28 @@ class Discovery:
         for entry in self.entries:
             if entry.resource.kind == kind and entry.resource.api_version == api_version:
                 return entry.resource
-        raise UnknownKind(
-            f'no matches for kind "{kind}" in version "{api_version}"; '
-            "if it is a custom kind, install its CRD first (`pdc crds` prints those of this project)"
-        )
+        raise UnknownKind(f'no matches for kind "{kind}" in version "{api_version}"; {self._meant(api_version, kind)}')
 
     def in_category(self, category: str) -> list[Resource]:
         """For example everything `get all` shows."""
         return [entry.resource for entry in self.entries if category in entry.categories]
 
     def _unknown(self, name: str, short: str) -> UnknownKind:
-        import difflib
-
         known = {n for e in self.entries for n in (e.resource.plural, e.singular, *e.short_names) if n}
-        close = difflib.get_close_matches(short, sorted(known), n=3)
-        hint = f"did you mean {', '.join(close)}?" if close else "list them with `kubectl api-resources`"
+        hint = question(short, known) or "list them with `pdc api-resources`"
         return UnknownKind(f'the server has no resource type "{name}"; {hint}')
+
+    def _meant(self, api_version: str, kind: str) -> str:
+        """What an object with a misspelt kind or apiVersion was to be."""
+        served = [entry.resource for entry in self.entries]
+        versions = {resource.api_version for resource in served if resource.kind == kind}
+        if versions:
+            found = nearest(api_version, versions) or min(versions)
+            return f'did you mean apiVersion "{found}"?'
+        same = {resource.kind for resource in served if resource.api_version == api_version}
+        return question(kind, same or {resource.kind for resource in served}) or (
+            "if it is a custom kind, install its CRD first (`pdc crds` prints those of this project)"
+        )
 
 
 async def fetch(client: Client) -> Discovery:

@@ -21,6 +21,11 @@ class Resource(NamedTuple):
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def full_name(self) -> str:
+        """`deployments.apps`: what people write where a plural alone could mean two collections."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The URL path. Without a namespace a namespaced collection is addressed across all namespaces."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

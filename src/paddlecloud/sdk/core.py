@@ -17,7 +17,8 @@ from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.discovery import Discovery, UnknownKind
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource
-from paddlecloud.sdk import place, training
+from paddlecloud.sdk import ownership, place, training
+from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
 from paddlecloud.sdk.manifest import Manifest, ManifestError, Source, is_job, read
 from paddlecloud.sdk.members import Member
@@ -35,6 +36,7 @@ KIND_SECONDS = 30.0
 Labels = str | Mapping[str, str] | None
 
 
+@checked
 class AsyncClient:
     """One server, one default namespace. Close it, or use it in `async with`."""
 
@@ -165,9 +167,8 @@ class AsyncClient:
         if where:
             meta["namespace"] = where
         body = {**manifest.body, "metadata": meta}
-        applied = await self.api.patch(
-            resource, manifest.name, body, namespace=where, kind="apply", force=force, field_validation="Strict"
-        )
+        target = place.Place(resource, manifest.name, where)
+        applied = await ownership.apply(self.api, target, body, field_manager=FIELD_MANAGER, force=force)
         handle = self._handle(resource, applied)
         if manifest.kind == "CustomResourceDefinition":
             await handle.wait_for("Established", timeout=KIND_SECONDS)
@@ -187,6 +188,7 @@ class AsyncClient:
         return cast(Resource, find(self._discovery))
 
 
+@checked
 class AsyncJobs:
     """`client.jobs`: PaddleJobs."""
 
@@ -271,6 +273,7 @@ class AsyncJobs:
         await (await self.get(name, namespace=namespace)).delete(wait=wait, timeout=timeout)
 
 
+@checked_call
 def connect_async(
     *, context: str | None = None, kubeconfig: str | os.PathLike[str] | None = None, namespace: str | None = None
 ) -> AsyncClient:

@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 from paddlecloud.kube.config import load
+from paddlecloud.sdk.checking import checked_call
 from paddlecloud.sdk.sync import Client
 
 START_SECONDS = 60.0
@@ -53,6 +54,7 @@ class EmbeddedClient(Client):
             shutil.rmtree(self.data, ignore_errors=True)
 
 
+@checked_call
 def embedded(
     data: str | os.PathLike[str] | None = None, *, nodes: int | None = None, namespace: str | None = None
 ) -> EmbeddedClient:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from paddlecloud.kube.errors import NotFound, not_found
+from paddlecloud.kube.errors import NotFound, conflict, not_found
 from paddlecloud.kube.resource import EVENTS, PODS, Object, Resource
 from paddlecloud.sdk import members
+from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.logs import Line, Options, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
 from paddlecloud.sdk.outcome import ending, is_true, message_of
@@ -63,6 +64,7 @@ class Completed(NamedTuple):
     stderr: str
 
 
+@checked
 class AsyncHandle(Manifest):
     """Any object. The kinds of this project have handles of their own."""
 
@@ -178,6 +180,7 @@ class AsyncHandle(Manifest):
         return await self._client.exec(running[0], command, container=container, input=input)
 
 
+@checked
 class AsyncJob(JobManifest, AsyncHandle):
     """A PaddleJob."""
 
@@ -196,15 +199,24 @@ class AsyncJob(JobManifest, AsyncHandle):
         return self.phase
 
     async def scale(self, workers: int) -> None:
-        """Another number of workers, within the bounds of an elastic job."""
+        """Another number of workers, within the bounds of an elastic job. Raises `Conflict` for one that has ended."""
+        await self._refuse_ended("scaled")
         await self.patch({"spec": {"worker": {"replicas": workers}}})
 
     async def suspend(self) -> None:
-        """Give its resources back and keep the job."""
+        """Give its resources back and keep the job. Raises `kube.errors.Conflict` for one that has ended."""
+        await self._refuse_ended("suspended")
         await self.patch({"spec": {"suspend": True}})
 
     async def resume(self) -> None:
+        await self._refuse_ended("resumed")
         await self.patch({"spec": {"suspend": False}})
+
+    async def _refuse_ended(self, done: str) -> None:
+        await self.refresh()
+        if ending(self.body) is not None:
+            why = f"it has ended ({self.phase}) and cannot be {done}"
+            raise conflict(self._resource.plural, self.name, why, group=self._resource.group)
 
 
 class AsyncService(ServiceManifest, AsyncHandle):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk import html
+from paddlecloud.sdk.checking import ArgumentError
 
 if TYPE_CHECKING:
     from paddlecloud.api.paddlejob import PaddleJobSpec, PaddleJobStatus
@@ -22,7 +23,7 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any] | Any
 """What can be applied: the path of a YAML file, YAML text, a dict, a typed object, a Manifest, or a list of these."""
 
 
-class ManifestError(ValueError):
+class ManifestError(ArgumentError):
     """What was given is no object of Kubernetes; the text says where and why."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
 from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.core import AsyncClient, Labels
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine, Objects
 from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
@@ -17,6 +18,7 @@ from paddlecloud.sdk.portal import Portal
 from paddlecloud.sdk.serving import ServiceManifest
 
 
+@checked
 class Handle(Manifest):
     """Any object of the server. The kinds of this project have handles of their own."""
 
@@ -81,6 +83,7 @@ class Handle(Manifest):
         return self._portal.run(self._core.exec(command, rank=rank, container=container, input=input))
 
 
+@checked
 class Job(JobManifest, Handle):
     """A PaddleJob."""
 
@@ -102,12 +105,14 @@ class Job(JobManifest, Handle):
         self._portal.run(self._core.resume())
 
 
+@checked
 class Service(ServiceManifest, Handle):
     """A PaddleService."""
 
     _core: AsyncService
 
 
+@checked
 class Jobs:
     """`client.jobs`: PaddleJobs."""
 
@@ -177,6 +182,7 @@ class Jobs:
         self._portal.run(self._core.delete(name, namespace=namespace, wait=wait, timeout=timeout))
 
 
+@checked
 class Client:
     """One server, one default namespace. It may be used from several threads.
 
@@ -269,6 +275,7 @@ class Client:
         return Service(self._portal, core) if isinstance(core, AsyncService) else Handle(self._portal, core)
 
 
+@checked_call
 def connect(
     *, context: str | None = None, kubeconfig: str | os.PathLike[str] | None = None, namespace: str | None = None
 ) -> Client:

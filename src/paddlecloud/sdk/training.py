@@ -15,6 +15,7 @@ from typing import Any
 
 from paddlecloud.kube.quantity import QuantityError, parse
 from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.checking import ArgumentError
 
 DEFAULT_IMAGE = "paddlecloud/paddle:3.3"
 NAME_LENGTH = 40
@@ -24,7 +25,7 @@ _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _INTERPRETERS = re.compile(r"(python|pypy|bash|sh)[0-9.]*")
 
 
-class TrainingError(ValueError):
+class TrainingError(ArgumentError):
     """What was asked for makes no job; the text says which part and how to write it."""
 
 

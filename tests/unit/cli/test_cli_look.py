@@ -410,7 +410,7 @@ def test_suspend_and_resume(stub: Stub, pdc: Pdc, command: str, subject: str, pa
         (["suspend", "pod/x"], 2),
         (["retry", "job/x"], 2),
         (["suspend", "none"], 3),
-        (["scale", "pods", "--replicas", "1"], 2),
+        (["scale", "none", "--replicas", "1"], 3),
         (["scale", "deploy/none", "--replicas", "1"], 3),
         (["scale", "deploy/x", "--replicas", "-1"], 2),
         (["scale", "deploy/x"], 2),

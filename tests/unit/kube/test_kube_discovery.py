@@ -160,12 +160,12 @@ async def test_what_else_discovery_knows(discovery: Discovery) -> None:
     assert entry.verbs == ("get", "list")
     assert discovery.in_category("all") == [PODS, SERVICES, DEPLOYMENTS]
     assert discovery.for_kind("apps/v1", "Deployment") == DEPLOYMENTS
-    with pytest.raises(UnknownKind, match=r'kind "Deployment" in version "apps/v2".*CRD'):
+    with pytest.raises(UnknownKind, match=r'kind "Deployment" in version "apps/v2"; did you mean apiVersion "apps/v1"'):
         discovery.for_kind("apps/v2", "Deployment")
 
 
 async def test_an_unknown_name_is_refused_with_the_nearest_known(discovery: Discovery) -> None:
-    with pytest.raises(UnknownKind, match='no resource type "paddlejbos"; did you mean paddlejobs'):
+    with pytest.raises(UnknownKind, match='no resource type "paddlejbos"; did you mean "paddlejobs"'):
         discovery.find("paddlejbos")
     with pytest.raises(UnknownKind, match="api-resources"):
         discovery.find("zzzzzz")

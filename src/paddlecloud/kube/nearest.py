@@ -1,0 +1,29 @@
+"""The right word next to a misspelt one, for messages: `did you mean "paddlejobs"?`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that was most likely meant; empty when none is close."""
+    import difflib  # here, because it is needed for mistakes alone
+
+    by_lower = {one.lower(): one for one in sorted(set(known), reverse=True)}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=5, cutoff=0.6)
+    if not close:
+        return ""
+
+    def likeness(one: str) -> tuple[float, int]:
+        """Of two that are equally close, the one that begins as the word does: `pdjs` means `pdj`, not `pds`."""
+        matcher = difflib.SequenceMatcher(None, one, word.lower())
+        first = matcher.get_matching_blocks()[0]
+        return matcher.ratio(), first.size if first.a == first.b == 0 else 0
+
+    return by_lower[max(close, key=likeness)]
+
+
+def question(word: str, known: Iterable[str]) -> str:
+    """`did you mean "x"?`, or nothing."""
+    found = nearest(word, known)
+    return f'did you mean "{found}"?' if found else ""

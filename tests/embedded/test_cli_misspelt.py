@@ -1,0 +1,199 @@
+"""A misspelt name, kind, field, flag or value: one sentence with the nearest right word, and the documented exit code.
+
+Every command of `pdc` has its rows here; a command without one fails `test_every_command_is_tried`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlecloud.cli.commands import COMMANDS
+from paddlecloud.cli.failures import INVALID, NOT_FOUND, USAGE
+from paddlecloud.cli.main import main
+
+Target = Any
+Refused = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def refused(
+    server: Target,
+    namespace: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Refused:
+    """Exit code and stderr of a command in the test's namespace."""
+    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str]:
+        code = main([*arguments] if "-n" in arguments else ["-n", namespace, *arguments])
+        return code, capsys.readouterr().err
+
+    return call
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    container = {"name": "paddle", "image": "python:3.11", "command": ["true"]}
+    worker = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+    return {
+        "apiVersion": "batch.paddlepaddle.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": "slow"},
+        "spec": {"suspend": True, "worker": worker, **spec},
+    }
+
+
+MODEL = {
+    "apiVersion": "serving.paddlepaddle.org/v1",
+    "kind": "PaddleService",
+    "metadata": {"name": "digits"},
+    "spec": {"model": "nothing:v1", "service": {"minScale": 0}},
+}
+SET = {
+    "apiVersion": "batch.paddlepaddle.org/v1alpha1",
+    "kind": "SampleSet",
+    "metadata": {"name": "words"},
+    "spec": {"partitions": 1, "source": {"uri": "s3://nowhere/x"}, "secretRef": {"name": "none"}},
+}
+
+
+@pytest.fixture
+def objects(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "objects.json").write_text(
+        json.dumps({"kind": "List", "apiVersion": "v1", "items": [job(), MODEL, SET]})
+    )
+    assert refused("apply", "-f", "objects.json")[0] == 0
+
+
+JOB, SERVICE, SAMPLES = 'did you mean "slow"?', 'did you mean "digits"?', 'did you mean "words"?'
+MISSPELT = [
+    # names
+    ("get pdj slwo", NOT_FOUND, JOB),
+    ("ps slwo", NOT_FOUND, JOB),
+    ("describe pdj/slwo", NOT_FOUND, JOB),
+    ("explain pdj/slwo", NOT_FOUND, JOB),
+    ("logs slwo", NOT_FOUND, JOB),
+    ("wait pdj/slwo --for=finished", NOT_FOUND, JOB),
+    ("wait pdj/slwo --for=condition=Ready", NOT_FOUND, JOB),
+    ("events --for pdj/slwo", NOT_FOUND, JOB),
+    ("top pdj slwo", NOT_FOUND, JOB),
+    ("delete pdj/slwo -y", NOT_FOUND, JOB),
+    ("scale slwo --replicas 2", NOT_FOUND, JOB),
+    ("scale pdj/slwo --replicas 2", NOT_FOUND, JOB),
+    ("suspend slwo", NOT_FOUND, JOB),
+    ("resume slwo", NOT_FOUND, JOB),
+    ("retry slwo", NOT_FOUND, JOB),
+    ("exec slwo -- true", NOT_FOUND, JOB),
+    ("cp slwo:/etc/hosts hosts", NOT_FOUND, JOB),
+    ("port-forward slwo 80", NOT_FOUND, JOB),
+    ("promote digts", NOT_FOUND, SERVICE),
+    ("rollback pds/digts", NOT_FOUND, SERVICE),
+    ("samplejob warmup wrods", NOT_FOUND, SAMPLES),
+    ("samplejob sync wrods --source s3://x/y", NOT_FOUND, SAMPLES),
+    ("samplejob rmr wrods a -y", NOT_FOUND, SAMPLES),
+    ("sampleset advise wrods --link 1Mbit --samples-per-second 1", NOT_FOUND, SAMPLES),
+    ("image dockerfile padlecloud/paddle:3.3", NOT_FOUND, 'did you mean "paddlecloud/paddle:3.3"?'),
+    ("image rm padlecloud/paddle:3.3 -y", NOT_FOUND, 'did you mean "paddlecloud/paddle:3.3"?'),
+    ("image ls padlecloud/paddle:3.3", NOT_FOUND, 'did you mean "paddlecloud/paddle:3.3"?'),
+    ("image build padlecloud/paddle:3.3", NOT_FOUND, 'did you mean "paddlecloud/paddle:3.3"?'),
+    ("node fail nowhere", NOT_FOUND, 'nodes "nowhere" not found'),
+    ("kubeconfig --context paddlecloud-locl", USAGE, 'did you mean "paddlecloud-local"?'),
+    ("get pdj -n defualt", NOT_FOUND, 'did you mean "default"?'),
+    ("events -n defualt", NOT_FOUND, 'did you mean "default"?'),
+    # kinds and fields
+    ("get padlejobs", NOT_FOUND, 'did you mean "paddlejobs"?'),
+    ("get pdjs", NOT_FOUND, 'did you mean "pdj"?'),
+    ("delete padlejob slow -y", NOT_FOUND, 'did you mean "paddlejob"?'),
+    ("suspend padlejob/slow", NOT_FOUND, 'did you mean "paddlejob"?'),
+    ("explain pdj.spec.wroker", NOT_FOUND, 'did you mean "worker"?'),
+    ("api-resources --api-group batch.padlepaddle.org", NOT_FOUND, 'did you mean "batch.paddlepaddle.org"?'),
+    # values and flags
+    ("get pdj -o jsn", USAGE, 'did you mean "json"?'),
+    ("get pdj --sort-yb x", USAGE, 'did you mean "--sort-by"?'),
+    ("run --wrokers 2 -- python train.py", USAGE, 'did you mean "--workers"?'),
+    ("run --workers two -- python train.py", USAGE, "'two' is not a whole number"),
+    ("serve ./nowhere --nmae x", USAGE, 'did you mean "--name"?'),
+    ("serve ./nowhere", INVALID, "nowhere is no folder"),
+    ("wait pdj/slow --for=conditon=Ready", USAGE, 'did you mean "condition"?'),
+    ("samplejob warmpu words", USAGE, 'did you mean "warmup"?'),
+    ("sampleset advice words --link 1Mbit", USAGE, 'did you mean "advise"?'),
+    ("sampleset advise words --link 50Mbot", USAGE, "'50Mbot' is not a rate"),
+    ("node fial x", USAGE, 'did you mean "fail"?'),
+    ("image bulid x", USAGE, 'did you mean "build"?'),
+    ("top ndoes", USAGE, 'did you mean "nodes"?'),
+    ("completion bsh", USAGE, 'did you mean "bash"?'),
+    ("apply -f x --valdiate=warn", USAGE, 'did you mean "--validate"?'),
+    ("apply -f nowhere.yaml", USAGE, "no such file"),
+    ("diff -f nowhere.yaml", USAGE, "no such file"),
+    ("up --ndoes 2", USAGE, 'did you mean "--nodes"?'),
+    ("down --dta x", USAGE, 'did you mean "--data"?'),
+    ("status --dta x", USAGE, 'did you mean "--data"?'),
+    ("doctor --dta x", USAGE, 'did you mean "--data"?'),
+    ("simulate --ndoes 2", USAGE, "unknown flag --ndoes"),
+    ("install --wiat", USAGE, "unknown flag --wiat"),
+    ("uninstall --with-dta", USAGE, 'did you mean "--with-data"?'),
+    ("crds --ouptut json", USAGE, 'did you mean "--output"?'),
+    ("version --clinet", USAGE, 'did you mean "--client"?'),
+    ("aplly -f x", USAGE, 'did you mean "apply"?'),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "words"), MISSPELT, ids=[line for line, _, _ in MISSPELT])
+def test_a_misspelt_word_is_answered_with_the_right_one(
+    refused: Refused, objects: None, line: str, code: int, words: str
+) -> None:
+    answer, said = refused(*line.split())
+    assert words in said
+    assert answer == code
+    assert not re.search(r"\bKIND\b(?!/NAME)", said.partition("next:")[2]), "the next command is one to run"
+
+
+def test_every_command_is_tried() -> None:
+    assert {command.name for command in COMMANDS} <= {line.split()[0] for line, _, _ in MISSPELT}
+
+
+FILES = [
+    (job(wroker={"replicas": 1}), INVALID, 'did you mean "worker"?', "pdc explain paddlejob.spec"),
+    (job(worker={"replicas": "two"}), INVALID, "spec.worker.replicas", "pdc explain paddlejob.spec.worker.replicas"),
+    ({**job(), "kind": "PadleJob"}, NOT_FOUND, 'did you mean "PaddleJob"?', "pdc api-resources"),
+    (
+        {**job(), "apiVersion": "batch.paddlepaddle.org/v2"},
+        NOT_FOUND,
+        'did you mean apiVersion "batch.paddlepaddle.org/v1"?',
+        "pdc api-resources",
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"},
+         "spec": {"restartPolicy": "Nevr", "containers": [{"name": "a", "image": "b"}]}},
+        INVALID,
+        'did you mean "Never"?',
+        "pdc explain pod.spec.restartPolicy",
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"},
+         "spec": {"containers": [{"name": "a", "image": "b", "comand": ["true"]}]}},
+        INVALID,
+        'did you mean "command"?',
+        "pdc explain pod.spec.containers",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "code", "words", "following"), FILES, ids=[words for _, _, words, _ in FILES])
+def test_a_file_with_a_misspelt_word_is_answered_with_the_right_one(
+    refused: Refused, tmp_path: Path, body: dict[str, Any], code: int, words: str, following: str
+) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(body))
+    answer, said = refused("apply", "-f", "x.json")
+    assert words in said
+    assert said.endswith(f"next:  {following}\n")
+    assert answer == code
