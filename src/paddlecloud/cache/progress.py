@@ -20,7 +20,7 @@ class Progress:
         self._clock = clock
         self._lock = threading.Lock()
         self._marks: deque[tuple[float, int]] = deque([(clock(), 0)])
-        self.files = self.files_total = self.bytes = self.bytes_total = self.failed = self.skipped = 0
+        self.files = self.files_total = self.bytes = self.bytes_total = self.failed = self.skipped = self.deleted = 0
         self.failures: list[str] = []
         """The first few, in words."""
 
@@ -73,6 +73,7 @@ class Progress:
                 "bytesPerSecond": int(rate),
                 "secondsLeft": None if left is None else int(left),
                 "skipped": self.skipped,
+                "deleted": self.deleted,
                 "failed": self.failed,
             }
 

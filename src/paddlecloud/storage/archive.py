@@ -16,6 +16,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,9 @@ def _unpack_zip(archive: Path, folder: Path, budget: Budget) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with packed.open(member) as source, target.open("wb") as file:
                     budget.copy(source, file)
+                with contextlib.suppress(OverflowError, ValueError):  # a time that no clock has shown
+                    modified = datetime(*member.date_time, tzinfo=timezone.utc).timestamp()
+                    os.utime(target, (modified, modified))
 
 
 def _unpack_tar(archive: Path, folder: Path, budget: Budget, name: str) -> None:

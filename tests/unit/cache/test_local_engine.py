@@ -139,6 +139,89 @@ def test_a_sync_that_replaces_files_leaves_no_old_copies_on_any_node(
     assert not (tmp_path / "other" / "train" / "0.jpg").exists()
 
 
+# A sync that is run again
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (folder / name).write_text(f"{name} one")
+        os.utime(folder / name, (1_700_000_000, 1_700_000_000))
+    return folder
+
+
+def sync(node: LocalEngine, source: Path, data: Path, **more: Any) -> Task:
+    return do(node, "sync", source=f"file://{source}", destination=f"file://{data}/copy", **more)
+
+
+def counts(task: Task) -> tuple[int, int, int]:
+    """Files copied, unchanged, deleted."""
+    shown = task.progress.shown()
+    return shown["files"] - shown["skipped"], shown["skipped"], shown["deleted"]
+
+
+def rewrite(file: Path, text: str, mtime: int) -> None:
+    before = file.stat().st_size
+    file.write_text(text)
+    assert file.stat().st_size == before, "only the content is to differ"
+    os.utime(file, (mtime, mtime))
+
+
+@pytest.mark.parametrize(
+    ("options", "moved", "arrives"),
+    [
+        ({}, +5, True),
+        ({}, -5, True),  # a file that was put back from a backup is another file too
+        ({"update": True}, +5, True),
+        ({"update": True}, -5, False),
+        ({"force-update": True}, 0, True),
+        ({}, 0, False),  # nothing tells that it is another: force-update is for that
+    ],
+)
+def test_a_file_of_the_same_size_with_new_content_arrives_when_the_option_compares_what_changed(
+    engine: Engines, data: Path, source: Path, options: dict[str, Any], moved: int, arrives: bool
+) -> None:
+    node = engine()
+    assert counts(sync(node, source, data)) == (3, 0, 0)
+    rewrite(source / "b.txt", "b.txt two", 1_700_000_000 + moved)
+    everything = bool(options.get("force-update"))
+    assert counts(sync(node, source, data, **options)) == ((3, 0, 0) if everything else (arrives, 3 - arrives, 0))
+    assert (data / "copy" / "b.txt").read_text() == ("b.txt two" if arrives else "b.txt one")
+
+
+def test_a_sync_that_is_run_again_copies_nothing_twice_and_says_what_it_deleted(
+    engine: Engines, data: Path, source: Path
+) -> None:
+    node = engine()
+    sync(node, source, data)
+    assert counts(sync(node, source, data)) == (0, 3, 0)
+    (source / "c.txt").unlink()
+    assert counts(sync(node, source, data, **{"delete-dst": True, "dry": True})) == (0, 2, 1)
+    assert (data / "copy" / "c.txt").exists(), "a dry run only counts"
+    assert counts(sync(node, source, data, **{"delete-dst": True})) == (0, 2, 1)
+    assert not (data / "copy" / "c.txt").exists()
+
+
+def test_a_file_that_was_changed_in_the_set_is_brought_back(engine: Engines, data: Path, source: Path) -> None:
+    node = engine()
+    sync(node, source, data)
+    rewrite(data / "copy" / "a.txt", "a.txt 222", 1_800_000_000)
+    assert counts(sync(node, source, data)) == (1, 2, 0)
+    assert (data / "copy" / "a.txt").read_text() == "a.txt one"
+
+
+def test_a_file_system_that_keeps_whole_seconds_is_not_copied_to_again_and_again(
+    engine: Engines, data: Path, source: Path
+) -> None:
+    node = engine()
+    os.utime(source / "a.txt", (1_700_000_000.25, 1_700_000_000.25))
+    sync(node, source, data)
+    os.utime(data / "copy" / "a.txt", (1_700_000_000, 1_700_000_000))
+    assert counts(sync(node, source, data)) == (0, 3, 0)
+
+
 def test_copies_cost_nothing_where_links_are_possible(tmp_path: Path, engine: Engines, data: Path) -> None:
     do(engine(), "warmup")
     assert (data / "train" / "0.jpg").samefile(tmp_path / "node" / "train" / "0.jpg")

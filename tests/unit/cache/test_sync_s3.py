@@ -75,6 +75,25 @@ def test_objects_arrive_whole_and_once(server: Nuwa, s3_server: S3Server, bucket
     assert again["progress"]["bytes"] == 0
 
 
+def test_objects_are_compared_by_what_the_store_tells_of_their_content(
+    server: Nuwa, s3_server: S3Server, bucket: str
+) -> None:
+    sync(server, options(server, s3_server), KEYS)
+    name = "train/a.jpg"
+    store = s3_server.store("samples")
+    store.put(f"imagenet/{name}", OBJECTS[name])  # uploaded again, the same
+    again = sync(server, options(server, s3_server), KEYS)["progress"]
+    assert (again["files"] - again["skipped"], again["deleted"]) == (0, 0)
+    other = OBJECTS[name][::-1][:-1] + b"!"
+    store.put(f"imagenet/{name}", other)
+    try:
+        newer = sync(server, options(server, s3_server), KEYS)["progress"]
+        assert newer["files"] - newer["skipped"] == 1
+        assert tree(server.data) == {**OBJECTS, name: other}
+    finally:
+        store.put(f"imagenet/{name}", OBJECTS[name])
+
+
 def test_the_manuals_address_is_served_by_a_mirror(server: Nuwa, s3_server: S3Server, bucket: str) -> None:
     source = "bos://paddleflow-public.hkg.bcebos.com/imagenet/train"
     asked = {"source": source, "destination": f"file://{server.data}/train"}

@@ -155,8 +155,10 @@ class JobsName(Wire):
 class TransferProgress(Wire):
     """How far a transfer has come."""
 
-    files: Annotated[Int64 | None, doc("Files done.")] = None
+    files: Annotated[Int64 | None, doc("Files done, those included that were there already.")] = None
     total_files: Annotated[Int64 | None, doc("Files to do.")] = None
+    skipped_files: Annotated[Int64 | None, doc("Files that were there already, unchanged.")] = None
+    deleted_files: Annotated[Int64 | None, doc("Files that were deleted because the source has them no longer.")] = None
     bytes: Annotated[Int64 | None, doc("Bytes done.")] = None
     total_bytes: Annotated[Int64 | None, doc("Bytes to do.")] = None
     bytes_per_second: Annotated[Int64 | None, doc("Rate over the last interval.")] = None

@@ -21,7 +21,7 @@ from paddlecloud.cache.errors import Cancelled, WorkFailed
 from paddlecloud.cache.manifest import File, Manifest
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.progress import Task
-from paddlecloud.cache.sync.landing import UNFINISHED, hash_of, land
+from paddlecloud.cache.sync.landing import UNFINISHED, has_time_of, hash_of, land
 from paddlecloud.cache.sync.ledger import Ledger
 from paddlecloud.cache.sync.limiter import Limiter
 from paddlecloud.cache.sync.patterns import Selection
@@ -70,18 +70,18 @@ class Copier:
             self._ledger.close()
             self._clean_up()
         self._judge()
-        if options.dry:
-            return
         if options.delete_dst:
-            delete_others(
+            self.task.progress.deleted = delete_others(
                 self.root,
                 self.inner,
                 keep=seen,
                 selection=selection,
                 manifest=self.manifest,
                 check=self.task.check,
+                dry=options.dry,
             )
-        self._flush()
+        if not options.dry:
+            self._flush()
 
     def _copy_all(self, selection: Selection) -> set[str]:
         """List here, copy in threads; what the source has, if that matters later."""
@@ -187,7 +187,9 @@ class Copier:
             self.source.delete(entry)
 
     def _wanted(self, entry: Entry, target: str) -> bool:
-        """Whether to copy over what is there, by the rules of `juicefs sync`, and never trusting what nobody noted."""
+        """Whether to copy over what is there. `update` and `force-update` have the rules of `juicefs sync`. Without
+        them a file is kept only if nothing says that the source has another one: the hash that the store tells decides,
+        else size and time, as rclone decides; `juicefs sync` would look at the size alone and keep what is stale."""
         if self.options.force_update:
             return True
         path = os.path.join(self.root, target)
@@ -199,14 +201,15 @@ class Copier:
             return int(entry.mtime) > int(there.st_mtime)
         if there.st_size != entry.size:
             return True
-        known = self.manifest.get(target)
-        if known is not None and known.hash and (known.size, known.mtime) == (there.st_size, there.st_mtime_ns):
-            return False
-        digest = hash_of(path, entry)
-        if entry.md5 and digest != f"md5:{entry.md5}":
+        if not entry.md5 and not has_time_of(entry, there.st_mtime_ns):
             return True
-        self._ledger.note(File(target, there.st_size, there.st_mtime_ns, digest))
-        return False
+        known = self.manifest.get(target)
+        is_noted = known is not None and (known.size, known.mtime) == (there.st_size, there.st_mtime_ns)
+        digest = known.hash if known is not None and is_noted else ""
+        if not digest or (entry.md5 and not digest.startswith("md5:")):
+            digest = hash_of(path, entry)
+            self._ledger.note(File(target, there.st_size, there.st_mtime_ns, digest))
+        return bool(entry.md5) and digest != f"md5:{entry.md5}"
 
     def _copy(self, entry: Entry, target: str, draft: str) -> None:
         self._tree.make_folder(target.rpartition("/")[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.programs import find_juicefs, run
@@ -31,7 +32,7 @@ _FLAGS = (
 )
 """Our options and their names in JuiceFS today; includes come before excludes, whose order matters to it."""
 
-_COUNTS = re.compile(r"(Found|copied|skipped): (\d+)")
+_COUNTS = re.compile(r"(Found|copied|skipped|deleted): (\d+)")
 
 
 def arguments(options: SyncOptions) -> list[str]:
@@ -50,10 +51,18 @@ def arguments(options: SyncOptions) -> list[str]:
 def sync_with_juicefs(
     options: SyncOptions, location: Location, credentials: Credentials, task: Task, *, environment: Mapping[str, str]
 ) -> None:
+    """JuiceFS compares sizes, or with `--update` times: without either option both are asked, one after the other, so
+    that a file of the same size that is newer is copied as well."""
     program = find_juicefs(environment)
-    keys = credentials.environment(location.scheme)
-    command = [program, "sync", *arguments(options), "--check-new", options.source, options.destination]
-    text = run(command, task, environment={**environment, **keys}, credentials=credentials)
-    counts = {name: int(number) for name, number in _COUNTS.findall(text)}
-    task.progress.expect(0, counts.get("Found", 0))
-    task.progress.report(files=counts.get("copied", 0) + counts.get("skipped", 0), skipped=counts.get("skipped", 0))
+    keys = {**environment, **credentials.environment(location.scheme)}
+    by_size = [options] if options.update or options.force_update else [options, replace(options, update=True)]
+    counted = []
+    for each in by_size:
+        command = [program, "sync", *arguments(each), "--check-new", each.source, each.destination]
+        text = run(command, task, environment=keys, credentials=credentials)
+        counted.append({name: int(number) for name, number in _COUNTS.findall(text)})
+    found = counted[0].get("copied", 0) + counted[0].get("skipped", 0)
+    copied = sum(counts.get("copied", 0) for counts in counted)
+    task.progress.expect(0, counted[0].get("Found", 0))
+    task.progress.report(files=found, skipped=max(0, found - copied))
+    task.progress.deleted = sum(counts.get("deleted", 0) for counts in counted)

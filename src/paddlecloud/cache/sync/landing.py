@@ -19,7 +19,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 def land(entry: Entry, pieces: Iterable[bytes], *, root: str, target: str, draft: str, perms: bool) -> File:
     """Write `pieces` to `draft` and move it to `target`, both below `root`. Raises `WorkFailed`, `OSError`."""
     digest = hashlib.new(_kind(entry), usedforsecurity=False)
-    mtime = int(entry.mtime * 1e9)
+    mtime = _nanoseconds(entry)
     draft, path = (os.path.join(root, name) for name in (draft, target))
     descriptor = os.open(draft, _NEW_FILE, 0o644)
     try:
@@ -44,6 +44,13 @@ def land(entry: Entry, pieces: Iterable[bytes], *, root: str, target: str, draft
     return File(target, size, mtime, f"{digest.name}:{digest.hexdigest()}")
 
 
+def has_time_of(entry: Entry, mtime: int) -> bool:
+    """Whether a file of this time, in nanoseconds, can be the entry as `land` left it. Some file systems keep whole
+    seconds only."""
+    wanted, second = _nanoseconds(entry), 1_000_000_000
+    return mtime == wanted or (mtime % second == 0 and mtime // second == wanted // second)
+
+
 def hash_of(path: str, entry: Entry) -> str:
     """The hash of a file that is there, of the kind that the source tells for the entry."""
     digest = hashlib.new(_kind(entry), usedforsecurity=False)
@@ -51,6 +58,10 @@ def hash_of(path: str, entry: Entry) -> str:
         while piece := file.read(CHUNK):
             digest.update(piece)
     return f"{digest.name}:{digest.hexdigest()}"
+
+
+def _nanoseconds(entry: Entry) -> int:
+    return int(entry.mtime * 1e9)
 
 
 def _kind(entry: Entry) -> str:

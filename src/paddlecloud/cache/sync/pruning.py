@@ -19,17 +19,22 @@ def delete_others(
     selection: Selection,
     manifest: Manifest,
     check: Callable[[], None],
-) -> None:
-    """Below `inner`, keep only `keep`, which are paths from the root. `check` may end the work before each file."""
+    dry: bool,
+) -> int:
+    """Below `inner`, keep only `keep`, which are paths from the root. `check` may end the work before each file.
+    Returns how many files went, or would go with `dry`."""
     tree = Confined(root)
     cut = len(inner) + 1 if inner else 0
     doomed = [file.path for file in walk(root, inner) if file.path not in keep and selection.takes(file.path[cut:])]
+    if dry:
+        return len(doomed)
     for path in doomed:
         check()
         with contextlib.suppress(FileNotFoundError):
             tree.remove(path)
     manifest.remove(doomed)
     _remove_empty_folders(root, inner, {path.rpartition("/")[0] for path in doomed})
+    return len(doomed)
 
 
 def _remove_empty_folders(root: str, inner: str, folders: Collection[str]) -> None:

@@ -36,7 +36,8 @@ def judge(draft: Draft) -> Verdict:
         return Verdict("Running" if running or draft.old.phase == "Running" else "Pending", text, ())
     if wrong:
         return Verdict("Failed", "; ".join(wrong.values()), tuple(f"partition {ordinal}" for ordinal in wrong))
-    return Verdict("Succeeded", _done(list(reports.values())), ())
+    dry = bool(draft.settings.sync_options.get("dry"))
+    return Verdict("Succeeded", figures.done(list(reports.values()), dry=dry), ())
 
 
 def show_progress(draft: Draft, *, ended: bool) -> None:
@@ -67,9 +68,3 @@ def _wrong(draft: Draft, ordinal: int, report: JobReport | None) -> str:
 def _queued(reports: dict[int, JobReport]) -> str:
     ahead = max((report.position or 0 for report in reports.values() if report.state == "Queued"), default=0)
     return f"{ahead} before it" if ahead else ""
-
-
-def _done(reports: list[JobReport]) -> str:
-    told = [report.progress for report in reports if report.progress is not None]
-    files, size = sum(part.files for part in told), sum(part.bytes for part in told)
-    return f"{files:,} file{'' if files == 1 else 's'}, {figures.size_text(size)}" if files else "done"

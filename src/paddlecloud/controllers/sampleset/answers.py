@@ -33,6 +33,8 @@ class Progress(Answer, frozen=True):
     bytes_total: int = 0
     bytes_per_second: float = 0
     seconds_left: float | None = None
+    skipped: int = 0
+    deleted: int = 0
     failed: int = 0
 
 

@@ -184,7 +184,7 @@ def _syncing(draft: Draft) -> None:
         return
     _take_figures(draft)
     if report.state == "Succeeded":
-        draft.say("DoSyncJobSuccessfully", f"imported {case.settings.uri}")
+        draft.say("DoSyncJobSuccessfully", f"imported {case.settings.uri}: {figures.done([report])}")
         draft.condition("Synced", True, "Synced")
         draft.set(phase="Mount", sync_attempts=None)
         return

@@ -63,9 +63,28 @@ def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | N
     return TransferProgress(
         files=sum(part.files for part in told),
         total_files=sum(part.files_total for part in told),
+        skipped_files=sum(part.skipped for part in told) or None,
+        deleted_files=sum(part.deleted for part in told) or None,
         bytes=sum(part.bytes for part in told),
         total_bytes=sum(part.bytes_total for part in told),
         bytes_per_second=int(sum(part.bytes_per_second for part in told)),
         seconds_left=int(left),
         update_time=rfc3339(now),
     )
+
+
+def done(reports: list[JobReport], *, dry: bool = False) -> str:
+    """What work that has succeeded did, in words; of a sync what was copied, kept and deleted."""
+    told = [report.progress for report in reports if report.progress is not None]
+    files, size = sum(part.files for part in told), size_text(sum(part.bytes for part in told))
+    same, gone = sum(part.skipped for part in told), sum(part.deleted for part in told)
+    if not files and not gone:
+        return "done"
+    if not any(report.type == "sync" for report in reports):
+        return f"{_count(files)}, {size}"
+    deleted = f", {gone:,} deleted" if gone else ""
+    return f"{'dry run: ' if dry else ''}{_count(files - same)} copied ({size}), {same:,} unchanged{deleted}"
+
+
+def _count(files: int) -> str:
+    return f"{files:,} file{'' if files == 1 else 's'}"
