@@ -14,7 +14,7 @@ from paddlecloud.cli.failures import CANCELLED, JOB_FAILED, OK
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.outcome import FINISHING as FINISHING
 from paddlecloud.sdk.outcome import condition as condition
-from paddlecloud.sdk.outcome import ending
+from paddlecloud.sdk.outcome import ending, is_final
 from paddlecloud.sdk.outcome import is_true as is_true
 from paddlecloud.sdk.outcome import message_of as message_of
 
@@ -52,6 +52,16 @@ def next_step(obj: Object) -> str:
     if kind == "Config":
         return f"create what is missing, then: {again}"
     return ""
+
+
+def ended_otherwise(obj: Object) -> Outcome | None:
+    """The end of an object whose status will not change any more, for those who wait for another status."""
+    state = ending(obj)
+    if state is None or not is_final(obj):
+        return None
+    message = message_of(obj)
+    text = f"it has {state}, and what is waited for cannot come any more"
+    return Outcome(state, JOB_FAILED, f"{text}: {message}" if message else text)
 
 
 def settled(obj: Object) -> Outcome | None:

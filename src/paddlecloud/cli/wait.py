@@ -1,12 +1,14 @@
 """`pdc wait`: until a condition holds, a value is reached, an object is gone or a job is finished.
 
-Exit codes: 0 it happened; 124 time ran out; 8 time ran out and the scheduler says why; for `--for=finished` 100 the job
-failed, 103 it was deleted meanwhile, and with `--timeout=0` 101 it is not finished.
+Exit codes: 0 it happened; 124 time ran out; 8 time ran out and the scheduler says why; 100 it cannot happen any more,
+because the job or pod has ended otherwise; for `--for=finished` 103 it was deleted meanwhile, and with `--timeout=0`
+101 it is not finished.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -35,12 +37,17 @@ FIRST_NEWS, NEXT_NEWS = 1.0, 3.0
 USAGE = "pdc wait KIND/NAME… --for=condition=Ready"
 Check = Callable[[Object | None], Outcome | None]
 
+_STATUS = re.compile(r"""\{?\$?\.?\[?['"]?status\b""")
+"""How a JSONPath begins that leads into the status."""
+
 
 class Goal(NamedTuple):
     text: str
     check: Check
     absent_ok: bool = False
     """Whether an object that does not exist is worth waiting for (or is the goal)."""
+    of_status: bool = False
+    """Whether only the status decides: it is in vain once that is final."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -95,6 +102,8 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
         if answer is GONE and not seen:
             raise missing(place)
         seen = seen or obj is not None
+        if answer is None and obj is not None and goal.of_status:
+            answer = outcome.ended_otherwise(obj)
         if answer is None and obj is not None:
             progress.tell(obj)
         return answer
@@ -139,9 +148,9 @@ def parse_goal(text: str) -> Goal:
     kind, _, rest = text.partition("=")
     if kind == "condition" and rest:
         name, _, wanted = rest.partition("=")
-        return Goal("condition met", _condition(name, wanted or "True"))
+        return Goal("condition met", _condition(name, wanted or "True"), of_status=True)
     if kind == "jsonpath" and rest:
-        return Goal("condition met", _jsonpath(rest))
+        return Goal("condition met", _jsonpath(rest), of_status=_STATUS.match(rest) is not None)
     plain = {
         "delete": Goal("deleted", lambda obj: None if obj else Outcome("deleted", OK), absent_ok=True),
         "create": Goal("created", lambda obj: Outcome("created", OK) if obj else None, absent_ok=True),

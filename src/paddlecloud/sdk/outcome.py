@@ -12,6 +12,9 @@ FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Abor
 FINISHING = frozenset(("Job", "PaddleJob", "SampleJob", "Workflow"))
 """Kinds whose purpose is to end."""
 
+RETRY_AT = "paddlepaddle.org/retry-at"
+"""Annotation that asks for another run of a job that has ended."""
+
 
 def condition(obj: Object, kind: str) -> Object | None:
     for entry in (obj.get("status") or {}).get("conditions") or ():
@@ -44,3 +47,15 @@ def ending(obj: Object) -> Literal["succeeded", "failed"] | None:
     if phase in FAILED or is_true(obj, "Failed"):
         return "failed"
     return None
+
+
+def is_final(obj: Object) -> bool:
+    """Whether it has ended and its status will not change any more: nobody has asked for another run since."""
+    if obj.get("kind") not in (*FINISHING, "Pod") or ending(obj) is None:
+        return False
+    meta, status = obj.get("metadata") or {}, obj.get("status") or {}
+    asked = (meta.get("annotations") or {}).get(RETRY_AT)
+    if asked and asked != status.get("retriedAt"):
+        return False
+    observed = status.get("observedGeneration")
+    return observed is None or int(observed) >= int(meta.get("generation") or 0)

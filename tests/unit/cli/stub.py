@@ -27,6 +27,7 @@ KINDS: list[tuple[str, str, str, str, bool, list[str]]] = [
     ("apps", "v1", "deployments", "Deployment", True, ["deploy"]),
     ("batch", "v1", "jobs", "Job", True, []),
     ("batch.paddlepaddle.org", "v1", "paddlejobs", "PaddleJob", True, ["pdj"]),
+    ("batch.paddlepaddle.org", "v1alpha1", "samplejobs", "SampleJob", True, []),
     ("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False, ["crd"]),
 ]
 

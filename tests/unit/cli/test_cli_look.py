@@ -108,6 +108,54 @@ def test_waits_that_cannot_succeed_end_at_once(stub: Stub, pdc: Pdc, arguments: 
     assert pdc("wait", *arguments).code == code
 
 
+def ended(kind: str, **status: Any) -> dict[str, Any]:
+    versions = {"PaddleJob": "batch.paddlepaddle.org/v1", "SampleJob": "batch.paddlepaddle.org/v1alpha1"}
+    version = versions.get(kind, "batch/v1" if kind == "Job" else "v1")
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "x", "generation": 2}, "status": status}
+
+
+FAILED_JOB = {"conditions": [{"type": "Failed", "status": "True", "message": "BackoffLimitExceeded"}]}
+
+
+@pytest.mark.parametrize(
+    ("obj", "goal", "says"),
+    [
+        (ended("PaddleJob", phase="Failed", message="worker 0"), "jsonpath={.status.phase}=Completed", "failed"),
+        (ended("PaddleJob", phase="Failed", message="worker 0"), "jsonpath=.status.phase=Completed", "worker 0"),
+        (ended("PaddleJob", phase="Failed", message="worker 0"), "condition=Succeeded", "worker 0"),
+        (ended("PaddleJob", phase="Failed", message="worker 0"), "condition=Running=True", "worker 0"),
+        (ended("PaddleJob", phase="Completed"), "condition=Failed", "it has succeeded"),
+        (ended("SampleJob", phase="Failed", message="no such set"), "jsonpath={.status.phase}=Succeeded", "no such"),
+        (ended("Job", **FAILED_JOB), "condition=Complete", "BackoffLimitExceeded"),
+        (ended("Pod", phase="Failed", reason="Evicted"), "condition=Ready", "Evicted"),
+        (ended("Pod", phase="Succeeded"), "jsonpath={.status.phase}=Running", "it has succeeded"),
+    ],
+)
+def test_a_wait_for_a_status_that_cannot_come_any_more_ends_at_once(
+    stub: Stub, pdc: Pdc, obj: dict[str, Any], goal: str, says: str
+) -> None:
+    stub.add(obj)
+    result = pdc("wait", f"{obj['kind'].lower()}/x", f"--for={goal}", "--timeout=60s")
+    assert result.code == 100
+    assert says in result.out + result.err
+
+
+@pytest.mark.parametrize(
+    ("change", "goal"),
+    [
+        ({}, "jsonpath={.metadata.labels.done}=yes"),
+        ({}, "delete"),
+        ({"metadata": {"name": "x", "generation": 3}}, "condition=Succeeded"),
+        ({"metadata": {"name": "x", "annotations": {"paddlepaddle.org/retry-at": "now"}}}, "condition=Succeeded"),
+        ({"status": {"phase": "Restarting"}}, "condition=Succeeded"),
+    ],
+    ids=["a label", "its deletion", "another spec", "another run", "it goes on"],
+)
+def test_a_wait_for_what_may_still_come_goes_on(stub: Stub, pdc: Pdc, change: dict[str, Any], goal: str) -> None:
+    stub.add({**ended("PaddleJob", phase="Failed", observedGeneration=2), **change})
+    assert pdc("wait", "paddlejob/x", f"--for={goal}", f"--timeout={ENOUGH[124]}").code == 124
+
+
 def test_wait_on_all_and_for_programs(stub: Stub, pdc: Pdc) -> None:
     for name in ("a", "b"):
         stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "status": READY})
