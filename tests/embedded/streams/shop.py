@@ -83,9 +83,12 @@ async def answered(shop: Shop, labels: str) -> None:
 
 
 @asynccontextmanager
-async def websocket(shop: Shop, path: str, *protocols: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+async def websocket(
+    shop: Shop, path: str, *protocols: str, autoping: bool = True
+) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
     headers = {"Authorization": f"Bearer {shop.raw.admin}"}
-    async with shop.raw.session.ws_connect(shop.raw.url + path, protocols=protocols, headers=headers) as socket:
+    opened = shop.raw.session.ws_connect(shop.raw.url + path, protocols=protocols, headers=headers, autoping=autoping)
+    async with opened as socket:
         yield socket
 
 

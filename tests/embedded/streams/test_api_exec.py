@@ -17,6 +17,7 @@ import pytest
 from embedded.streams.shop import FORMS, Shop, collect, used, websocket
 from harness import PATIENCE, eventually
 from paddlecloud.kube.resource import PODS
+from paddlecloud.local.apiserver.streaming import channels
 
 FOREVER = f"4711.{os.getpid()}"  # unlike the programs of any other test run on the machine
 
@@ -158,6 +159,26 @@ async def test_version_five_can_close_stdin_alone(shop: Shop) -> None:
         found = await collect(socket)
     assert found[1] == b"something\ndone\n"
     assert json.loads(found[3])["status"] == "Success"
+
+
+async def test_output_waits_until_the_client_has_answered_pings(shop: Shop) -> None:
+    """kubectl up to 1.32 discards what comes before it has made its streams; it answers pings at that time."""
+    await shop.pod("sleep 600")
+    async with websocket(shop, EXEC.format("echo%20out"), "v5.channel.k8s.io", autoping=False) as socket:
+        for _ in range(2):
+            ping = await asyncio.wait_for(socket.receive(), PATIENCE)
+            assert ping.type is aiohttp.WSMsgType.PING
+            await socket.pong(ping.data)
+        assert (await collect(socket))[1] == b"out\n"
+
+
+async def test_a_client_that_answers_no_ping_gets_its_output_later(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels, "_PATIENCE", 0.05)
+    await shop.pod("sleep 600")
+    async with websocket(shop, EXEC.format("echo%20out"), "v5.channel.k8s.io", autoping=False) as socket:
+        ping = await asyncio.wait_for(socket.receive(), PATIENCE)
+        assert ping.type is aiohttp.WSMsgType.PING
+        assert (await collect(socket))[1] == b"out\n"
 
 
 async def test_a_protocol_nobody_speaks_is_refused(shop: Shop) -> None:

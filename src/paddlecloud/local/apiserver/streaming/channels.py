@@ -19,22 +19,31 @@ PROTOCOLS = (V5, V4, V1)
 
 _OUTPUTS = {"stdout": STDOUT, "stderr": STDERR}
 _UNREAD = 64
+_ROUND_TRIPS = 2
+_PATIENCE = 5.0
+"""Seconds to wait for the answers to pings. RFC 6455 demands them; output must not depend on them for ever."""
 
 
 class Channels:
-    """A `Remote` on a WebSocket."""
+    """A `Remote` on a WebSocket that leaves pings and pongs to its reader.
 
-    def __init__(self, socket: web.WebSocketResponse, *, protocol: str) -> None:
+    Output waits until the client has answered pings or sent something. kubectl up to 1.32 (client-go's
+    `remotecommand/websocket.go`) begins to read before it has made its streams, and discards what comes for them until
+    then: "Unknown stream id 1, discarding message". On a busy machine a short output was lost like that. A client that
+    answers a ping reads; while it answers the next, it makes its streams.
+    """
+
+    def __init__(self, socket: web.WebSocketResponse, *, protocol: str, first: int) -> None:
+        """`first` is the channel of the empty message that clients take as the sign that the connection stands."""
         self._socket = socket
         self._protocol = protocol
+        self._first = first
         self._incoming: dict[int, asyncio.Queue[bytes]] = {
             STDIN: asyncio.Queue(_UNREAD),
             RESIZE: asyncio.Queue(_UNREAD),
         }
-
-    async def greet(self, channel: int) -> None:
-        """An empty message: clients take it as the sign that the connection stands."""
-        await self._send(channel, b"")
+        self._pongs = 0
+        self._client_is_ready = asyncio.Event()
 
     async def stdin(self) -> bytes:
         return await self._incoming[STDIN].get()
@@ -51,21 +60,43 @@ class Channels:
 
     async def gone(self) -> None:
         """Sort incoming messages until the client leaves."""
+        await self._socket.ping()
         while True:
             message = await self._socket.receive()
-            if message.type is WSMsgType.TEXT:
-                data = message.data.encode()
+            if message.type is WSMsgType.PING:
+                await self._socket.pong(message.data)
+            elif message.type is WSMsgType.PONG:
+                self._pongs += 1
+                if self._pongs < _ROUND_TRIPS:
+                    await self._socket.ping()
+                else:
+                    await self._begin()
+            elif message.type is WSMsgType.TEXT:
+                await self._sort(message.data.encode())
             elif message.type is WSMsgType.BINARY:
-                data = bytes(message.data)
+                await self._sort(bytes(message.data))
             else:
                 return
-            if data[:1] == bytes([CLOSE]) and self._protocol == V5:
-                data = data[1:2]  # an empty piece is the end of its channel
-            elif len(data) < 2:
-                continue
-            queue = self._incoming.get(data[0]) if data else None
-            if queue is not None:
-                await queue.put(data[1:])
+
+    async def _sort(self, data: bytes) -> None:
+        await self._begin()
+        if data[:1] == bytes([CLOSE]) and self._protocol == V5:
+            data = data[1:2]  # an empty piece is the end of its channel
+        elif len(data) < 2:
+            return
+        queue = self._incoming.get(data[0]) if data else None
+        if queue is not None:
+            await queue.put(data[1:])
+
+    async def _begin(self) -> None:
+        if not self._client_is_ready.is_set():
+            self._client_is_ready.set()
+            await self._socket.send_bytes(bytes([self._first]))
 
     async def _send(self, channel: int, data: bytes) -> None:
+        if not self._client_is_ready.is_set():
+            try:
+                await asyncio.wait_for(self._client_is_ready.wait(), _PATIENCE)
+            except asyncio.TimeoutError:
+                await self._begin()
         await self._socket.send_bytes(bytes([channel]) + data)

@@ -216,9 +216,9 @@ class _Conversation:
         return Written(keep_alive=False)
 
     async def _websocket(self, incoming: web.BaseRequest, session: Session) -> web.StreamResponse:
-        socket = await websocket(incoming, self._protocol)
-        remote = channels.Channels(socket, protocol=self._protocol)
-        await remote.greet(channels.STDOUT if self._outputs else channels.ERROR)
+        socket = await websocket(incoming, self._protocol, answer_pings=False)
+        first = channels.STDOUT if self._outputs else channels.ERROR
+        remote = channels.Channels(socket, protocol=self._protocol, first=first)
         await converse(session, remote, stdin=self.stdin, tty=self.tty)
         await socket.close()
         return socket

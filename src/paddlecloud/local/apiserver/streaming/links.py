@@ -117,9 +117,14 @@ async def take_over(incoming: web.BaseRequest, *, protocol: str, headers: Mappin
     return link
 
 
-async def websocket(incoming: web.BaseRequest, protocol: str) -> web.WebSocketResponse:
+async def websocket(incoming: web.BaseRequest, protocol: str, *, answer_pings: bool = True) -> web.WebSocketResponse:
+    """Without `answer_pings` the reader receives pings and pongs as messages, and answers."""
     socket = web.WebSocketResponse(
-        protocols=(protocol,) if protocol else (), max_msg_size=LARGEST_MESSAGE, heartbeat=HEARTBEAT, compress=False
+        protocols=(protocol,) if protocol else (),
+        max_msg_size=LARGEST_MESSAGE,
+        heartbeat=HEARTBEAT,
+        autoping=answer_pings,
+        compress=False,
     )
     await socket.prepare(incoming)
     return socket
