@@ -124,7 +124,8 @@ def test_a_program_that_holds_the_address_first_gets_no_secret_and_makes_nothing
     for name, value in access.fresh().items():
         (tmp_path / name).write_bytes(base64.b64decode(value))
     network = loopback.network_for(str(folder.resolve()), loopback.PODS)
-    next_ones = [str(network[number]) for number in range(1, 600)]
+    start = loopback.start_in(network, str(folder.resolve()))
+    next_ones = [str(network[(start + number) % (network.num_addresses - 1)]) for number in range(1, 600)]
     guarded = sample_set("guarded", "bos://private.endpoint/coco", secretRef={"name": "guarded"})
     with Impostor(next_ones, 7716, tmp_path / "tls.crt", tmp_path / "tls.key") as impostor:
         kubectl("apply", "-f", "-", input=guarded)

@@ -193,7 +193,7 @@ async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_
 
     async def told() -> bool:
         events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
-        return bool(events) and f"cannot listen on {address}:8765: another program" in events[0]["message"]
+        return any(f"cannot listen on {address}:8765: another program" in event["message"] for event in events)
 
     await until("the taken port is told", told, clock)
     squatter.close()

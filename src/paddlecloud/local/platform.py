@@ -122,7 +122,8 @@ class Platform:
     def _plug_in(self) -> None:
         """Behaviour that Kubernetes gives to particular kinds."""
         network = loopback.network_for(str(self.data), loopback.SERVICES)
-        self._own_service = OwnService(self.store, self.registry, self.verbs, cluster_ip=str(network[1]))
+        start = loopback.start_in(network, str(self.data))
+        self._own_service = OwnService(self.store, self.registry, self.verbs, cluster_ip=str(network[start + 1]))
         quotas = QuotaKeeper(self.store, self.registry, self.verbs)
         self.admission.mutators += [
             namespaces.default,
@@ -130,7 +131,7 @@ class Platform:
             quotas.default,
             functools.partial(pods.default, self.store),
             functools.partial(service_accounts.furnish, self.store, self.admission.rng),
-            services.ClusterIPs(self.store, network).assign,
+            services.ClusterIPs(self.store, network, start=start).assign,
             complete_job,
         ]
         self.admission.guards += [

@@ -21,6 +21,20 @@ def test_every_data_directory_has_its_range_away_from_localhost_and_services() -
         assert 64 <= network.network_address.packed[1] <= 95
 
 
+def test_platforms_that_share_a_network_begin_at_different_addresses_in_it() -> None:
+    names = [f"/tmp/pytest-{number}" for number in range(640)]
+    networks = [loopback.network_for(name, loopback.PODS) for name in names]
+    starts = [loopback.start_in(network, name) for name, network in zip(names, networks, strict=True)]
+    first = {Addresses(network, start=start).allocate() for network, start in zip(networks, starts, strict=True)}
+    assert len(set(networks)) == len(loopback.PODS)
+    assert len(first) > 620, "of 640 hardly two begin at the same address"
+
+
+def test_the_range_is_gone_through_from_its_start_to_the_addresses_before_it() -> None:
+    addresses = Addresses(SMALL, start=4)
+    assert [addresses.allocate() for _ in range(6)] == [f"127.64.0.{last}" for last in (5, 6, 1, 2, 3, 4)]
+
+
 @given(st.lists(st.sampled_from(["allocate", "release"]), max_size=40))
 def test_no_address_is_held_twice(steps: list[str]) -> None:
     addresses = Addresses(SMALL)

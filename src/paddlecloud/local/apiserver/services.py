@@ -15,7 +15,7 @@ from paddlecloud.local.store.watch import Change
 from .registry import KindInfo
 
 COLLECTION = "/services"
-_RESERVED = 10  # addresses at the start of a network that are never given out; the first is the API server's own
+_RESERVED = 10  # addresses at the start that are not given out; the first is the API server's own
 
 
 class ClusterIPs:
@@ -24,11 +24,11 @@ class ClusterIPs:
     Nothing is reserved: an address is taken by the write that stores it, so a dry run or a refused write takes none.
     """
 
-    def __init__(self, store: Store, network: ipaddress.IPv4Network) -> None:
+    def __init__(self, store: Store, network: ipaddress.IPv4Network, *, start: int) -> None:
         self._store = store
         self._used: dict[str, str] = {}
         self._network = network
-        self._next = _RESERVED
+        self._next = start + _RESERVED
         for record in store.list(COLLECTION):
             self._note(record)
         store.subscribe(self._heard)

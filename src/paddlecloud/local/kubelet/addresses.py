@@ -15,11 +15,12 @@ class AddressesExhausted(Exception):
 
 
 class Addresses:
-    def __init__(self, network: ipaddress.IPv4Network, in_use: Iterable[str] = ()) -> None:
+    def __init__(self, network: ipaddress.IPv4Network, in_use: Iterable[str] = (), *, start: int = 0) -> None:
+        """The first address given out is that at `start`."""
         self._first = int(network.network_address) + 1
         self._size = network.num_addresses - 2
         self._used: set[int] = set()
-        self._next = 0
+        self._next = start
         for address in in_use:
             self.reserve(address)
 

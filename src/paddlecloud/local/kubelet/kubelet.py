@@ -73,6 +73,7 @@ class Kubelet:
         clock = clock or SystemClock()
         self._configs = list(nodes)
         gpus = find_gpus() if gpus is None else gpus
+        network = loopback.network_for(str(data), loopback.PODS)
         self._objects = WatchedObjects(client, clock, on_change=self._on_objects)
         self._hosts = HostsWriter()
         self._services = Informer(client, SERVICES, clock=clock)
@@ -83,7 +84,7 @@ class Kubelet:
             clock=clock,
             data=data,
             launcher=Launcher(),
-            addresses=Addresses(loopback.network_for(str(data), loopback.PODS)),
+            addresses=Addresses(network, start=loopback.start_in(network, str(data))),
             images=images,
             objects=self._objects,
             volumes=VolumeManager(
