@@ -12,7 +12,7 @@ from aiohttp import web
 
 from paddlecloud import __version__
 from paddlecloud.kube.metrics import CONTENT_TYPE
-from paddlecloud.serving import paddle_shapes, v2
+from paddlecloud.serving import paddle_shapes, triton, v2
 from paddlecloud.serving.errors import ModelError, Overloaded, ServingError
 from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
@@ -36,7 +36,12 @@ def build(slot: Slot, metrics: Metrics, *, intake: Intake) -> web.Application:
             web.get("/v2", routes.server),
             web.get("/v2/health/live", routes.live),
             web.get("/v2/health/ready", routes.ready),
+            web.get("/v2/models/stats", routes.statistics),
             web.get("/v2/models/{name}", routes.describe),
+            web.get("/v2/models/{name}/config", routes.config),
+            web.get("/v2/models/{name}/stats", routes.statistics),
+            web.get("/v2/models/{name}/versions/{version}/config", routes.config),
+            web.get("/v2/models/{name}/versions/{version}/stats", routes.statistics),
             web.get("/v2/models/{name}/example", routes.example),
             web.get("/v2/models/{name}/ready", routes.model_ready),
             web.get("/v2/models/{name}/versions/{version}", routes.describe),
@@ -61,7 +66,7 @@ class _Routes:
         self._intake = intake
 
     async def server(self, request: web.Request) -> web.Response:
-        return _json({"name": "paddlecloud", "version": __version__, "extensions": ["binary_tensor_data"]})
+        return _json({"name": "paddlecloud", "version": __version__, "extensions": triton.EXTENSIONS})
 
     async def live(self, request: web.Request) -> web.Response:
         return _json({"live": True})
@@ -75,6 +80,12 @@ class _Routes:
 
     async def describe(self, request: web.Request) -> web.Response:
         return _json(self._slot.model(**request.match_info).describe())
+
+    async def config(self, request: web.Request) -> web.Response:
+        return _json(triton.config(self._slot.model(**request.match_info)))
+
+    async def statistics(self, request: web.Request) -> web.Response:
+        return _json(triton.statistics(self._slot.model(**request.match_info)))
 
     async def example(self, request: web.Request) -> web.Response:
         """A request that this model takes, all zeros: to try it with, and to see what one looks like."""

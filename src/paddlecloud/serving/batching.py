@@ -8,6 +8,7 @@ everything but the number of rows. A batch that fails is run again one by one: n
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from paddlecloud.serving import statistics
 from paddlecloud.serving.errors import InferenceFailed, NotReady, Overloaded
 from paddlecloud.serving.limits import BatchLimits
 from paddlecloud.serving.tensors import Feeds
@@ -29,6 +31,7 @@ class _Request:
     rows: int
     signature: tuple[Any, ...]
     answer: asyncio.Future[Feeds] = field(repr=False)
+    arrived: int = field(default_factory=time.monotonic_ns)
 
 
 class Batcher:
@@ -37,6 +40,7 @@ class Batcher:
     def __init__(self, runs: Sequence[Run], limits: BatchLimits, *, observe: Callable[[int], None]) -> None:
         self._limits = limits
         self._observe = observe
+        self.statistics = statistics.Statistics()
         self._waiting: deque[_Request] = deque()
         self._arrived = asyncio.Condition()
         self._closed = False
@@ -98,18 +102,25 @@ class Batcher:
     async def _answer(self, batch: list[_Request], run: Callable[[Feeds], Awaitable[Feeds]]) -> None:
         if not batch:
             return
-        self._observe(sum(request.rows for request in batch))
+        rows, began = sum(request.rows for request in batch), time.monotonic_ns()
+        self._observe(rows)
         try:
-            outputs = await run(_joined(batch))
+            inputs = _joined(batch)
+            joined = time.monotonic_ns()
+            outputs = await run(inputs)
+            computed = time.monotonic_ns()
             parts = _parted(outputs, batch)
         except Exception as error:
             if len(batch) > 1:
                 for request in batch:
                     await self._answer([request], run)
                 return
+            self.statistics.failed(batch[0].arrived, time.monotonic_ns())
             if not batch[0].answer.done():
                 batch[0].answer.set_exception(InferenceFailed(_first_line(error)))
             return
+        measured = statistics.Run(began, joined, computed, time.monotonic_ns())
+        self.statistics.succeeded(rows, [request.arrived for request in batch], measured)
         for request, part in zip(batch, parts, strict=True):
             if not request.answer.done():
                 request.answer.set_result(part)

@@ -11,6 +11,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 PACKAGE = "inference"
 
+# Field numbers of configuration and statistics are Triton's; what it sends as an enumeration is a number here, which
+# looks the same on the wire.
 # Name of a message → its fields: type, name, number. `*` marks a repeated field, `%` a map from texts.
 _TABLE = {
     "ServerLiveRequest": "",
@@ -34,6 +36,25 @@ _TABLE = {
     ".InferOutputTensor* outputs 5, bytes* raw_output_contents 6",
     "ModelInferResponse.InferOutputTensor": "string name 1, string datatype 2, int64* shape 3, "
     "InferParameter% parameters 4, InferTensorContents contents 5",
+    "ModelConfigRequest": "string name 1, string version 2",
+    "ModelConfigResponse": "ModelConfig config 1",
+    "ModelConfig": "string name 1, string platform 2, int32 max_batch_size 4, ModelInput* input 5, "
+    "ModelOutput* output 6, ModelInstanceGroup* instance_group 7, string default_model_filename 8, "
+    "ModelDynamicBatching dynamic_batching 11, string backend 17",
+    "ModelInput": "string name 1, int32 data_type 2, int64* dims 4",
+    "ModelOutput": "string name 1, int32 data_type 2, int64* dims 3",
+    "ModelInstanceGroup": "string name 1, int32 count 2, int32 kind 4",
+    "ModelDynamicBatching": "uint64 max_queue_delay_microseconds 2",
+    "ModelStatisticsRequest": "string name 1, string version 2",
+    "ModelStatisticsResponse": "ModelStatistics* model_stats 1",
+    "ModelStatistics": "string name 1, string version 2, uint64 last_inference 3, uint64 inference_count 4, "
+    "uint64 execution_count 5, InferStatistics inference_stats 6, InferBatchStatistics* batch_stats 7",
+    "InferStatistics": "StatisticDuration success 1, StatisticDuration fail 2, StatisticDuration queue 3, "
+    "StatisticDuration compute_input 4, StatisticDuration compute_infer 5, StatisticDuration compute_output 6, "
+    "StatisticDuration cache_hit 7, StatisticDuration cache_miss 8",
+    "InferBatchStatistics": "uint64 batch_size 1, StatisticDuration compute_input 2, "
+    "StatisticDuration compute_infer 3, StatisticDuration compute_output 4",
+    "StatisticDuration": "uint64 count 1, uint64 ns 2",
     "InferParameter": "bool bool_param 1, int64 int64_param 2, string string_param 3",
     "InferTensorContents": "bool* bool_contents 1, int32* int_contents 2, int64* int64_contents 3, "
     "uint32* uint_contents 4, uint64* uint64_contents 5, float* fp32_contents 6, double* fp64_contents 7, "

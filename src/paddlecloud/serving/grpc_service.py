@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from paddlecloud import __version__
-from paddlecloud.serving import wire
+from paddlecloud.serving import triton, wire
 from paddlecloud.serving.errors import BadInput, ServingError
 from paddlecloud.serving.grpc_messages import PACKAGE, message
 from paddlecloud.serving.intake import Intake
@@ -59,6 +59,8 @@ def build(slot: Slot, intake: Intake) -> Any:
         "ModelReady": calls.model_ready,
         "ModelMetadata": calls.model_metadata,
         "ModelInfer": calls.model_infer,
+        "ModelConfig": calls.model_config,
+        "ModelStatistics": calls.model_statistics,
     }
     handlers = {
         name: grpc.unary_unary_rpc_method_handler(
@@ -85,7 +87,7 @@ class _Calls:
         return message("ServerReadyResponse")(ready=self._slot.ready)
 
     async def server_metadata(self, request: Any) -> Any:
-        return message("ServerMetadataResponse")(name="paddlecloud", version=__version__)
+        return message("ServerMetadataResponse")(name="paddlecloud", version=__version__, extensions=triton.EXTENSIONS)
 
     async def model_ready(self, request: Any) -> Any:
         self._slot.model(request.name, request.version)
@@ -93,6 +95,18 @@ class _Calls:
 
     async def model_metadata(self, request: Any) -> Any:
         return message("ModelMetadataResponse")(**self._slot.model(request.name, request.version).describe())
+
+    async def model_config(self, request: Any) -> Any:
+        config = triton.config(self._slot.model(request.name, request.version))
+        for tensor in (*config["input"], *config["output"]):
+            tensor["data_type"] = triton.DATA_TYPES.index(tensor["data_type"])
+        for group in config["instance_group"]:
+            group["kind"] = triton.KINDS.index(group["kind"])
+        return message("ModelConfigResponse")(config=config)
+
+    async def model_statistics(self, request: Any) -> Any:
+        model = self._slot.model(request.name or None, request.version)
+        return message("ModelStatisticsResponse")(**triton.statistics(model))
 
     async def model_infer(self, request: Any) -> Any:
         with self._slot.using(request.model_name, request.model_version) as model:

@@ -17,6 +17,7 @@ from paddlecloud.serving.artifact import Artifact
 from paddlecloud.serving.batching import Batcher
 from paddlecloud.serving.errors import BadInput, ModelError
 from paddlecloud.serving.metrics import Metrics
+from paddlecloud.serving.statistics import Statistics
 from paddlecloud.serving.tensors import Feeds, TensorSpec
 
 PREPARING = 32
@@ -50,6 +51,8 @@ class Model:
         self.name = artifact.settings.name
         self.version = artifact.version
         self.platform = clones[0].platform
+        self.device = clones[0].device
+        self.workers = len(clones)
         self.inputs = _renamed(clones[0].inputs, artifact.settings.inputs)
         self.outputs = _renamed(clones[0].outputs, artifact.settings.outputs)
         self.processor = processor
@@ -69,6 +72,10 @@ class Model:
     @property
     def waiting(self) -> int:
         return self._batches.waiting
+
+    @property
+    def statistics(self) -> Statistics:
+        return self._batches.statistics
 
     def describe(self) -> dict[str, Any]:
         return {

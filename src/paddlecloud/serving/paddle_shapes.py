@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from paddlecloud.serving import literals
+from paddlecloud.serving import literals, processing
 from paddlecloud.serving.errors import BadInput
 from paddlecloud.serving.model import Model
 from paddlecloud.serving.tensors import Feeds, as_json, as_lists, from_json, parse_json
@@ -46,7 +46,8 @@ def read_prediction(model: Model, raw: bytes, largest_json: int) -> Prediction:
     entries = [feed] if isinstance(feed, dict) else feed
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise BadInput('the body needs "feed": a list of objects, one per row, each naming the inputs')
-    return Prediction(entries, _known_outputs(model, body.get("fetch")), keyed=False)
+    fetch = _outputs(model, body.get("fetch"), others=processing.names_results(model.processor))
+    return Prediction(entries, fetch, keyed=False)
 
 
 def write_prediction(asked: Prediction, result: Any) -> bytes:
@@ -79,7 +80,7 @@ def read_general(model: Model, raw: bytes, largest_json: int) -> General:
         if name in feeds:
             raise BadInput(f"tensor {name!r} is given twice")
         feeds[name] = _tensor(model, name, item)
-    return General(feeds, _known_outputs(model, body.get("fetch_var_names")), body.get("log_id", 0))
+    return General(feeds, _outputs(model, body.get("fetch_var_names"), others=False), body.get("log_id", 0))
 
 
 def _tensor(model: Model, name: str, item: dict[str, Any]) -> Any:
@@ -115,11 +116,12 @@ def _general_tensor(name: str, array: Any) -> dict[str, Any]:
     return {"name": name, "alias_name": name, "elem_type": number, "shape": shape, field: as_lists(array.reshape(-1))}
 
 
-def _known_outputs(model: Model, fetch: Any) -> list[str] | None:
-    """Clients name the variables of the original model; those this model does not have are its processor's affair."""
+def _outputs(model: Model, fetch: Any, *, others: bool) -> list[str] | None:
+    """The outputs of the model that were asked for, None for all. `others` allows names that it does not have: they are
+    those of a processor's results. Else such a name is refused, as the tensor protocols refuse it (`Model.infer`)."""
     if fetch is None:
         return None
     if not isinstance(fetch, list) or not all(isinstance(name, str) for name in fetch):
         raise BadInput("the outputs to fetch must be a list of names")
     has = {spec.name for spec in model.outputs}
-    return [name for name in fetch if name in has] or None
+    return [name for name in fetch if name in has or not others] or None

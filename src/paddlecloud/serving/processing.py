@@ -63,6 +63,11 @@ def load(folder: Path, reference: str, *, allowed: bool) -> Any:
     return made
 
 
+def names_results(processor: Any) -> bool:
+    """Whether it gives results names of its own, instead of those of the model's outputs."""
+    return getattr(processor.postprocess, "__func__", None) is not Processor.postprocess
+
+
 def prepare(processor: Any, entries: list[dict[str, Any]], inputs: tuple[TensorSpec, ...]) -> Feeds:
     """The entries of a `feed` as one batch."""
     rows: dict[str, list[Any]] = {spec.name: [] for spec in inputs}

@@ -14,6 +14,7 @@ from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
 from paddlecloud.serving.slot import Slot
 
+from .conftest import Serve
 from .models import linear
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -31,6 +32,20 @@ async def test_every_path_is_named(page: str, tmp_path: Path) -> None:
     paths = {route.canonical.replace("{name}", "NAME").replace("{version}", "VERSION") for route in routes}
     missing = [path for path in paths if path.replace("/v2/models/NAME/versions", "…/versions") not in page]
     assert [path for path in missing if not path.startswith("/v2/models/NAME/versions/VERSION")] == []
+
+
+REQUEST = re.compile(r"<!-- request: (\S+) -->\n```json\n(.*?)```", re.DOTALL)
+
+
+async def test_every_request_on_the_page_is_answered(page: str, serve: Serve, tmp_path: Path) -> None:
+    client = await serve(linear(tmp_path / "digits"))
+    requests = REQUEST.findall(page)
+    routes = {"/v2/models/digits/infer", "/digits/prediction", "/GeneralModelService/inference"}
+    assert {path for path, _ in requests} == routes, "one at least for every protocol"
+    for path, body in requests:
+        answer = await client.post(path, data=body)
+        assert answer.status == 200, await answer.text()
+        assert '"y"' in await answer.text()
 
 
 def test_the_settings_on_the_page_are_all_there_are_and_are_taken(page: str, tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +15,7 @@ import grpc
 import numpy as np
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.serving import grpc_service
 from paddlecloud.serving.errors import BadInput
 from paddlecloud.serving.grpc_messages import message
@@ -21,11 +25,13 @@ from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
 from paddlecloud.serving.slot import Slot
 from unit.serving import models
+from unit.serving.conftest import Serve
 
 
 class Client:
-    def __init__(self, channel: Any, intake: Intake) -> None:
+    def __init__(self, channel: Any, intake: Intake, place: str) -> None:
         self._channel = channel
+        self.place = place
         self.intake = intake
 
     async def __call__(self, method: str, **fields: Any) -> Any:
@@ -46,7 +52,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Client(channel, intake)
+        yield Client(channel, intake, f"127.0.0.1:{port}")
     await server.stop(None)
     await slot.close()
 
@@ -120,3 +126,56 @@ async def test_all_messages_under_way_together_are_limited(client: Client) -> No
         await holding
     assert [answer.outputs[0].shape for answer in await asyncio.gather(*waiting)] == [[80_000, 3]] * 2
     assert (await client("ModelInfer", **sent)).outputs, "their place is free again"
+
+
+# Triton's own client
+
+TRITON = """
+import json, sys
+import numpy
+import tritonclient.{protocol} as triton
+from google.protobuf.json_format import MessageToDict
+
+def plain(answer):
+    return answer if isinstance(answer, dict) else MessageToDict(answer, preserving_proto_field_name=True)
+
+client = triton.InferenceServerClient(sys.argv[1])
+for rows in ([[1, 2, 3]], [[1, 2, 3], [4, 5, 6]], [[7, 8, 9]]):
+    given = triton.InferInput("x", [len(rows), 3], "FP32")
+    given.set_data_from_numpy(numpy.array(rows, "float32"))
+    client.infer("double", [given])
+config, stats = plain(client.get_model_config("double")), plain(client.get_inference_statistics("double"))
+everything = plain(client.get_inference_statistics())
+metadata = plain(client.get_server_metadata())
+print(json.dumps([config.get("config", config), stats, everything, metadata["extensions"]]))
+"""
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+async def test_tritons_own_client_reads_configuration_and_statistics(
+    client: Client, serve: Serve, tmp_path: Path, protocol: str
+) -> None:
+    place = client.place
+    if protocol == "http":
+        http = await serve(tmp_path / "double")
+        place = f"{http.host}:{http.port}"
+    program = [sys.executable, "-c", TRITON.format(protocol=protocol), place]
+    done = await asyncio.create_subprocess_exec(*program, stdout=subprocess.PIPE)
+    said, _ = await asyncio.wait_for(done.communicate(), PATIENCE)
+    config, stats, everything, extensions = json.loads(said)
+    assert (config["name"], config["backend"], config["max_batch_size"]) == ("double", "onnxruntime", 32)
+    (tensor,) = config["input"]
+    assert (tensor["name"], tensor["data_type"], list(map(int, tensor["dims"]))) == ("x", "TYPE_FP32", [3])
+    (group,) = config["instance_group"]
+    assert group["kind"] == "KIND_CPU"
+    (shown,) = stats["model_stats"]
+    assert everything == stats
+    assert [int(shown[name]) for name in ("inference_count", "execution_count")] == [4, 3], "rows, and runs"
+    took = {name: int(found.get("count", 0)) for name, found in shown["inference_stats"].items()}
+    assert {took[name] for name in ("success", "queue", "compute_input", "compute_infer", "compute_output")} == {3}
+    assert took["fail"] == 0
+    sizes = {int(one["batch_size"]): int(one["compute_infer"]["count"]) for one in shown["batch_stats"]}
+    assert sizes == {1: 2, 2: 1}
+    times = {name: int(found.get("ns", 0)) for name, found in shown["inference_stats"].items()}
+    assert 0 < times["compute_infer"] <= times["success"]
+    assert {"model_configuration", "statistics"} <= set(extensions)

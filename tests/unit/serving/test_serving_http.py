@@ -121,6 +121,18 @@ async def test_paddle_servings_feed_and_fetch(serve: Serve, tmp_path: Path) -> N
     }
 
 
+async def test_an_output_that_the_model_does_not_have_is_refused(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    tensor = {"name": "x", "elem_type": 1, "shape": [1, 3], "float_data": [1, 2, 3]}
+    for path, body in (
+        ("/double/prediction", {"feed": [{"x": [1, 2, 3]}], "fetch": ["y", "scores"]}),
+        ("/GeneralModelService/inference", {"tensor": [tensor], "fetch_var_names": ["scores"]}),
+        ("/v2/models/double/infer", {**inputs({"name": "x", "data": [[1, 2, 3]]}), "outputs": [{"name": "scores"}]}),
+    ):
+        refused = await client.post(path, json=body)
+        assert (refused.status, (await refused.json())["error"]) == (400, "unknown output 'scores'; the model gives y")
+
+
 async def test_paddle_servings_keys_and_values(serve: Serve, tmp_path: Path) -> None:
     client = await serve(models.linear(tmp_path / "double"))
     answer = await client.post("/double/prediction", json={"key": ["x"], "value": ["[1, 2, 3]"]})
