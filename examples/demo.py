@@ -138,9 +138,9 @@ def serve(shell: Shell) -> bool:
 def main() -> int:
     shell = Shell()
     say("1. The platform: a Kubernetes API, a scheduler and a kubelet in one process, no container engine, no root")
-    shell.pdc("up", "--data", str(DATA))
-    shell.kubectl("get", "nodes", "-o", "wide")
     try:
+        shell.pdc("up", "--data", str(DATA))
+        shell.kubectl("get", "nodes", "-o", "wide")
         say(f"2. {PICTURES:,} pictures become a SampleSet: imported once, cached on the node that trains with them")
         cache(shell)
         for number, (job, path, what) in enumerate(JOBS, start=3):
@@ -158,7 +158,7 @@ def main() -> int:
         shell.kubectl("get", "samplesets,paddlejobs,pods")
         shell.kubectl("get", "sampleset", "digits", "-o", "jsonpath=reads of the pictures: {.status.reads}{'\\n'}")
     finally:
-        shell.pdc("down", "--data", str(DATA))
+        shell.pdc("down", "--data", str(DATA), "-y")
     say("Where to look next")
     print(f"  pdc up --data {DATA.relative_to(ROOT)}          bring it back, objects and logs included")
     print("  pdc describe pdj/wide-ande-deep    why a job is as it is")
@@ -169,4 +169,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; `pdc up --data {os.path.relpath(DATA)}` brings the platform back", file=sys.stderr)
+        sys.exit(130)

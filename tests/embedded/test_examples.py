@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +60,25 @@ def learned(kubectl: Kubectl, pod: str) -> None:
 
 def explained(server: Target, namespace: str, name: str) -> str:
     return pdc("-n", namespace, "explain", f"pdj/{name}", env=server.env, check=False).stdout
+
+
+def test_ctrl_c_ends_the_demo_without_a_traceback_and_stops_its_platform(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    demo = subprocess.Popen(
+        [sys.executable, str(tmp_path / "examples" / "demo.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert demo.stdout is not None
+    seen = [next(line for line in demo.stdout if line.startswith("2. "))]
+    os.killpg(demo.pid, signal.SIGINT)
+    seen += demo.communicate(timeout=90)[0].splitlines()
+    assert demo.returncode == 130
+    assert not [line for line in seen if "Traceback" in line]
+    assert "interrupted; `pdc up --data" in seen[-1]
+    assert any(line.startswith("stopped") for line in seen)
 
 
 @pytest.fixture

@@ -65,6 +65,35 @@ def test_what_is_no_model_is_refused_before_anything_is_made(serve: Any, tmp_pat
     assert "holds no model: expected inference.json" in failed.stderr
 
 
+def test_a_service_that_is_refused_leaves_nothing_behind(serve: Any, server: Target, namespace: str) -> None:
+    refused = serve("file:///etc/digits", check=False)
+    assert refused.returncode == 5
+    assert "folder /etc/digits is not below one that the operator allows" in refused.stderr
+    assert pdc("-n", namespace, "get", "pds", "-o", "name", env=server.env).stdout == ""
+
+
+def test_another_model_takes_the_place_of_a_service_only_by_its_name(
+    serve: Any, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    for team in ("ours", "theirs"):
+        models.linear(tmp_path / team / "digits", factor=2)
+    ours, theirs = (str(tmp_path / team / "digits") for team in ("ours", "theirs"))
+
+    def served() -> str:
+        model = pdc("-n", namespace, "get", "pds/digits", "-o", "jsonpath={.spec.model}", env=server.env).stdout
+        return model.strip().removeprefix("file://")
+
+    serve(ours, "-d")
+    serve(ours, "-d", "--max", "2")
+    refused = serve(theirs, "-d", check=False)
+    assert refused.returncode == 4
+    assert f"there is already a service digits, of the model file://{ours}" in refused.stderr
+    assert "--name digits to change what it serves" in refused.stderr
+    assert served() == ours
+    assert f"served file://{ours} until now" in serve(theirs, "-d", "--name", "digits").stderr
+    assert served() == theirs
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [

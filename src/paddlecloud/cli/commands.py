@@ -16,7 +16,8 @@ class Command(NamedTuple):
     module: str
     section: str
     takes: str = ""
-    """What completion offers as arguments: kinds, objects, jobs, services, files, or nothing."""
+    """What completion offers as arguments besides words between which they choose: objects (a kind, then names), jobs,
+    jobs or pods, services, sets, images, nodes, the names of the kind before, files, or nothing."""
 
 
 MACHINE, DECLARE, LOOK, ACT, TOOLS = "Machine", "Declare", "Look", "Act", "Tools"
@@ -29,8 +30,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("status", "show the embedded platform", _PKG + "platform", MACHINE),
     Command("doctor", "check this machine and the API server, with a fix for each finding", _PKG + "doctor", MACHINE),
     Command("kubeconfig", "print the kubeconfig of the chosen context", _PKG + "kubeconfig", MACHINE),
-    Command("image", "build, list and remove the images of this machine", _PKG + "image", MACHINE),
-    Command("node", "add and remove nodes of the embedded platform, lose and restore them", _PKG + "node", MACHINE),
+    Command("image", "build, list and remove the images of this machine", _PKG + "image", MACHINE, "images"),
+    Command(
+        "node", "add and remove nodes of the embedded platform, lose and restore them", _PKG + "node", MACHINE, "nodes"
+    ),
     Command("apply", "create or change objects from files", _PKG + "apply", DECLARE, "files"),
     Command("delete", "delete objects by file, name or label", _PKG + "delete", DECLARE, "objects"),
     Command("diff", "show what apply would change", _PKG + "diff", DECLARE, "files"),
@@ -46,27 +49,27 @@ COMMANDS: tuple[Command, ...] = (
         LOOK,
         "objects",
     ),
-    Command("logs", "logs of a job or pod, merged and prefixed by rank", _PKG + "logs", LOOK, "jobs"),
+    Command("logs", "logs of a job or pod, merged and prefixed by rank", _PKG + "logs", LOOK, "jobs or pods"),
     Command("events", "list events, oldest first", _PKG + "events", LOOK),
     Command("wait", "wait for a condition, a value or a deletion", _PKG + "wait", LOOK, "objects"),
-    Command("top", "what nodes, pods and jobs use now, and how far training is", _PKG + "top", LOOK),
+    Command("top", "what nodes, pods and jobs use now, and how far training is", _PKG + "top", LOOK, "names"),
     Command("scale", "set the number of workers of a job, or of replicas", _PKG + "act", ACT, "jobs"),
     Command("suspend", "stop the pods of a job and keep the job", _PKG + "act", ACT, "jobs"),
     Command("resume", "start a suspended job", _PKG + "act", ACT, "jobs"),
     Command("retry", "run a finished or failed job again", _PKG + "retry", ACT, "jobs"),
     Command("promote", "make the canary of a PaddleService its default", _PKG + "promote", ACT, "services"),
     Command("rollback", "withdraw a canary, or go back to the default before", _PKG + "promote", ACT, "services"),
-    Command("exec", "run a program in a container", _PKG + "exec", ACT, "jobs"),
+    Command("exec", "run a program in a container", _PKG + "exec", ACT, "jobs or pods"),
     Command("cp", "copy files to or from a container", _PKG + "copy", ACT, "files"),
-    Command("port-forward", "reach a port of a pod from here", _PKG + "port_forward", ACT, "jobs"),
+    Command("port-forward", "reach a port of a pod from here", _PKG + "port_forward", ACT, "jobs or pods"),
     Command(
         "samplejob",
         "import, warm up, clear or remove data of a SampleSet, with live progress",
         _PKG + "samplejob",
         ACT,
-        "objects",
+        "sets",
     ),
-    Command("sampleset", "advise: how much cache a SampleSet needs", _PKG + "sampleset", TOOLS, "objects"),
+    Command("sampleset", "advise: how much cache a SampleSet needs", _PKG + "sampleset", TOOLS, "sets"),
     Command("simulate", "try the scheduler on a load, or on the cluster as it is", _PKG + "simulate", TOOLS),
     Command("install", "install or upgrade the controllers on a cluster", _PKG + "install", MACHINE),
     Command("uninstall", "take the controllers away, and keep what users made", _PKG + "install", MACHINE),

@@ -7,7 +7,7 @@ says nothing when something is wrong: a completion that prints errors is worse t
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from paddlecloud.cli import commands
@@ -40,15 +40,22 @@ def candidates(session: Session, words: list[str]) -> Iterable[str]:
     _take_globals(session, before)
     if before and before[-1] in VALUE_FLAGS:
         return _starting(_values(session, VALUE_FLAGS[before[-1]]), current)
-    positionals = _positionals(before)
-    if not positionals:
+    words = _positionals(before)
+    if not words:
         return _starting((command.name for command in commands.COMMANDS), current)
-    command = commands.find(positionals[0])
+    command = commands.find(words[0])
     if command is None:
         return ()
+    parsers = _parsers(command)
     if current.startswith("-"):
-        return _starting(_flags(command), current)
-    return _starting(_arguments(session, command, positionals[1:], current), current)
+        return _starting(parsers.flags(command), current)
+    if before[-1].startswith("-") and parsers.takes_value(command, before[-1]):
+        return _starting(parsers.values(command, before[-1]), current)
+    given = _positionals(before, lambda flag: parsers.takes_value(command, flag))[1:]
+    choices = parsers.words(command)
+    if len(given) < len(choices) and choices[len(given)]:
+        return _starting(choices[len(given)], current)
+    return _starting(_arguments(session, command, given, current), current)
 
 
 def _starting(found: Iterable[str], prefix: str) -> list[str]:
@@ -62,24 +69,24 @@ def _take_globals(session: Session, before: list[str]) -> None:
             setattr(session.args, VALUE_FLAGS[flag], value)
 
 
-def _positionals(before: list[str]) -> list[str]:
+def _positionals(before: list[str], takes_value: Callable[[str], bool] = lambda flag: False) -> list[str]:
     found, skip = [], False
     for word in before:
         if skip:
             skip = False
-        elif word in VALUE_FLAGS or word in ("-f", "-l"):
+        elif word in VALUE_FLAGS or word in ("-f", "-l") or takes_value(word):
             skip = True
         elif not word.startswith("-"):
             found.append(word)
     return found
 
 
-def _flags(command: commands.Command) -> list[str]:
+def _parsers(command: commands.Command) -> Parsers:
     import importlib
 
     parsers = Parsers()
     importlib.import_module(command.module).add_commands(parsers)
-    return parsers.flags(command)
+    return parsers
 
 
 def _values(session: Session, what: str) -> Iterable[str]:
@@ -94,25 +101,50 @@ def _values(session: Session, what: str) -> Iterable[str]:
     return ()
 
 
-_SHORT = {"jobs": "pdj", "services": "pds"}
-"""Kinds whose names alone are arguments."""
+_KINDS = {"jobs": ("pdj",), "jobs or pods": ("pdj", "pods"), "services": ("pds",)}
+"""Whose names alone are arguments; of other kinds with the kind before them."""
 
 
 def _arguments(session: Session, command: commands.Command, given: list[str], current: str) -> Iterable[str]:
-    if command.name == "completion":
-        from paddlecloud.cli.completion import SCRIPTS
-
-        return () if given else SCRIPTS
-    if command.takes in _SHORT:
-        return _names(session, _SHORT[command.takes])
-    if command.takes != "objects":
-        return ()
     kind, slash, _ = current.partition("/")
-    if slash:
-        return [f"{kind}/{name}" for name in _names(session, kind)]
-    if given:
-        return _names(session, given[0].partition("/")[0])
-    return sorted({entry.resource.plural for entry in session.api.discovery() if "list" in entry.verbs})
+    if command.takes in _KINDS and not slash:
+        return [name for one in _KINDS[command.takes] for name in _names(session, one)]
+    if command.takes in ("objects", *_KINDS):
+        if slash:
+            return [f"{kind}/{name}" for name in _names(session, kind)]
+        if given:
+            return _names(session, given[0].partition("/")[0])
+        return sorted({entry.resource.plural for entry in session.api.discovery() if "list" in entry.verbs})
+    after_a_word = _AFTER_A_WORD.get(command.takes)
+    return after_a_word(session, given) if after_a_word else ()
+
+
+def _sets(session: Session, given: list[str]) -> list[str]:
+    return _names(session, "samplesets") if len(given) == 1 else []
+
+
+def _nodes(session: Session, given: list[str]) -> list[str]:
+    return _names(session, "nodes") if given[0] != "add" else []
+
+
+def _images(session: Session, _: list[str]) -> list[str]:
+    from paddlecloud.cli.here import data_of
+    from paddlecloud.cli.image import known_names, store_of
+
+    session.args.data = None
+    return known_names(store_of(data_of(session)))
+
+
+def _of_kind(session: Session, given: list[str]) -> list[str]:
+    return _names(session, given[0]) if len(given) == 1 else []
+
+
+_AFTER_A_WORD: dict[str, Callable[[Session, list[str]], Iterable[str]]] = {
+    "sets": _sets,
+    "nodes": _nodes,
+    "images": _images,
+    "names": _of_kind,
+}
 
 
 def _names(session: Session, kind: str) -> list[str]:

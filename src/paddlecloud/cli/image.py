@@ -64,7 +64,7 @@ def run_build(session: Session, args: argparse.Namespace) -> int:
     elif args.tag or not args.names:
         raise UsageError("what is to be built?", why="NAME of a recipe, or -f FILE -t NAME", next="pdc image ls")
     else:
-        store = _store(data)
+        store = store_of(data)
         built = [_build(session, store, name) for name in args.names]
     if fmt.name:
         output.print_report(session, "ImageBuild", {"items": built})
@@ -76,7 +76,7 @@ def _build_file(session: Session, args: argparse.Namespace, data: Path) -> dict[
     recipe, body = recipes.read(args.filename, args.tag)
     name = recipe.names[0]
     if recipe.folder.is_relative_to(recipes.folder_of(data)) and not args.tag:
-        return _build(session, _store(data), name)  # it lies where the platform finds it already
+        return _build(session, store_of(data), name)  # it lies where the platform finds it already
     recipes.check_free(data, name)
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=data))
@@ -87,7 +87,7 @@ def _build_file(session: Session, args: argparse.Namespace, data: Path) -> dict[
         place = recipes.register(staged, data)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    found = _store(data).find(name)
+    found = store_of(data).find(name)
     if found is None or found.folder != place:
         session.warn(f"another recipe answers for {name}: {found.path if found else 'none'}")
     return {**report, "recipe": str(place)}
@@ -140,7 +140,7 @@ def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
     if len(args.names) != 1:
         raise UsageError("which image?", why="one NAME of a recipe", next="pdc image ls")
     (name,) = args.names
-    store = _store(data_of(session))
+    store = store_of(data_of(session))
     recipe = _known(store, name)
     try:
         plan = store.plan(recipe)
@@ -160,8 +160,8 @@ def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
 
 
 def run_ls(session: Session, args: argparse.Namespace) -> int:
-    fmt = output.parse_format(args.output, ("", "wide", *output.STRUCTURED))
-    store = _store(data_of(session))
+    fmt = output.parse_format(args.output, ("", "wide", "name", *output.STRUCTURED))
+    store = store_of(data_of(session))
     images = store.overview()
     for name in args.names:
         if name not in known_names(store):
@@ -169,6 +169,10 @@ def run_ls(session: Session, args: argparse.Namespace) -> int:
     images = [image for image in images if not args.names or image.name in args.names]
     for error in store.recipe_errors():
         session.warn(str(error))
+    if fmt.name == "name":
+        for image in images:
+            session.print(image.name)
+        return OK
     if not fmt.is_table:
         output.print_report(session, "ImageList", {"items": [_record(image) for image in images]})
         return OK
@@ -197,7 +201,7 @@ def run_rm(session: Session, args: argparse.Namespace) -> int:
     if not args.names:
         raise UsageError("which image?", next="pdc image ls")
     data = data_of(session)
-    store = _store(data)
+    store = store_of(data)
     chosen = [(name, _known(store, name)) for name in args.names]
     if not args.force:
         for name, _ in chosen:
@@ -258,7 +262,7 @@ def _check_unused(data: Path, store: ImageStore, name: str) -> None:
         )
 
 
-def _store(data: Path) -> ImageStore:
+def store_of(data: Path) -> ImageStore:
     return ImageStore(folders=[recipes.folder_of(data)])
 
 

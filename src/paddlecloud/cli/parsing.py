@@ -54,10 +54,25 @@ class Parsers:
         self._parsers[name] = parser
         return parser
 
+    # For completion
+
     def flags(self, command: Command) -> list[str]:
-        """The long flags of a command, for completion."""
+        """The long flags of a command."""
         known = self._parsers[command.name]._option_string_actions
         return sorted(flag for flag in known if flag.startswith("--"))
+
+    def takes_value(self, command: Command, flag: str) -> bool:
+        action = self._parsers[command.name]._option_string_actions.get(flag)
+        return action is not None and action.nargs != 0
+
+    def values(self, command: Command, flag: str) -> list[str]:
+        """The values between which a flag chooses; empty for any other."""
+        action = self._parsers[command.name]._option_string_actions.get(flag)
+        return _offered(action) if action is not None else []
+
+    def words(self, command: Command) -> list[list[str]]:
+        """For each argument in turn the words between which it chooses; empty for names and the like."""
+        return [_offered(action) for action in self._parsers[command.name]._actions if not action.option_strings]
 
     def parse(self, command: Command, arguments: list[str]) -> argparse.Namespace:
         parser = self._parsers[command.name]
@@ -73,6 +88,14 @@ class Parsers:
         parser.refuse_unknown(unknown)
         args.after_dashes = rest
         return args
+
+
+def _offered(action: argparse.Action) -> list[str]:
+    """A metavar such as nodes|pods|pdj leaves out the aliases among the choices."""
+    if action.choices is None:
+        return []
+    shown = action.metavar if isinstance(action.metavar, str) and "|" in action.metavar else ""
+    return shown.split("|") if shown else [str(choice) for choice in action.choices]
 
 
 def _booleans(parser: argparse.ArgumentParser, arguments: list[str]) -> list[str]:
@@ -155,14 +178,9 @@ def duration(text: str) -> float:
 def overview() -> str:
     """`pdc --help`."""
     lines = ["pdc: train, cache and serve PaddlePaddle on any Kubernetes, or on this machine alone.", ""]
-    section = ""
-    for command in COMMANDS:
-        if command.section != section:
-            section = command.section
-            lines += ["", section] if lines[-1] else [section]
-        lines.append(f"  {command.name:<14} {command.help}")
+    for section in dict.fromkeys(command.section for command in COMMANDS):
+        lines += [section, *(f"  {one.name:<14} {one.help}" for one in COMMANDS if one.section == section), ""]
     lines += [
-        "",
         "Global flags",
         "  -n NS  --context NAME  --kubeconfig FILE  -o FORMAT  -y  --debug, before or after the command",
         "",

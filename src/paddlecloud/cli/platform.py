@@ -210,7 +210,7 @@ def _say(session: Session, args: argparse.Namespace, data: Path, *, started: boo
     session.print(f'context "{machine.CONTEXT}" written to {written}')
     if written != _users_kubeconfig():
         session.note(f"to use it: export KUBECONFIG={written}")
-    session.note("next: kubectl get nodes, or pdc apply -f examples/manual/wide-and-deep.yaml")
+    session.note("next: pdc get nodes, or pdc run -- python train.py    (a program of yours)")
 
 
 def run_down(session: Session, args: argparse.Namespace) -> int:

@@ -2,9 +2,10 @@
 
 MODEL is a folder with inference.json and inference.pdiparams (or model.onnx), the URL of such a folder as .tar.gz, or
 NAME:VERSION in a model store. On the embedded platform a folder of this machine is served as it lies there, and a new
-version put into it is taken up by itself. Serving again under the same name changes what is served.
+version put into it is taken up by itself. Another model takes the place of a service only when --name names it.
 
-Exit codes: 0 it answers; 1 it cannot be served; 124 time ran out. What was made stays: pdc delete pds/NAME.
+Exit codes: 0 it answers; 1 it cannot be served; 4 another model has the name; 5 it is refused, and nothing is left of
+it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME.
 """
 
 from __future__ import annotations
@@ -14,17 +15,21 @@ import re
 from pathlib import Path
 
 from paddlecloud.cli import outcome, output
-from paddlecloud.cli.failures import ERROR, OK, InputError, UsageError, attempting
+from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, OK, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.here import is_embedded
 from paddlecloud.cli.outcome import Outcome
 from paddlecloud.cli.parsing import Parsers, duration, number
-from paddlecloud.cli.placing import of_object
+from paddlecloud.cli.placing import Place, of_object
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.wait import Goal, wait_for
+from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import Object, Resource
 
 PADDLESERVICES = Resource("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService")
 MANAGER = "pdc-serve"
+REFUSED = "refused"
+REFUSALS = ("InvalidSpec", "FolderNotAllowed")
+"""Reasons with which the controller refuses a service before it makes anything of it."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -56,12 +61,15 @@ def run(session: Session, args: argparse.Namespace) -> int:
         )
         if args.dry_run:
             return _show(session, wanted, fmt, "would be applied (dry run)")
+        before = _before(session, wanted)
         made = _apply(session, wanted)
         if args.detach:
             return _show(session, made, fmt, "applied")
         place = of_object(PADDLESERVICES, made)
         ended = wait_for(session, place, Goal("served", _answers), timeout=args.timeout)
         if ended.exit_code != OK:
+            if ended.state == REFUSED and before is None:
+                raise _withdrawn(session, place, ended)
             session.note(f"error: {output.name_of(made)} does not answer: {ended.message or ended.state}")
             session.note(f"next:  pdc describe pds/{place.name}")
             return ended.exit_code
@@ -126,6 +134,35 @@ def _apply(session: Session, wanted: Object) -> Object:
     return session.api.do(applied)
 
 
+def _before(session: Session, wanted: Object) -> Object | None:
+    """The service that has the name already. Another model does not take its place unless --name says so."""
+    name, model = wanted["metadata"]["name"], wanted["spec"]["model"]
+    try:
+        found = session.api.do(session.api.client.get(PADDLESERVICES, name, session.namespace))
+    except NotFound:
+        return None
+    served = str((found.get("spec") or {}).get("model") or "")
+    if served == model or (":" in model and "://" not in model and served.partition(":")[0] == model.partition(":")[0]):
+        return found
+    if not session.args.name:
+        raise CliError(
+            f"there is already a service {name}, of {f'the model {served}' if served else 'endpoints of its own'}",
+            next=f"--name with another name, or --name {name} to change what it serves",
+            exit_code=CONFLICT,
+            reason="AlreadyExists",
+        )
+    session.note(f"{output.name_of(found)} served {served or 'endpoints of its own'} until now")
+    return found
+
+
+def _withdrawn(session: Session, place: Place, ended: Outcome) -> CliError:
+    """The controller refused what this command made: nothing of it was ever served, and nothing is left of it."""
+    session.api.do(session.api.client.delete(place.resource, place.name, namespace=place.namespace))
+    return CliError(
+        f"{place.display} was refused and is deleted again", why=ended.message, exit_code=INVALID, reason="Refused"
+    )
+
+
 def _answers(service: Object | None) -> Outcome | None:
     """Ready, or known not to become so."""
     ready = outcome.condition(service or {}, "Ready")
@@ -133,7 +170,10 @@ def _answers(service: Object | None) -> Outcome | None:
         return None
     if ready.get("status") == "True":
         return Outcome("served", OK)
-    return Outcome("failed", ERROR, str(ready.get("message") or "")) if ready.get("status") == "False" else None
+    if ready.get("status") != "False":
+        return None
+    state = REFUSED if ready.get("reason") in REFUSALS else "failed"
+    return Outcome(state, ERROR, str(ready.get("message") or ""))
 
 
 def _show(session: Session, service: Object, fmt: output.Format, what: str) -> int:

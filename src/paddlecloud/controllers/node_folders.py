@@ -18,13 +18,17 @@ from paddlecloud.api.folders import FolderRule, parts
 
 OWN = "paddlecloud-cache"
 CACHE_ROOTS, READ_ROOTS = "PADDLECLOUD_CACHE_ROOTS", "PADDLECLOUD_READ_ROOTS"
-"""Settings of the controllers: folders, joined by colons."""
+"""Settings of the controllers: folders, joined by colons. A list that begins with + is added to the default."""
 DEFAULT_CACHE_ROOTS = ("/dev/shm", "/data", "/mnt", "/var/cache", "/var/lib/paddlecloud")  # noqa: S108 - of nodes
 DEFAULT_READ_ROOTS = ("/models",)
 
 
 def _listed(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    return default if text is None else tuple(part.strip() for part in text.split(":") if part.strip())
+    if text is None:
+        return default
+    adds, plain = text.lstrip().startswith("+"), text.lstrip().removeprefix("+")
+    given = tuple(part.strip() for part in plain.split(":") if part.strip())
+    return (*default, *given) if adds else given
 
 
 class NodeFolders(NamedTuple):
@@ -35,17 +39,19 @@ class NodeFolders(NamedTuple):
     value: str
     closed: tuple[str, ...] = ()
     """Folders that are refused although they lie below a root."""
+    given: str | None = None
+    """The setting as it stands."""
 
     @classmethod
     def for_caches(cls, environment: Mapping[str, str], *more: str, closed: tuple[str, ...] = ()) -> NodeFolders:
-        """As the environment says, where "" allows none; else the default and `more`."""
+        """As the environment says, where "" allows none and +… adds; else the default and `more`."""
         roots = _listed(environment.get(CACHE_ROOTS), (*DEFAULT_CACHE_ROOTS, *more))
-        return cls(roots, CACHE_ROOTS, "nodeFolders.cache", closed)
+        return cls(roots, CACHE_ROOTS, "nodeFolders.cache", closed, environment.get(CACHE_ROOTS))
 
     @classmethod
     def for_reading(cls, environment: Mapping[str, str], *more: str, closed: tuple[str, ...] = ()) -> NodeFolders:
         roots = _listed(environment.get(READ_ROOTS), (*DEFAULT_READ_ROOTS, *more))
-        return cls(roots, READ_ROOTS, "nodeFolders.models", closed)
+        return cls(roots, READ_ROOTS, "nodeFolders.models", closed, environment.get(READ_ROOTS))
 
     def problem(self, path: str) -> str | None:
         """Why a folder may not be named, and what to ask for; None where it may."""
@@ -60,15 +66,24 @@ class NodeFolders(NamedTuple):
         if refusal is None:
             return None
         if refusal == "closed":
-            return f"folder {path} is the platform's own"
+            own = " or ".join(self.closed)
+            return f"folder {path} is the platform's own: use a folder outside of {own}, and move there what is needed"
         if refusal == "hidden":
             hidden = [part for part in found if part.startswith(".")]
-            return f"folder {path} must not contain hidden folders such as {hidden[-1]}"
+            return (
+                f"folder {path} must not contain hidden folders such as {hidden[-1]}, which often hold keys: use "
+                f"another folder, or ask the operator to allow this one by its full name ({self._allowing(path)})"
+            )
         allowed = ", ".join(self.roots) or "none"
         return (
             f"folder {path} is not below one that the operator allows ({allowed}): choose one of these, or ask the "
-            f"operator to add it ({self.value} of the chart; {self.setting} of `pdc up` or the controller)"
+            f"operator to add it ({self._allowing(path)})"
         )
+
+    def _allowing(self, path: str) -> str:
+        """How the operator allows a folder besides those that are allowed now."""
+        listed = f"+{path}" if self.given is None else f"{self.given.rstrip(':')}:{path}".lstrip(":")
+        return f"{self.value} of the chart; on one machine: pdc down, then {self.setting}={listed} pdc up"
 
     def is_root(self, path: str) -> bool:
         return parts(path) in [parts(root) for root in self.roots]

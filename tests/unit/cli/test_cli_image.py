@@ -59,6 +59,7 @@ def test_the_registered_recipe_stands_alone(pdc: Pdc, data: Path, recipe: Path, 
 def test_the_list_says_which_images_are_stand_ins(pdc: Pdc, data: Path, recipe: Path) -> None:
     (recipe / "image.yaml").write_text("base: python\ncmd: [python]\nstands-for: a small program for a suite\n")
     assert pdc("image", "build", "-f", str(recipe), "-t", "team/suite:v1").code == 0
+    assert pdc("image", "ls", "team/suite:v1", "-o", "name").out == "team/suite:v1\n"
     header, line = pdc("image", "ls", "team/suite:v1").out.splitlines()
     assert header.rstrip().endswith("STANDS FOR")
     assert line.rstrip().endswith("a small program for a suite")

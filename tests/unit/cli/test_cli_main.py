@@ -28,6 +28,12 @@ def test_every_command_has_help_and_the_global_flags(command: commands.Command, 
     assert pdc("help", command.name).out == result.out
 
 
+def test_help_has_each_group_of_commands_once(pdc: Pdc) -> None:
+    lines = pdc("--help").out.splitlines()
+    for section in {command.section for command in commands.COMMANDS}:
+        assert lines.count(section) == 1
+
+
 def test_help_lists_every_command(pdc: Pdc) -> None:
     text = pdc("--help").out
     for command in commands.COMMANDS:

@@ -126,6 +126,16 @@ def test_doctor_finds_what_is_wrong(home: Path, pdc: Pdc, monkeypatch: pytest.Mo
     assert status_of(pdc, "disk")[0] == "fail"
 
 
+def test_no_fix_of_doctor_needs_a_program_that_it_reports_missing(
+    home: Path, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    checks = pdc("doctor", "-o", "json").json()["checks"]
+    missing = {check["name"] for check in checks if check["detail"] == "not on PATH"}
+    assert {"uv", "helm", "kubectl"} <= missing
+    assert not [check["fix"] for check in checks if check["fix"].split()[:1] and check["fix"].split()[0] in missing]
+
+
 def test_doctor_tells_what_grpc_needs(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def told() -> str:
         checks = pdc("doctor", "-o", "json").json()["checks"]
@@ -155,8 +165,21 @@ def test_doctor_prints_for_people(stub: Stub, pdc: Pdc) -> None:
         (["get", "pod/web-0"], {"pod/web-0"}),
         (["-n", "other", "get", "pods", ""], {"far"}),
         (["delete", "svc", ""], {"front"}),
-        (["logs", ""], {"train"}),
+        (["logs", ""], {"train", "web-0", "web-1"}),
         (["suspend", "tr"], {"train"}),
+        (["scale", ""], {"train"}),
+        (["scale", "pod/web"], {"pod/web-0", "pod/web-1"}),
+        (["samplejob", ""], {"sync", "warmup", "clear", "rmr"}),
+        (["image", ""], {"build", "dockerfile", "ls", "rm"}),
+        (["image", "rm", "paddlecloud/serving"], {"paddlecloud/serving"}),
+        (["node", "f"], {"fail"}),
+        (["node", "fail", ""], {"n1"}),
+        (["node", "add", ""], set()),
+        (["top", ""], {"nodes", "pods", "pdj"}),
+        (["top", "nodes", ""], {"n1"}),
+        (["sampleset", ""], {"advise"}),
+        (["apply", "--dry-run", ""], {"none", "client", "server"}),
+        (["run", "--workers", ""], set()),
         (["get", "pods", "-o", "js"], {"json", "jsonpath="}),
         (["apply", "--force-c"], {"--force-conflicts"}),
         (["completion", ""], {"bash", "zsh", "fish"}),
@@ -171,6 +194,7 @@ def test_completion_candidates(stub: Stub, pdc: Pdc, words: list[str], expected:
     stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "far"}}, namespace="other")
     stub.add({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "front"}})
     stub.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+    stub.add({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
     stub.add({"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": "train"}})
     result = pdc("__complete", "--", *words)
     assert (result.code, result.err) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,28 @@ def test_the_operator_says_which_folders_may_be_named() -> None:
     assert "allows (none)" in (NodeFolders.for_caches({"PADDLECLOUD_CACHE_ROOTS": ""}).problem("/dev/shm") or "")
 
 
+def test_folders_are_added_to_those_that_are_allowed_already() -> None:
+    allowed = NodeFolders.for_reading({"PADDLECLOUD_READ_ROOTS": "+/opt/data:/opt/more"}, "/home/me")
+    assert allowed.roots == ("/models", "/home/me", "/opt/data", "/opt/more")
+
+
+@pytest.mark.parametrize("given", [None, "+/opt/data", "/opt/data"])
+@pytest.mark.parametrize("path", ["/home/me/.cache/set", "/elsewhere/set"])
+def test_a_refusal_says_how_the_operator_allows_the_folder(path: str, given: str | None) -> None:
+    environment = {} if given is None else {"PADDLECLOUD_READ_ROOTS": given}
+    refusal = NodeFolders.for_reading(environment, "/home/me").problem(path) or ""
+    proposed = re.search(r"PADDLECLOUD_READ_ROOTS=(\S+) pdc up", refusal)
+    assert proposed
+    allowed = NodeFolders.for_reading({"PADDLECLOUD_READ_ROOTS": proposed[1]}, "/home/me")
+    assert allowed.problem(path) is None
+    assert set(allowed.roots) >= set(NodeFolders.for_reading(environment, "/home/me").roots), "the others stay allowed"
+
+
+def test_the_platforms_own_folder_is_refused_with_a_way_out() -> None:
+    refusal = NodeFolders.for_reading({}, "/home/me", closed=("/home/me/platform",)).problem("/home/me/platform/x")
+    assert "use a folder outside of /home/me/platform" in (refusal or "")
+
+
 def test_controllers_take_the_folders_from_the_environment_they_are_given() -> None:
     environment = {"PADDLECLOUD_CACHE_ROOTS": "/ssd", "RUNTIME_IMAGE": "own:1", "PADDLECLOUD_ENDPOINTS": "a=b"}
     of_sets = Options.of(environment)
@@ -107,6 +130,28 @@ async def test_a_set_that_names_another_folder_is_refused_and_nothing_is_made(
     await here.edit(SAMPLESETS, "imagenet", {"cache": {"levels": [{"path": "/data/imagenet"}]}})
     status = await here.phase("Ready")
     assert status["cacheDirs"] == ["/data/imagenet/paddlecloud-cache/default/imagenet"]
+
+
+@pytest.mark.parametrize("uri", ["file:///etc", "file:///home/me/.ssh", "file:///home/me/platform/x"])
+async def test_a_set_whose_source_is_refused_is_not_valid_and_nothing_is_made(here: World, uri: str) -> None:
+    await here.stop_controllers()
+    here.options = replace(here.options, sources=HERE)
+    here.start_controllers()
+    await here.create_set(csi={"driver": "local"}, source={"uri": uri})
+    await here.said("imagenet", "ErrorFolderNotAllowed")
+    status = await here.status(SAMPLESETS, "imagenet")
+    assert condition(status, "Valid")[0] == "False"
+    assert status["message"].startswith(f"spec.source: source {uri}: folder /")
+    assert not status.get("phase")
+    assert await here.get(STATEFULSETS, "imagenet-runtime") is None
+    assert not here.servers.asked("sync")
+    await here.edit(SAMPLESETS, "imagenet", {"source": {"uri": "file:///home/me/data"}})
+    await here.phase("Ready")
+    await here.stop_controllers()
+    here.options = replace(here.options, sources=NodeFolders.for_reading({"PADDLECLOUD_READ_ROOTS": ""}))
+    here.start_controllers()
+    await here.pass_time(60)
+    assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "Ready", "its data is there already"
 
 
 async def test_the_cache_directory_of_mount_options_is_judged_too(here: World) -> None:
@@ -208,16 +253,15 @@ def test_files_of_this_machine_are_never_deleted_by_a_sync() -> None:
     assert transfer.sync_options(settings(), source="s3://bucket/x", options=options, sources=HERE)["delete-src"]
 
 
-async def test_a_set_with_a_source_elsewhere_is_refused_and_mounts_nothing(here: World, tmp_path: Path) -> None:
+async def test_cache_servers_of_this_machine_get_the_rule_and_no_folder_of_it(here: World) -> None:
     here.options = Options(image="runtime", local_root="/var/lib/sets", sources=HERE)
     await here.stop_controllers()
     here.start_controllers()
-    await here.create_set(source={"uri": "file:///etc/ssl/private"})
-    await here.said("imagenet", "ErrorCreateSyncJob")
+    await here.create_set(source={"uri": "file:///home/me/data"})
+    await here.phase("Ready")
     stateful_set = await here.get(STATEFULSETS, "imagenet-runtime")
     assert stateful_set is not None
     pod = stateful_set["spec"]["template"]["spec"]
-    assert not [v for v in pod["volumes"] if (v.get("hostPath") or {}).get("path", "").startswith("/etc")]
+    assert not [v for v in pod["volumes"] if (v.get("hostPath") or {}).get("path", "").startswith("/home")]
     assert "--sourceRoots=/home/me" in pod["containers"][0]["command"]
     assert "--sourceClosed=/home/me/platform" in pod["containers"][0]["command"]
-    assert not here.servers.asked("sync")

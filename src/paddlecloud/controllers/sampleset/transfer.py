@@ -96,8 +96,8 @@ def sync_options(
     if problem := uri_problem(source):
         raise BadOptions(f"source {source}: {problem}")
     if sources and source.startswith("file://"):
-        if problem := sources.problem("/" + source.removeprefix("file://").lstrip("/")):
-            raise BadOptions(f"source {source}: {problem}")
+        if problem := source_problem(source, sources):
+            raise BadOptions(problem)
         if options.get("delete-src"):
             raise BadOptions("delete-src: files of this machine are copied and never deleted; delete them yourself")
     target = f"file://{names.data_dir(settings.name)}"
@@ -106,6 +106,14 @@ def sync_options(
     if source.endswith("/") != target.endswith("/"):
         source, target = (text if text.endswith("/") else f"{text}/" for text in (source, target))
     return {**options, "source": source, "destination": target}
+
+
+def source_problem(source: str, sources: NodeFolders | None) -> str:
+    """Why a folder of this machine may not be imported; empty where it may, and for every other source."""
+    if sources is None or not source.startswith("file://"):
+        return ""
+    problem = sources.problem("/" + source.removeprefix("file://").lstrip("/"))
+    return f"source {source}: {problem}" if problem else ""
 
 
 def data_path(name: str, path: str) -> str:
