@@ -55,7 +55,7 @@ def _object(session: Session, args: argparse.Namespace, fmt: output.Format) -> i
     state = session.paint(verdict.state, COLOURS.get(verdict.state, "yellow"))
     reason = f" ({verdict.reason})" if verdict.reason else ""
     session.print(f"{args.subject}: {state}{reason}\n  {verdict.text}")
-    for line in scheduling.lines if scheduling else ():
+    for line in (*verdict.details, *(scheduling.lines if scheduling else ())):
         session.print(f"  {line}")
     return 0
 

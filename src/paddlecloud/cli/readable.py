@@ -18,7 +18,8 @@ HIDDEN_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration",)
 
 def describe(obj: Object, *, members: Sequence[Member], events: Sequence[Object], verdict: Verdict, now: float) -> str:
     """All of it; the first line is the reason why."""
-    lines = [f"Why:          {verdict.text}", "", *_identity(obj, now)]
+    lines = [f"Why:          {verdict.text}", *(f"              {line}" for line in verdict.details)]
+    lines += ["", *_identity(obj, now)]
     lines += _conditions(obj, now)
     if obj.get("kind") == "Pod":
         lines += _containers(obj)

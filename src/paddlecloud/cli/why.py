@@ -1,7 +1,8 @@
 """One true sentence on why an object is as it is: the first line of `describe`, the verdict of `explain KIND/NAME`.
 
 Pure: (object, its pods, its events, now) → text. The sentence comes from what the cluster wrote down (deletion,
-conditions, container states, phase, the last Warning event), in that order of weight, and from nowhere else.
+conditions, container states, phase, the last Warning event), in that order of weight, and from nowhere else. Of a
+PaddleJob it is the sentence of its status: both are found by `api.paddlejob.cause`.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from paddlecloud.api.outputs import first_and_last, verdict_of
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
+from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
 from paddlecloud.cli import outcome, times
 from paddlecloud.cli.phrases import Phrasebook
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 
 OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
 
@@ -22,6 +25,8 @@ class Verdict(NamedTuple):
     text: str
     reason: str = ""
     """A word a program can match, such as Unschedulable or ImagePullBackOff."""
+    details: tuple[str, ...] = ()
+    """The last lines of the output that the sentence was taken from, where there are more."""
 
 
 BAD_WHEN_TRUE = (
@@ -58,6 +63,10 @@ SELF_EXPLAINING = frozenset(
 """Reasons why a container waits that somebody has to mend; no event tells more."""
 
 GOOD_PHASES = frozenset(("Running", "Active", "Bound", "Ready", "Available", "Inqueue"))
+GOOD_PHASES_OF = {"SampleSet": frozenset(("Ready",))}
+"""Where a word means something else: a set that is Bound has a volume, and nothing that serves it yet."""
+
+MOST_LINES = 10
 
 
 def why(
@@ -83,6 +92,7 @@ class _Judge:
         status = obj.get("status") or {}
         ended = bool(status.get("completionTime") and status.get("message"))  # what came later is no cause
         explained = ended or verdict.reason in SELF_EXPLAINING or verdict.reason == "Unschedulable"
+        explained = explained or _cause(obj, pods) is not None
         if verdict.state in (OK, DELETING) or explained or warning is None:
             return verdict
         message = _line(warning.get("message"))
@@ -113,7 +123,7 @@ class _Judge:
         return (
             self._ended_on_purpose(pod, status)
             or self._unplaced(pod, spec)
-            or self._container_trouble(status)
+            or self._container_trouble(pod, status)
             or self._pod_phase(str(status.get("phase") or "Pending"), status, spec)
         )
 
@@ -133,14 +143,21 @@ class _Judge:
             return Verdict(WAITING, self._say("gated", names=names), "SchedulingGated")
         return None
 
-    def _container_trouble(self, status: Object) -> Verdict | None:
+    def _container_trouble(self, pod: Object, status: Object) -> Verdict | None:
+        job = str((controller_of(pod) or {}).get("name") or "")
         for name, state, last, restarts in _containers(status):
             waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
-            if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            reason, message = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
+            if others := gate.awaited(reason, message, job):
+                return Verdict(WAITING, others, "Starting")
+            if reason not in ON_THE_WAY:
                 return self._container_waits(name, waiting, last, restarts)
+            if message:  # the embedded platform reports the volume that does not come
+                text = self._say("container-waits", name=name, what=self._detail(reason, first_and_last(message)))
+                return Verdict(WAITING, text, reason)
             if ended.get("exitCode"):
                 text = self._say("container-ended", name=name, ending=self._ending(ended))
-                return Verdict(FAILED, text, str(ended.get("reason") or "Error"))
+                return Verdict(FAILED, text, str(ended.get("reason") or "Error"), _last_lines(ended.get("message")))
         return None
 
     def _container_waits(self, name: str, waiting: Object, last: Object, restarts: int) -> Verdict:
@@ -148,15 +165,16 @@ class _Judge:
         state = FAILED if reason in SELF_EXPLAINING else WAITING
         if reason == "CrashLoopBackOff" and last:
             text = self._say("crash-loop", name=name, ending=self._ending(last), restarts=restarts)
-            return Verdict(state, text, reason)
-        what = self._detail(reason, _line(waiting.get("message")))
-        return Verdict(state, self._say("container-waits", name=name, what=what), reason)
+            return Verdict(state, text, reason, _last_lines(last.get("message")))
+        what = self._detail(reason, first_and_last(str(waiting.get("message") or "")))
+        text = self._say("container-waits", name=name, what=what)
+        return Verdict(state, text, reason, _last_lines(waiting.get("message")))
 
     def _ending(self, terminated: Object) -> str:
         reason = str(terminated.get("reason") or "")
         detail = f" ({reason})" if reason not in ("", "Error", "Completed") else ""
         text = self._say("ending", code=terminated.get("exitCode"), detail=detail)
-        return self._detail(text, _line(terminated.get("message")))
+        return self._detail(text, verdict_of(str(terminated.get("message") or "")))
 
     def _pod_phase(self, phase: str, status: Object, spec: Object) -> Verdict:
         if phase == "Failed":
@@ -182,7 +200,12 @@ class _Judge:
             return refused  # all else follows from an older spec, or from none
         own = self._conditions(obj) or self._phase(obj)
         if own is not None and (own.state == FAILED or own.reason == "Unschedulable"):
-            return own
+            return own._replace(details=_last_output(obj)) if own.state == FAILED else own
+        if (cause := _cause(obj, pods)) is not None:
+            text = self._detail(str((obj.get("status") or {})["phase"]), _line(cause.text))
+            return Verdict(WAITING, text, cause.reason)
+        if own is not None and _forms(obj) and outcome.message_of(obj):
+            return own  # its controller says what it waits for
         verdicts = [(pod, self._pod(pod)) for pod in pods if not pod["metadata"].get("deletionTimestamp")]
         for state in (FAILED, WAITING):
             stuck = [(pod, verdict) for pod, verdict in verdicts if verdict.state == state]
@@ -231,7 +254,8 @@ class _Judge:
         phase = str(status.get("phase") or "")
         if phase:
             text = self._detail(phase, _line(outcome.message_of(obj)))
-            return Verdict(OK if phase in GOOD_PHASES else WAITING, text, str(status.get("reason") or phase))
+            good = phase in GOOD_PHASES_OF.get(str(obj.get("kind")), GOOD_PHASES)
+            return Verdict(OK if good else WAITING, text, str(status.get("reason") or phase))
         wanted = (obj.get("spec") or {}).get("replicas")
         ready = int(status.get("readyReplicas") or 0)
         if isinstance(wanted, int) and ready < wanted:
@@ -253,6 +277,34 @@ def _containers(status: Object) -> Iterator[tuple[str, Object, Object, int]]:
                 (entry.get("lastState") or {}).get("terminated") or {},
                 int(entry.get("restartCount") or 0),
             )
+
+
+FORMING = frozenset(("Pending", "Starting", "Restarting", "Scaling"))
+
+
+def _forms(obj: Object) -> bool:
+    """Whether it is a training job that should run and does not yet."""
+    return obj.get("kind") == PADDLEJOBS.kind and (obj.get("status") or {}).get("phase") in FORMING
+
+
+def _cause(obj: Object, pods: Sequence[Object]) -> Cause | None:
+    """Why a training job does not run, as its controller finds it; none where it could not even make its objects."""
+    created = outcome.condition(obj, "Created") or {}
+    if not _forms(obj) or created.get("status") == "False":
+        return None
+    return first_cause(pods, str(obj["metadata"]["name"]))
+
+
+def _last_output(obj: Object) -> tuple[str, ...]:
+    """The end of what the program of a failed job printed."""
+    failures = (obj.get("status") or {}).get("failures") or [{}]
+    return _last_lines(failures[-1].get("message")) if isinstance(failures[-1], dict) else ()
+
+
+def _last_lines(text: object) -> tuple[str, ...]:
+    """The end of an output of several lines; one line is in the sentence already."""
+    lines = str(text or "").strip().splitlines()
+    return tuple(lines[-MOST_LINES:]) if len(lines) > 1 else ()
 
 
 def _line(text: object) -> str:

@@ -82,7 +82,7 @@ def test_a_job_whose_pods_find_no_node_is_exit_8(stub: Stub, pdc: Pdc) -> None:
     stub.objects[("pods", "default", "wide-worker-0")]["status"] = PENDING
     result = pdc("wait", "pdj/wide", "--for=finished", f"--timeout={ENOUGH[8]}")
     assert result.code == 8
-    assert "wide-worker-0: no node can take it: no GPU" in result.err
+    assert "wide-worker-0 is not scheduled: no GPU" in result.err
 
 
 def test_a_job_deleted_while_waited_for_is_cancelled(stub: Stub, pdc: Pdc) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli import outcome
+from paddlecloud.cli import outcome, readable
 from paddlecloud.cli.events import rows
+from paddlecloud.cli.members import member
 from paddlecloud.cli.phrases import PHRASES, preferred
 from paddlecloud.cli.why import why
 
@@ -48,7 +49,7 @@ PODS = [
             containerStatuses=container(state={"waiting": {"reason": "ImagePullBackOff", "message": "no\nsuch"}}),
         ),
         "failed",
-        "container main waits: ImagePullBackOff: no such",
+        "container main waits: ImagePullBackOff: no; such",
     ),
     (
         pod(phase="Pending", containerStatuses=container(state={"waiting": {"reason": "ContainerCreating"}})),
@@ -151,7 +152,7 @@ def test_a_waiting_owner_is_explained_by_its_pods() -> None:
         *(pod(f"w-{n}", phase="Pending", spec={}, conditions=UNSCHEDULABLE) for n in (1, 2)),
     ]
     verdict = why(job("Pending"), pods=pods, now=NOW)
-    assert verdict.text == "2 of 3 pods: w-1: no node can take it: 0/3 nodes: 3 too few GPUs"
+    assert verdict.text == "Pending: w-1 is not scheduled: 0/3 nodes: 3 too few GPUs"
     assert verdict.reason == "Unschedulable"
 
 
@@ -265,6 +266,39 @@ SETTLED: list[tuple[dict[str, Any], str | None]] = [
 def test_what_apply_waits_for(obj: dict[str, Any], state: str | None) -> None:
     result = outcome.settled(obj)
     assert (result.state if result else None) == state
+
+
+def test_a_bound_sample_set_whose_cache_server_fails_is_not_well() -> None:
+    """Bound is the beginning of a set's life: its volume is there, and nothing serves it yet."""
+    text = "set-runtime-0: container main ended with exit code 1"
+    bound = {"kind": "SampleSet", "metadata": {"name": "set"}, "status": {"phase": "Bound", "message": text}}
+    verdict = why(bound, now=NOW)
+    assert (verdict.state, verdict.text) == ("waiting", f"Bound: {text}")
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "set"}, "status": {"phase": "Bound"}}
+    assert why(claim, now=NOW).state == "ok"
+
+
+OUTPUT = "epoch 1\nepoch 2\nTraceback (most recent call last):\n  File t.py, line 1\nValueError: no such column"
+CRASHED = container(state={"terminated": {"exitCode": 1, "message": OUTPUT}})
+
+
+def test_an_output_is_the_verdict_in_one_line_and_its_last_lines_under_it() -> None:
+    verdict = why(pod(phase="Failed", containerStatuses=CRASHED), now=NOW)
+    assert verdict.text == "container main ended with exit code 1: ValueError: no such column"
+    assert verdict.details == tuple(OUTPUT.splitlines())
+    long = why(job("Failed", message="it failed", failures=[{"message": "\n".join(map(str, range(99)))}]), now=NOW)
+    assert long.details == tuple(map(str, range(89, 99))), "the end of it"
+
+
+def test_describe_shows_the_last_lines_under_the_verdict_and_one_line_per_pod() -> None:
+    failed = job("Failed", message="w failed: ValueError: no such column", failures=[{"message": OUTPUT}])
+    ended = pod("w", phase="Failed", containerStatuses=CRASHED)
+    verdict = why(failed, pods=[ended], now=NOW)
+    lines = readable.describe(failed, members=[member(ended)], events=[], verdict=verdict, now=NOW).splitlines()
+    assert lines[0] == "Why:          failed: w failed: ValueError: no such column"
+    assert [line.strip() for line in lines[1:6]] == [line.strip() for line in OUTPUT.splitlines()]
+    (row,) = [line for line in lines if line.startswith("  w ")]
+    assert row.endswith("container main ended with exit code 1: ValueError: no such column")
 
 
 def event(message: str, *, pod: str = "hi-worker-0", type: str = "Warning", reason: str = "Failed") -> dict[str, Any]:

@@ -249,6 +249,20 @@ def test_a_full_node_names_who_fills_it_and_what_would_do() -> None:
     }
 
 
+def test_no_remedy_ends_a_pod_of_the_same_owner() -> None:
+    """A job that is scaled beyond its node: to end a sibling would only move the shortage."""
+    world = World([node("n", "4")], [pod("job-0", "3", on="n"), pod("job-1", "2")])
+    for obj in world.pods:
+        obj["metadata"]["ownerReferences"] = [{"kind": "PaddleJob", "name": "job", "uid": "u", "controller": True}]
+    verdict = ask(world, the(world, "job-1"))
+    assert set(kinds(verdict)) == {"request", "node"}
+    assert [str(b.pod.key) for b in verdict.blockers] == ["default/job-0"], "that it holds the room is true"
+    world.pods.append(pod("stranger", "1", on="n"))
+    assert "end" not in kinds(ask(world, the(world, "job-1"))), "nobody else holds enough"
+    world = World([node("n", "8")], [*world.pods, pod("large", "4", on="n")])
+    assert kinds(ask(world, the(world, "job-1")))["end"] == {"pods": [{"pod": "default/large", "node": "n"}]}
+
+
 @pytest.mark.parametrize(
     ("fields", "spec", "expected"),
     [

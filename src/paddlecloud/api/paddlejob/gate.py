@@ -23,6 +23,8 @@ _MEMBER = re.compile(r"-(ps|worker|heter)-\d+")
 
 def awaited(reason: str, message: str, job: str) -> str:
     """What a container of the job waits for by its waiting state, if only for the others of its job; else empty."""
+    if reason == "ContainerCreating" and message in (sentence(job, ""), sentence(job, SERVERS_READY)):
+        return message  # as the embedded kubelet reports it
     found = _LACKS.search(message) if reason == "CreateContainerConfigError" else None
     if found is None or (found["whole"] or found["name"]) != job:
         return ""

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import msgspec
 
+from paddlecloud.api.outputs import verdict_of
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.controllers.paddlejob import failure, finish, form, report, status, validity
@@ -101,7 +102,7 @@ def on_record(case: Case, first: failure.Failure, action: str) -> Case:
         action=action,
     )
     older = [
-        msgspec.structs.replace(known, message=failure.verdict_of(known.message or "") or None)
+        msgspec.structs.replace(known, message=verdict_of(known.message or "") or None)
         for known in case.old.failures or ()
     ]
     kept = [*older, record][-status.FAILURES_KEPT :]

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from paddlecloud.api.outputs import first_and_last, verdict_of
 from paddlecloud.api.paddlejob import JobSettings
-from paddlecloud.controllers.paddlejob.observe import PodView, first_container, waiting_reason
+from paddlecloud.api.paddlejob.cause import waiting_reason
+from paddlecloud.controllers.paddlejob.observe import PodView, first_container
 
 DISRUPTIONS = frozenset({"Evicted", "Preempted", "NodeLost", "Deleted", "Rejected"})
 """Classes that are nobody's fault."""
@@ -67,9 +69,6 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _NEW_PROGRAMS = re.compile(r"triggers bool\(Tensor\)|paddle\.static\.nn\.cond\(pred")
 """How a Paddle whose static programs parameter servers cannot use stumbles over one, before it misses the servers."""
 
-_RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)(:|$)")
-"""How the last line of a Python traceback begins."""
-
 _HINTS = {
     "NoParameterServer": "this build of Paddle cannot train with parameter servers: use 2.6.2, or 3.0.0 with "
     "FLAGS_enable_pir_api=0",
@@ -90,12 +89,6 @@ _NO_PROGRAM = re.compile(r'exec: "([^"]+)": (?:executable file not found|stat \S
 
 PROGRAMS = ("python", "python3", "bash", "sh", "paddle", "mpirun", "torchrun", "env", "sleep", "cat", "echo")
 """Names that a misspelt command may have meant."""
-
-SENTENCE = 200
-"""Characters of a line of output."""
-
-LONG_SENTENCE = 500
-"""Characters of a platform's message, which ends with the command that helps."""
 
 _SILENT = frozenset({"Killed", "PeerLost"})
 """Classes whose cause is elsewhere: the last line the program wrote says nothing about it."""
@@ -124,16 +117,8 @@ class Failure(NamedTuple):
 
 def _sentence(kind: str, message: str) -> str:
     if kind in _UNSTARTED:
-        return start_error(message) if kind == "StartError" else _first_and_last(message)
+        return start_error(message) if kind == "StartError" else first_and_last(message)
     return verdict_of(message)
-
-
-def _first_and_last(message: str) -> str:
-    """What is missing, and the command at the end that would mend it; a build's output lies between them."""
-    lines = message.strip().splitlines() or [""]
-    if len(lines) == 1:
-        return first_words(lines[0], LONG_SENTENCE)
-    return f"{first_words(lines[0], SENTENCE)}; {first_words(lines[-1], SENTENCE)}"
 
 
 def start_error(message: str) -> str:
@@ -143,21 +128,6 @@ def start_error(message: str) -> str:
         return f"the container could not start: check its command and image: {verdict_of(message)}"
     near = get_close_matches(found[1], PROGRAMS, n=1)
     return f"{found[1]}: not found" + (f"; did you mean {near[0]}?" if near else " in the image: check its command")
-
-
-def verdict_of(output: str) -> str:
-    """The line that says what went wrong: the last, unless an exception's stands before what came out of a buffer."""
-    lines = output.strip().splitlines()
-    raised = [line for line in lines if _RAISED.match(line)]
-    return first_words((raised or lines or [""])[-1], SENTENCE)
-
-
-def first_words(text: str, limit: int) -> str:
-    """The beginning of a line, cut between words."""
-    if len(text) <= limit:
-        return text
-    kept = text[:limit].rpartition(" ")[0] or text[:limit]
-    return f"{kept.rstrip()} …"
 
 
 def last_lines(text: str, limit: int) -> str:
@@ -199,7 +169,7 @@ def classify(pod: PodView) -> Failure | None:
         return _failure(pod, "Deleted", "Deleted", message="the pod was deleted")
     if pod.state == "unknown":
         return _failure(pod, "NodeLost", "NodeLost", message=f"node {pod.node} does not answer")
-    reason, message = waiting_reason(pod)
+    reason, message = waiting_reason(pod.raw)
     if reason in _HOPELESS_IMAGES:
         return _failure(pod, "Image", reason, message=message)
     return None

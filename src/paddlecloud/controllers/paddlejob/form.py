@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 
 from paddlecloud.api.paddlejob import gate
+from paddlecloud.api.paddlejob.cause import first_cause, waiting_reason
 from paddlecloud.controllers.paddlejob import data, env, gang, gangnews, hosts, names, objects
 from paddlecloud.controllers.paddlejob.case import REPLICAS, WRITTEN, Case
-from paddlecloud.controllers.paddlejob.observe import PodView, started_at, unschedulable, waiting_reason
+from paddlecloud.controllers.paddlejob.observe import PodView, started_at
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource, controller_of
@@ -23,9 +24,6 @@ FORCE_AFTER = 30.0
 """Seconds after its grace period at which a pod that does not go is removed by force: its node is not coming back."""
 
 BACKOFF_BASE, BACKOFF_CAP = 2.0, 60.0
-
-ON_THE_WAY = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons of waiting containers that need nobody."""
 
 AT_ONCE = 10_000
 """Pods that one pass creates at most: other jobs wait while they are written down."""
@@ -241,7 +239,7 @@ def _nudge(case: Case, plan: Plan, config: Object) -> None:
 
 
 def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
-    reason, message = waiting_reason(pod)
+    reason, message = waiting_reason(pod.raw)
     if not gate.awaited(reason, message, case.settings.name):
         return False
     told = (config["metadata"].get("annotations") or {}).get(WRITTEN)
@@ -253,12 +251,8 @@ def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
 
 def awaited(case: Case) -> str:
     """One sentence about what a job that is not running yet waits for."""
-    for pod in sorted(case.current.values(), key=lambda pod: pod.name):
-        if pod.state == "pending" and (said := unschedulable(pod)):
-            return f"{pod.name} is not scheduled: {said}"
-        reason, message = waiting_reason(pod)
-        if reason not in ON_THE_WAY and not gate.awaited(reason, message, case.settings.name):
-            return f"{pod.name}: {reason}" + (f": {message}" if message else "")
+    if (found := first_cause((pod.raw for pod in case.current.values()), case.settings.name)) is not None:
+        return found.text
     if missing := data.missing(case.settings, case.observed):
         return missing
     unaddressed = [pod.name for pod in case.current.values() if not pod.ip]

@@ -151,21 +151,3 @@ def started_at(pod: PodView) -> str:
             if state.get("startedAt"):
                 return str(state["startedAt"])
     return ""
-
-
-def waiting_reason(pod: PodView) -> tuple[str, str]:
-    """Why a container does not run: (reason, message) of the first one that waits, or empty strings."""
-    for kind in ("initContainerStatuses", "containerStatuses"):
-        for container in pod.status.get(kind) or ():
-            waiting = (container.get("state") or {}).get("waiting")
-            if waiting and waiting.get("reason"):
-                return str(waiting["reason"]), str(waiting.get("message") or "")
-    return "", ""
-
-
-def unschedulable(pod: PodView) -> str:
-    """What the scheduler says about a pod that has no node yet."""
-    for condition in pod.status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return str(condition.get("message") or condition.get("reason") or "")
-    return ""

@@ -14,11 +14,12 @@ import msgspec
 
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.paddlejob import PaddleJobStatus
+from paddlecloud.api.paddlejob.cause import waiting_reason
 from paddlecloud.api.paddlejob.gate import awaited
 from paddlecloud.controllers.paddlejob import form, status
 from paddlecloud.controllers.paddlejob.case import Case
 from paddlecloud.controllers.paddlejob.failure import Failure
-from paddlecloud.controllers.paddlejob.observe import PodView, waiting_reason
+from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan
 
@@ -54,7 +55,7 @@ def find(case: Case) -> Trouble | None:
     if case.phase not in status.FORMING:
         return None
     for pod in sorted(case.current.values(), key=lambda pod: (pod.role, pod.index)):
-        reason, message = waiting_reason(pod)
+        reason, message = waiting_reason(pod.raw)
         if reason in _PULLING:
             return _image_trouble(case, pod, message)
         if reason == "CreateContainerConfigError" and not awaited(reason, message, case.settings.name):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from paddlecloud.kube.quantity import MILLI, ONE, written
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, controller_of
 
 from . import whatif
 from .attempt import Why
@@ -112,12 +112,23 @@ def _raise_priority(case: Case) -> Iterator[Candidate]:
         return
     least = max([eviction.pod.priority for eviction in rescue.evictions]) + 1
     if least > case.unit.priority:
-        moment = whatif.with_priority(case.moment, case.uids, least)
+        moment = whatif.with_priority(_without_siblings_at_risk(case), case.uids, least)
         yield Remedy("priority", {"atLeast": least}), moment, _needed(case.unit)
 
 
+def _without_siblings_at_risk(case: Case) -> Moment:
+    """No remedy ends what belongs to the same job or other owner: that would only move the shortage."""
+    owners = {owner for pod in case.unit.pods if (owner := _owner(pod))}
+    return whatif.with_placed(case.moment, lambda pod: replace(pod, priority=HIGHEST) if _owner(pod) in owners else pod)
+
+
+def _owner(pod: Pod) -> str:
+    """The uid of what made the pod; empty for pods that nothing made, and those of a simulation."""
+    return str((controller_of(pod.source) or {}).get("uid") or "") if pod.source else ""
+
+
 def _rescue(case: Case) -> Rescue | None:
-    moment = whatif.with_priority(case.moment, case.uids, HIGHEST)
+    moment = whatif.with_priority(_without_siblings_at_risk(case), case.uids, HIGHEST)
     pods = tuple(pod for pod in moment.waiting if pod.uid in case.uids)
     gang = moment.snapshot.gangs.get(case.unit.gang.key) if case.unit.gang else None
     return make_room(Session(moment.snapshot, [], case.policy), Unit(pods, gang))

@@ -54,6 +54,12 @@ def without_pods(moment: Moment, pods: Iterable[Pod]) -> Moment:
     return Moment(replace(snapshot, nodes=nodes, gangs=gangs, allocated=allocated), moment.waiting)
 
 
+def with_placed(moment: Moment, change: Callable[[Pod], Pod]) -> Moment:
+    """As if pods on nodes were others, of the same size."""
+    nodes = {name: replace(node, pods=tuple(map(change, node.pods))) for name, node in moment.snapshot.nodes.items()}
+    return Moment(replace(moment.snapshot, nodes=nodes), moment.waiting)
+
+
 def with_shapes(moment: Moment, uids: frozenset[str], change: Callable[[Shape], Shape]) -> Moment:
     """As if these waiting pods asked for something else. Equal shapes stay one object, as lanes need them to be."""
     changed: dict[Shape, Shape] = {}
