@@ -30,6 +30,15 @@ def test_named_tests_exist(page: Path) -> None:
     assert not missing, f"{page.name} names tests that are not there: {missing}"
 
 
+CHINESE = [page for page in PAGES if page.name.endswith(".zh.md")]
+
+
+@pytest.mark.parametrize("page", CHINESE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_one_thing_has_one_chinese_name(page: Path) -> None:
+    """Of a SampleSet: 样本集."""
+    assert not [line for line in page.read_text().splitlines() if "数据集" in line]
+
+
 def test_tests_named_without_their_file_exist() -> None:
     text = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     defined = set(re.findall(r"def (test_\w+)\(", text))
