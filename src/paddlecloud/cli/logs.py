@@ -19,6 +19,7 @@ from paddlecloud.cli.session import SCHEMA, Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.images import stand_in
 from paddlecloud.sdk.logs import Line, Options, merged
 
 USAGE = "pdc logs JOB, POD or KIND/NAME"
@@ -107,6 +108,7 @@ class Writer:
         self._stamps = session.args.timestamps
         self._prefixes: dict[str, str] = {}
         self._several = False
+        self._notes: set[str] = set()
 
     def introduce(self, chosen: Sequence[Member]) -> None:
         """Make room for the longest name before the first line is printed."""
@@ -121,6 +123,10 @@ class Writer:
         if self._json:
             self._session.print(output.to_json_line(_record(line)))
             return
+        if stand_in.is_log_line(line.text):  # once for all ranks and restarts that begin with it
+            if line.text in self._notes:
+                return
+            self._notes.add(line.text)
         prefix = self._prefixes.get(line.member.name, "") if self._several else ""
         stamp = f"{line.time} " if self._stamps else ""
         sys.stdout.write(f"{prefix}{stamp}{line.text}\n")

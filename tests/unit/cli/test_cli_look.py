@@ -348,6 +348,18 @@ def test_which_lines(stub: Stub, pdc: Pdc, arguments: list[str], lines: list[str
     assert pdc("logs", *arguments).out.splitlines() == lines
 
 
+def test_the_note_of_a_stand_in_image_is_printed_once_for_all_ranks(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub, servers=0)
+    note = "note: image suite:v1 here is a stand-in: a small program for a suite"
+    for name, lines in stub.logs.items():
+        stub.logs[name] = [f"2026-01-01T00:00:00Z {note}", *lines]
+    printed = pdc("logs", "wide", "--all-ranks").out
+    assert printed.count(note) == 1
+    assert printed.splitlines()[0].endswith(note)
+    assert len(printed.splitlines()) == 7, "nothing else is left out"
+    assert pdc("logs", "wide", "--all-ranks", "-o", "json").out.count(note) == 2, "programs get every line"
+
+
 def test_log_flags_reach_the_server(stub: Stub, pdc: Pdc) -> None:
     make_job(stub)
     pdc("logs", "wide", "--since", "5m", "--previous", "-c", "side")

@@ -42,6 +42,10 @@ def log_line(stands_for: str, *, image: str = "") -> str:
     return f"note: {sentence(stands_for, image=image)}"
 
 
+def is_log_line(text: str) -> bool:
+    return text.startswith("note: ") and " is a stand-in: " in text
+
+
 def files(stands_for: str, *, python: str) -> dict[str, str]:
     """What an image for container engines holds for it, by path. `python` is the version of its interpreter, `3.11`."""
     if not stands_for:
