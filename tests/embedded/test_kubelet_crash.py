@@ -177,6 +177,21 @@ async def test_a_machine_switched_off_leaves_no_process_and_comes_back(tmp_path:
         assert again["status"]["podIP"] == pod.get("status", {}).get("podIP", again["status"]["podIP"])
 
 
+async def test_a_pod_that_may_not_be_restarted_failed_with_its_node_when_the_machine_was_switched_off(
+    tmp_path: Path,
+) -> None:
+    async with running_machine(tmp_path) as machine:
+        await machine.run("trap 'exit 0' TERM; echo up; while :; do sleep 0.1; done", policy="Never")
+        await machine.printed("pod", "up")
+        await machine.kubelet.stop(pods=True)
+        await machine.start_kubelet()
+        pod = await machine.phase("pod", "Failed")
+        assert pod["status"]["reason"] == "Terminated"
+        (doom,) = [c for c in pod["status"]["conditions"] if c["type"] == "DisruptionTarget"]
+        assert (doom["status"], doom["reason"]) == ("True", "TerminationByKubelet")
+        assert state_of(pod)["state"]["terminated"]["reason"] == "NodeShutdown"
+
+
 # Statuses are true again by news, not by time
 
 

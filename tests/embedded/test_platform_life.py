@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -296,3 +300,65 @@ def test_secrets_are_for_their_owner_alone(data: Path) -> None:
         assert token.encode() not in Path(f"/proc/{pid.pid}/{name}").read_bytes()
     for log in ("platform.log", "audit.log"):
         assert token not in (data / log).read_text()
+
+
+def training(name: str, **spec: object) -> str:
+    command = ["sh", "-c", "until [ -e /tmp/go ]; do sleep 0.1; done"]
+    container = {"name": "paddle", "image": "busybox", "command": command}
+    worker = {"replicas": 2, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    body = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": name}}
+    return json.dumps({**body, "spec": {"cleanPodPolicy": "Never", "worker": worker, **spec}})
+
+
+def asked(answer: str, *args: str) -> tuple[int, str]:
+    """pdc on a terminal, and what was said there; `answer` is typed when it asks."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paddlecloud.cli.main", *args], stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError), os.fdopen(ours, "r+b", buffering=0) as terminal:  # it ends with an error
+        while part := terminal.read(4096):
+            said += part
+            if part.rstrip().endswith(b"[y/N]"):
+                terminal.write(answer.encode() + b"\n")
+    return process.wait(), said.decode()
+
+
+def test_a_planned_stop_says_what_runs_and_costs_no_retry(data: Path) -> None:
+    first = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)
+    env = {**os.environ, "KUBECONFIG": first["kubeconfig"]}
+    pdc("apply", "-f", "-", env=env, input=training("long", backoffLimit=0))
+
+    def status() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(pdc("get", "pdj", "long", "-o", "json", env=env).stdout)
+        return found.get("status") or {}
+
+    def runs(generation: int) -> bool:
+        found = status()
+        return (found.get("phase"), found.get("generation")) == ("Running", generation)
+
+    until(lambda: runs(0), timeout=90)
+    code, said = asked("n", "down", "--data", str(data))
+    assert (code, "pdj/long (Running)" in said, "Stop the platform?" in said) == (103, True, True), said
+    assert runs(0), "it was not stopped"
+
+    assert "pdj/long (Running)" in pdc("down", "--data", str(data)).stderr
+    pdc("up", "--data", str(data))
+    until(lambda: runs(1), timeout=90)
+
+    os.kill(json.loads((data / "endpoint.json").read_text())["pid"], signal.SIGKILL)
+    until(lambda: "crashed" in pdc("status", "--data", str(data), check=False).stdout)
+    pdc("down", "--data", str(data))  # what runs on without its platform is stopped on purpose as well
+    pdc("up", "--data", str(data))
+    until(lambda: runs(2), timeout=90)
+
+    for worker in range(2):
+        pdc("exec", f"long-worker-{worker}", "--", "touch", "/tmp/go", env=env)
+    pdc("wait", "pdj/long", "--for=finished", "--timeout=90s", env=env, timeout=120)
+    found = status()
+    assert (found["phase"], found.get("restarts"), found.get("disruptions")) == ("Completed", None, None)
+    assert [record["failureClass"] for record in found["failures"]] == ["NodeShutdown", "NodeShutdown"]
+    code, said = asked("n", "down", "--data", str(data))
+    assert (code, "[y/N]" in said) == (0, False), "nothing runs, so nothing is asked"

@@ -9,13 +9,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paddlecloud.cli import machine
 from paddlecloud.cli.failures import CONFLICT, UNREACHABLE, CliError, UsageError
 from paddlecloud.cli.node_values import quantities
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.session import Session
+
+if TYPE_CHECKING:
+    from paddlecloud.cli.unfinished import Running
 
 NEWS_EVERY = 5.0  # seconds between two words about a start that takes long
 START_TIMEOUT = 180.0  # a start takes less than a second, and ten times that on a machine with other work
@@ -41,7 +44,9 @@ def add_commands(parsers: Parsers) -> None:
     )
     up.add_argument("--durable", action="store_true", help="fsync every commit: survives a power cut, writes slower")
     up.set_defaults(run=run_up)
-    down = parsers.add_parser("down", help="stop the embedded platform and its pods; the data stays")
+    down = parsers.add_parser(
+        "down", help="stop the embedded platform and its pods; the data stays, and jobs go on after the next start"
+    )
     _add_data(down)
     down.set_defaults(run=run_down)
     status = parsers.add_parser("status", help="show the embedded platform")
@@ -217,16 +222,32 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
     data = _data(args)
     found = machine.find(data) or machine.unannounced(data)
     running = found is not None and found.alive
+    jobs = _tell_of_jobs(session, data) if running else []
     killed = found is not None and found.alive and _end_daemon(session, data, found)
     if found is not None and (killed or not running):
         _end_leftovers(session, data, "it was killed" if killed else "it had crashed")
     machine.withdraw(data)
     if args.output == "json":
-        body = {"data": str(data), "stopped": running, "killed": killed}
+        body = {"data": str(data), "stopped": running, "killed": killed, "jobs": [job._asdict() for job in jobs]}
         session.print(json.dumps(session.report("Platform", body)))
     else:
         session.print(f"stopped (data kept in {data})" if running else f"no platform runs on {data}")
     return 0
+
+
+def _tell_of_jobs(session: Session, data: Path) -> list[Running]:
+    """Say which jobs a stop interrupts; on a terminal, ask whether it should."""
+    from paddlecloud.cli import unfinished
+
+    jobs = unfinished.of_platform(data)
+    if jobs is None:
+        session.note("the platform does not answer what runs on it; it is stopped nevertheless")
+    elif jobs:
+        for line in unfinished.lines(jobs):
+            session.note(line)
+        if session.can_ask:
+            session.confirm("Stop the platform?")
+    return jobs or []
 
 
 def _end_daemon(session: Session, data: Path, found: machine.Endpoint) -> bool:

@@ -79,11 +79,16 @@ class Session:
         """The envelope of pdc's own machine-readable answers."""
         return {"apiVersion": SCHEMA, "kind": kind, **body}
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody sits at a terminal who could answer."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
     def confirm(self, question: str) -> None:
         """Returns when the user agreed. Prompts only on a terminal; without one, `-y` must have been given."""
         if self.args.yes:
             return
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not self.can_ask:
             raise UsageError(
                 f"{question.rstrip('?')} needs a confirmation",
                 why="there is no terminal to ask on",

@@ -7,6 +7,9 @@ from paddlecloud.kube.resource import Object
 ENDED = frozenset(("Succeeded", "Failed"))
 """Phases that no pod leaves again."""
 
+NODE_SHUTDOWN = "Terminated"
+"""Reason of a pod that failed because its node was shut down on purpose (Kubernetes: pkg/kubelet/nodeshutdown)."""
+
 
 def phase_of(pod: Object) -> str:
     return str((pod.get("status") or {}).get("phase") or "Pending")

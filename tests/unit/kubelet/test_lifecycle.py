@@ -125,6 +125,7 @@ def test_the_first_restart_is_immediate_and_the_next_waits_as_crash_loop() -> No
 def test_a_long_run_forgives_earlier_failures() -> None:
     assert streak_after(ended(1, streak=6, lasted=599)) == 7
     assert streak_after(ended(1, streak=6, lasted=600)) == 1
+    assert streak_after(ended(1, streak=1)._replace(reason="NodeShutdown")) == 1, "a planned stop delays no restart"
 
 
 def test_a_failed_init_container_fails_a_pod_that_must_not_restart() -> None:

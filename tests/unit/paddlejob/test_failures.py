@@ -32,7 +32,7 @@ CLASSES: dict[str, tuple[dict[str, Any], str]] = {
         },
         "Preempted",
     ),
-    "node shut down": ({"code": 143, "pod": {"reason": "NodeShutdown"}}, "NodeLost"),
+    "node shut down": ({"code": 143, "pod": {"reason": "NodeShutdown"}}, "NodeShutdown"),
     "no such program": ({"code": 128, "reason": "StartError", "message": "exec: no such file"}, "StartError"),
 }
 
@@ -504,3 +504,24 @@ def test_a_failed_job_counts_no_pod_as_running() -> None:
     counts = {name: number for name, number in world.status["worker"].items() if isinstance(number, int)}
     assert counts == {"failed": 1}
     assert len(world.status["worker"]["refs"]) == 3
+
+
+SHUT_DOWN = {
+    "reason": "Terminated",
+    "message": "the platform was stopped while the pod ran",
+    "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}],
+}
+
+
+def test_a_planned_stop_of_the_node_costs_a_job_none_of_its_budgets() -> None:
+    rules = [{"action": "Fail", "exitCodes": ["128-159"]}]
+    job = paddlejob(worker=2, backoffLimit=0, failurePolicy={"rules": rules})
+    world = World(job).start()
+    for _ in range(25):
+        for name in list(world.pods):
+            world.fail(name, code=137, pod=SHUT_DOWN)
+        world.settle()
+        world.obey()
+        world.start()
+    assert (world.status.get("restarts"), world.status.get("disruptions")) == (None, None)
+    assert {record["failureClass"] for record in world.status["failures"]} == {"NodeShutdown"}

@@ -264,6 +264,17 @@ def test_a_failure_policy_ends_the_job_or_overlooks_the_failure(
     assert len(active(cluster)) == (1 if expected == "ignored" else 0)
 
 
+def test_a_planned_stop_of_the_platform_is_no_failure_of_the_job(cluster: Cluster) -> None:
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [137]}}
+    cluster.add(job(completions=1, backoffLimit=0, podFailurePolicy={"rules": [rule]}))
+    cluster.settle()
+    cluster.start()
+    cluster.finish(active(cluster)[0], code=137, reason="Terminated")
+    cluster.settle()
+    assert (conditions(cluster).get("Failed"), status(cluster).get("failed", 0)) == (None, 0)
+    assert len(active(cluster)) == 1, "another pod takes its place at once"
+
+
 def test_a_job_managed_by_another_controller_is_left_alone(cluster: Cluster) -> None:
     cluster.add(job(completions=1, managedBy="kueue.x-k8s.io/multikueue"))
     cluster.settle()

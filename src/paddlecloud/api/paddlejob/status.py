@@ -94,7 +94,10 @@ class Failure(Wire):
     node: Annotated[str | None, doc("The node it ran on.")] = None
     failure_class: Annotated[
         str | None,
-        doc("OOM, Evicted, Preempted, NodeLost, UserError, Image, Config, StartTimeout, RendezvousTimeout, Hung …"),
+        doc(
+            "OOM, Evicted, Preempted, NodeLost, NodeShutdown, UserError, Image, Config, StartTimeout, "
+            "RendezvousTimeout, Hung …"
+        ),
     ] = None
     exit_code: Annotated[Int32 | None, doc("Exit code of the training container.")] = None
     message: Annotated[str | None, doc("The last lines of output; of older failures the line that says why.")] = None

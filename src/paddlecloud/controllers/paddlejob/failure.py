@@ -17,7 +17,10 @@ from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.paddlejob.cause import waiting_reason
 from paddlecloud.controllers.paddlejob.observe import PodView, first_container
 
-DISRUPTIONS = frozenset({"Evicted", "Preempted", "NodeLost", "Deleted", "Rejected"})
+SHUTDOWN = "NodeShutdown"
+"""The class of a pod whose node was stopped on purpose, such as by `pdc down`: it counts against no budget."""
+
+DISRUPTIONS = frozenset({"Evicted", "Preempted", "NodeLost", "Deleted", "Rejected", SHUTDOWN})
 """Classes that are nobody's fault."""
 
 MESSAGE_LIMIT = 800
@@ -28,9 +31,9 @@ _POD_REASONS = {
     "Preempting": "Preempted",
     "Preempted": "Preempted",
     "NodeLost": "NodeLost",
-    "NodeShutdown": "NodeLost",
-    "Shutdown": "NodeLost",
-    "Terminated": "NodeLost",
+    "NodeShutdown": SHUTDOWN,
+    "Shutdown": SHUTDOWN,
+    "Terminated": SHUTDOWN,
     "DeadlineExceeded": "Deadline",
     "UnexpectedAdmissionError": "Rejected",
     "NodeAffinity": "Rejected",
@@ -204,6 +207,8 @@ def worn_out(settings: JobSettings, pods: Sequence[PodView]) -> Failure | None:
 def _of_ended(pod: PodView) -> Failure:
     status = pod.status
     reason = str(status.get("reason") or "")
+    if _POD_REASONS.get(reason) == SHUTDOWN:  # how the program took its signal says nothing
+        return _failure(pod, SHUTDOWN, reason, message=str(status.get("message") or ""))
     container = first_container(pod)
     ended: dict[str, Any] = next(
         (

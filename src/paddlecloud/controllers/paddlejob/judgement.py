@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.pattern import TooCostly, compile_pattern
 from paddlecloud.controllers.paddlejob.case import Case
-from paddlecloud.controllers.paddlejob.failure import Failure
+from paddlecloud.controllers.paddlejob.failure import SHUTDOWN, Failure
 
 Action = Literal["Restart", "Fail", "Ignore"]
 
@@ -49,6 +49,8 @@ def judge(case: Case, failure: Failure) -> Judgement:
 def _without_rule(case: Case, failure: Failure) -> Judgement:
     if failure.kind in _HOPELESS:
         return Judgement("Fail", failure.kind)
+    if failure.kind == SHUTDOWN:
+        return Judgement("Ignore", failure.kind)
     if failure.is_disruption:
         if (case.old.disruptions or 0) < DISRUPTION_LIMIT:
             return Judgement("Restart", failure.kind)

@@ -184,7 +184,8 @@ class Kubelet:
     async def stop(self, *, pods: bool = False) -> None:
         """End the kubelet. Pods and their shims live on, unless `pods` asks to switch the machine off.
 
-        Then they end as in a power cut: their objects stay, and the next start restarts them by their policy.
+        Then their objects stay. The next start restarts them by their policy; those that may not be restarted have
+        failed as Kubernetes lets pods fail at a graceful node shutdown, and their owners replace them.
         """
         workers = list(self._workers.values())
         tasks = [*self._background, *self._worker_tasks.values()]

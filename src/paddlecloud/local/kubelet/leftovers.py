@@ -17,17 +17,13 @@ from paddlecloud.local.volumes.drivers import Driver
 
 
 async def end(data: Path, drivers: Iterable[Driver]) -> int:
-    """As in a power cut: records and logs stay. How many pods were still running. Raises `VolumeError`."""
-    ended = await asyncio.gather(*(_end_pod(data / "pods" / uid) for uid, _ in pod_specs(data)))
+    """Records and logs stay. How many pods were still running. Raises `VolumeError`."""
+    clock = SystemClock()
+    pods = [SupervisedPod(PodPaths(data / "pods" / uid), clock, on_change=lambda: None) for uid, _ in pod_specs(data)]
+    await asyncio.gather(*(pod.recover() for pod in pods))  # all, before the first is ended: others may fail for that
+    running = [pod for pod in pods if pod.runtime is not None]
+    await asyncio.gather(*(pod.switch_off() for pod in running))
+    await asyncio.gather(*(pod.detach() for pod in pods))
     for driver in drivers:
         await driver.keep_only(())
-    return sum(ended)
-
-
-async def _end_pod(folder: Path) -> bool:
-    pod = SupervisedPod(PodPaths(folder), SystemClock(), on_change=lambda: None)
-    await pod.recover()
-    was_running = pod.runtime is not None
-    await pod.shutdown()
-    await pod.detach()
-    return was_running
+    return len(running)

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.model import (
+    SHUTDOWN_REASON,
     Observed,
     Run,
     Waiting,
@@ -89,6 +91,8 @@ def streak_after(run: Run) -> int:
 
     Kubernetes counts a restart after success too (restartPolicy Always): a program that ends at once is a loop.
     """
+    if run.reason == SHUTDOWN_REASON:
+        return run.streak
     lasted = (run.finished or 0.0) - (run.started or run.finished or 0.0)
     return 1 if lasted >= BACKOFF_RESET else run.streak + 1
 
@@ -250,4 +254,8 @@ def _until_gone(pod: Object, now: float) -> float:
 def _natural_outcome(pod: Object, observed: Observed) -> Outcome:
     """A pod without a run of every main container, or with one that failed, has failed."""
     runs = [observed.runs.get(container["name"]) for container in containers_of(pod)]
-    return Outcome("Succeeded" if all(_succeeded(run) for run in runs) else "Failed")
+    if all(_succeeded(run) for run in runs):
+        return Outcome("Succeeded")
+    if any(run.reason == SHUTDOWN_REASON for run in observed.runs.values()):
+        return Outcome("Failed", NODE_SHUTDOWN, "the platform was stopped while the pod ran")
+    return Outcome("Failed")

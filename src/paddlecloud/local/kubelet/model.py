@@ -10,6 +10,8 @@ from paddlecloud.kube.resource import Object
 
 STARTING, RUNNING, EXITED = "starting", "running", "exited"
 LOST_CODE = 137
+SHUTDOWN_REASON = "NodeShutdown"
+"""Of containers that ran when the platform was stopped on purpose."""
 
 
 class Run(NamedTuple):
@@ -44,6 +46,16 @@ def read_runs(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Run]:
 
 def settle_lost(state: dict[str, Any], now: float) -> dict[str, Any]:
     """The record of a dead shim with what it can no longer see ended, in the words Kubernetes has for that."""
+    text = "The container could not be located when the pod was terminated: its supervisor is gone"
+    return _settled(state, now, "ContainerStatusUnknown", text)
+
+
+def settle_shutdown(state: dict[str, Any], now: float) -> dict[str, Any]:
+    """The record of a pod whose node is switched off on purpose: what runs ends with it."""
+    return _settled(state, now, SHUTDOWN_REASON, "the platform was stopped while the container ran")
+
+
+def _settled(state: dict[str, Any], now: float, reason: str, message: str) -> dict[str, Any]:
     containers = {}
     for name, record in (state.get("containers") or {}).items():
         if record["phase"] != EXITED:
@@ -52,8 +64,8 @@ def settle_lost(state: dict[str, Any], now: float) -> dict[str, Any]:
                 "phase": EXITED,
                 "finished": now,
                 "exit_code": LOST_CODE,
-                "reason": "ContainerStatusUnknown",
-                "message": "The container could not be located when the pod was terminated: its supervisor is gone",
+                "reason": reason,
+                "message": message,
             }
         containers[name] = record
     return {**state, "containers": containers}

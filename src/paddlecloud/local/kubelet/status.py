@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.lifecycle import Plan
 from paddlecloud.local.kubelet.model import (
@@ -102,6 +103,8 @@ def _conditions(pod: Object, observed: Observed, plan: Plan, *, ended: bool, now
         "ContainersReady": ready,
         "PodScheduled": _true(),
     }
+    if ended and plan.outcome is not None and plan.outcome.reason == NODE_SHUTDOWN:
+        fresh["DisruptionTarget"] = {**_true("TerminationByKubelet"), "message": plan.outcome.message}
     kept = [c for c in (pod.get("status") or {}).get("conditions") or () if c["type"] not in fresh]
     return kept + [_dated(kind, body, _find(pod, kind), now) for kind, body in fresh.items()]
 

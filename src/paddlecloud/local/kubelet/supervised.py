@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from paddlecloud.kube.clock import Clock
 from paddlecloud.local.kubelet import processes, wire
 from paddlecloud.local.kubelet.launcher import Launcher
-from paddlecloud.local.kubelet.model import Run, read_runs, settle_lost
+from paddlecloud.local.kubelet.model import Run, read_runs, settle_lost, settle_shutdown
 from paddlecloud.local.kubelet.paths import PodPaths
 from paddlecloud.local.kubelet.runtime import PodRuntime, State, last_state
 
@@ -110,6 +110,15 @@ class SupervisedPod:
             self._record = self.state()
             await self.runtime.shutdown()
         self._runtime = None
+
+    async def switch_off(self) -> None:
+        """The same because the node is switched off on purpose, which is put on record: no program is to blame."""
+        if self.runtime is None:
+            return
+        record = settle_shutdown(self.state(), self._clock.now())
+        await self.runtime.shutdown()
+        self._runtime, self._record = None, record
+        wire.write_json(str(self.paths.status), record)
 
     async def detach(self) -> None:
         if self._runtime is not None:

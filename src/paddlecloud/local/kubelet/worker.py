@@ -332,7 +332,7 @@ class PodWorker:
         """The kubelet ends; the pod does only if `end` says so."""
         self._end_tasks()
         if end:
-            await self._supervised.shutdown()
+            await self._supervised.switch_off()
         await self._supervised.detach()
 
     def _end_tasks(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.job.members import Members, finished_at, restarts_of
 
@@ -20,11 +21,20 @@ class Verdict(NamedTuple):
 
 def counted(job: Object, failed: Iterable[Object]) -> list[Object]:
     """The failed pods that count: all but those the Job's policy tells to ignore."""
-    return [pod for pod in failed if (_rule(job, pod) or (0, {"action": "Count"}))[1]["action"] != "Ignore"]
+    own = _without_shutdowns(failed)
+    return [pod for pod in own if (_rule(job, pod) or (0, {"action": "Count"}))[1]["action"] != "Ignore"]
+
+
+def _without_shutdowns(failed: Iterable[Object]) -> list[Object]:
+    """Without pods that ended with the platform: a planned stop is no failure of the Job.
+
+    Kubernetes counts these, unless the Job's policy ignores DisruptionTarget; but there a Job outlives its nodes.
+    """
+    return [pod for pod in failed if (pod.get("status") or {}).get("reason") != NODE_SHUTDOWN]
 
 
 def judge(job: Object, members: Members, failures: int) -> Verdict | None:
-    for pod in members.failed:
+    for pod in _without_shutdowns(members.failed):
         if (found := _rule(job, pod)) and found[1]["action"] == "FailJob":
             return Verdict(
                 "PodFailurePolicy", f"{_what_matched(pod, found[1])} matching FailJob rule at index {found[0]}"
