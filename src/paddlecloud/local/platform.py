@@ -125,13 +125,14 @@ class Platform:
         start = loopback.start_in(network, str(self.data))
         self._own_service = OwnService(self.store, self.registry, self.verbs, cluster_ip=str(network[start + 1]))
         quotas = QuotaKeeper(self.store, self.registry, self.verbs)
+        addresses = services.ClusterIPs(self.store, network, start=start)
         self.admission.mutators += [
             namespaces.default,
             functools.partial(crds.accept, self.clock, self.registry),
             quotas.default,
             functools.partial(pods.default, self.store),
             functools.partial(service_accounts.furnish, self.store, self.admission.rng),
-            services.ClusterIPs(self.store, network, start=start).assign,
+            addresses.assign,
             complete_job,
         ]
         self.admission.guards += [
@@ -139,6 +140,7 @@ class Platform:
             functools.partial(rbac_escalation.policy, self.authorizer.index),
         ]
         self.admission.policies += [
+            addresses.confirm,
             quotas.admit,
             crds.warn,
         ]

@@ -142,6 +142,7 @@ JSON: dict[str, Callable[[int], bytes]] = {
     "many objects": times(b"{},", b"[", b"0]"),
     "many keys": lambda size: b"{" + b",".join(b'"%d":0' % n for n in range(size // 9)) + b"}",
     "one key many times": times(b'"a":0,', b"{", b'"b":0}'),
+    "many keys twice": lambda size: b"{" + b",".join(b'"%d":0,"%d":0' % (n, n) for n in range(size // 18)) + b"}",
     "escapes": times(b"\\u0041", b'{"a":"', b'"}'),
     "an unterminated text": times(b"a", b'{"a":"'),
     "a long number": times(b"1", b'{"a":', b"}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -66,4 +67,18 @@ async def test_two_platforms_start_to_search_at_different_places(tmp_path: Path)
         NodePorts(store, name).assign(INFO, obj, None)
         found.add(given(obj)[0])
     assert len(found) == 3
+    await store.close()
+
+
+async def test_given_a_service_on_its_way_to_the_store_then_its_port_is_taken(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state.db")
+    ports = NodePorts(store, "a")
+    first, second = (service(name, {"port": 80, "nodePort": FIRST}) for name in ("first", "second"))
+    ports.assign(INFO, first, None)
+    writing = asyncio.ensure_future(keep(store, first))
+    await asyncio.sleep(0)  # enqueued
+    assert store.list("/services") == [], "not committed yet"
+    with pytest.raises(Invalid, match="provided port is already allocated"):
+        ports.assign(INFO, second, None)
+    await writing
     await store.close()

@@ -2,7 +2,8 @@
 
 Kubernetes spreads this over strategies, admission plug-ins and the CRD handler; here it is one ordered path per verb,
 pure but for the clock, the random source and look-ups of committed state that policies need. It decides and rewrites;
-it never writes.
+it never writes. The costly steps, which need no look-ups, are run by `large.Run`: for a large object in a thread.
+Guards are asked again afterwards, and `policies` come last of all, when nothing more is waited for before the write.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from dataclasses import dataclass, field
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.store.record import check_size, encode
 
 from . import schema as schemas
 from .authentication import SERVER, User
 from .builtin_decode import decode
 from .builtin_defaults import complete_builtin
 from .builtin_validation import validate_builtin
-from .causes import Cause
+from .causes import MAX_CAUSES, Cause
+from .large import Run, at_once, largest_stored
 from .managed_fields import record_update
 from .ratchet import forgive
 from .registry import KindInfo
@@ -77,6 +80,8 @@ class WriteOptions:
     by_name: bool = False
     """The URL names the object, also where the write creates it."""
     field_validation: str = "Warn"
+    sent: int = 0
+    """Bytes of the request; 0 for what the server itself writes."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -91,8 +96,10 @@ class Admission:
     policies: list[Policy] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
 
-    def prepare_create(self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions) -> Object:
-        """The object as it will be stored, all but its resourceVersion."""
+    async def prepare_create(
+        self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions, run: Run = at_once
+    ) -> Object:
+        """The object as it will be stored, all but its resourceVersion. `check` comes next."""
         self._check_type(info, obj)
         meta = self._metadata(obj)
         if meta.get("resourceVersion"):
@@ -111,38 +118,33 @@ class Admission:
             obj.pop("status", None)
         for field_ in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(field_, None)
-        self._shape(info, obj, options)
+        await run(self._shape, info, obj, options)
         # Recorded before the server adds its own: an address or a token volume belongs to no manager.
-        obj = self._record(info, None, obj, options)
+        obj = await run(self._record, info, None, obj, options)
         meta = obj["metadata"]
         if info.has_status and not info.custom:
             obj.setdefault("status", dict(FIRST_STATUS.get(info.kind, {})))
         meta["uid"] = new_uid(self.rng)
         meta["creationTimestamp"] = rfc3339(self.clock.now())
-        for check in self.guards:
-            check(info, obj, None, options)
-        for mutate in self.mutators:
-            mutate(info, obj, None)
-        self._validate(info, obj, None)
+        await self._judge(info, obj, None, options, run)
         if info.custom:
             options.warnings.extend(finalizer_warnings(meta))
         if info.custom or info.kind in GENERATIONS:
             meta["generation"] = 1
-        for check in self.policies:
-            check(info, obj, None, options)
         return obj
 
-    def prepare_update(
+    async def prepare_update(
         self,
         info: KindInfo,
         old: Object,
         new: Object,
         options: WriteOptions,
+        run: Run = at_once,
         *,
         subresource: str = "",
         applied: bool = False,
     ) -> Object:
-        """The object as it will replace `old`. Main and status writes see only their own half.
+        """The object as it will replace `old`. Main and status writes see only their own half. `check` comes next.
 
         `applied` tells that server-side apply has already recorded who owns what.
         """
@@ -160,17 +162,19 @@ class Admission:
         for field_ in CARRIED:
             _carry(old_meta, meta, field_)
         half = "status" if subresource == "status" and "status" in new else ""
-        self._shape(info, new, options, half=half)
-        for check in self.guards:
-            check(info, new, old, options)
-        for mutate in self.mutators:
-            mutate(info, new, old)
-        self._validate(info, new, old, half=half)
+        await run(self._shape, info, new, options, half)
+        await self._judge(info, new, old, options, run, half=half)
         if "generation" in old_meta and not subresource and _spec_changed(old, new):
             meta["generation"] = old_meta["generation"] + 1
+        return new if applied else await run(self._record, info, old, new, options, subresource)
+
+    def check(self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Run = at_once) -> None:
+        """Ask the policies about a prepared object; the write must follow at once."""
+        if run is not at_once:  # others wrote meanwhile: the namespace may be gone
+            for check in self.guards:
+                check(info, obj, old, options)
         for check in self.policies:
-            check(info, new, old, options)
-        return new if applied else self._record(info, old, new, options, subresource=subresource)
+            check(info, obj, old, options)
 
     def check_delete(self, info: KindInfo, obj: Object) -> None:
         for check in self.removals:
@@ -203,7 +207,7 @@ class Admission:
                 del meta[name]
         return meta
 
-    def _shape(self, info: KindInfo, whole: Object, options: WriteOptions, *, half: str = "") -> None:
+    def _shape(self, info: KindInfo, whole: Object, options: WriteOptions, half: str = "") -> None:
         """Unknown fields are reported and dropped; then defaults.
 
         `half` is all that the write may change: the rest of the object was shaped when it was written.
@@ -213,6 +217,7 @@ class Admission:
         obj = {half: whole[half]} if half else whole
         if options.field_validation != "Ignore":
             unknown = schemas.unknown_fields(obj, info.schema, info.definitions)
+            del unknown[MAX_CAUSES:]
             if unknown and options.field_validation == "Strict":
                 listed = ", ".join(f'unknown field "{path}"' for path in unknown)
                 raise errors.BadRequest(
@@ -230,7 +235,18 @@ class Admission:
         if not info.custom:
             complete_builtin(whole, info)
 
-    def _validate(self, info: KindInfo, obj: Object, old: Object | None, *, half: str = "") -> None:
+    async def _judge(
+        self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Run, *, half: str = ""
+    ) -> None:
+        if run is not at_once:
+            await run(_check_size, info, obj)
+        for check in self.guards:
+            check(info, obj, old, options)
+        for mutate in self.mutators:
+            mutate(info, obj, old)
+        await run(self._validate, info, obj, old, half)
+
+    def _validate(self, info: KindInfo, obj: Object, old: Object | None, half: str) -> None:
         """`half` as in `_shape`: what a write cannot change was judged when it was written."""
         meta = obj["metadata"]
         resource = info.resource
@@ -251,10 +267,11 @@ class Admission:
         if not info.custom and not causes:
             causes += validate_builtin(obj, old, info)
         if causes:
-            raise errors.invalid(info.kind, str(meta.get("name", "")), causes, group=info.resource.group)
+            shown = causes[:MAX_CAUSES]
+            raise errors.invalid(info.kind, str(meta.get("name", "")), shown, group=info.resource.group)
 
     def _record(
-        self, info: KindInfo, old: Object | None, new: Object, options: WriteOptions, *, subresource: str = ""
+        self, info: KindInfo, old: Object | None, new: Object, options: WriteOptions, subresource: str = ""
     ) -> Object:
         return record_update(
             old,
@@ -271,6 +288,11 @@ def new_uid(rng: random.Random) -> str:
     """A random UUID (version 4) as text. The class of the standard library takes three times as long to say it."""
     digits = f"{rng.getrandbits(128) & _RANDOM_BITS | _VERSION_4:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _check_size(info: KindInfo, obj: Object) -> None:
+    """Early for large objects: what has grown beyond the limit by its defaults need not be judged."""
+    check_size(encode(obj), largest_stored(info))
 
 
 def node_of(info: KindInfo) -> schemas.Node:

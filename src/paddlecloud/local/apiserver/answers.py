@@ -3,14 +3,17 @@ alone, for clients that want no more of an object."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from paddlecloud import __version__
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.store.record import Record
 
 from .negotiation import encode
+from .registry import KindInfo
 from .request import Answer
 
 KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
@@ -27,6 +30,20 @@ def success(details: Mapping[str, Any]) -> Object:
 
 def partial_metadata(obj: Object) -> Object:
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+
+
+def partial_value(record: Record) -> bytes:
+    return encode(partial_metadata(record.object))
+
+
+def value_of(kind: KindInfo) -> Callable[[Record], bytes]:
+    """The object itself: the very bytes of the store unless the kind is shown in another form."""
+    if kind.conversion is None:
+        return _stored_value
+    return lambda record: encode(kind.shown(record.object))
+
+
+_stored_value: Callable[[Record], bytes] = operator.attrgetter("value")
 
 
 def warning_headers(warnings: list[str]) -> dict[str, str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import operator
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from paddlecloud.kube import errors
@@ -20,18 +20,20 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import FieldSelector
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
 
 from . import discovery, negotiation, openapi, scale, table, watching
 from .admission import WriteOptions
-from .answers import failure, partial_metadata, success, version, warning_headers
+from .answers import failure, partial_metadata, partial_value, success, value_of, version, warning_headers
 from .audit import AuditLog
 from .authentication import User, open_to_anonymous
 from .authorization import Attributes, Authorizer, forbidden, impersonate
 from .duplicates import refuse_duplicates
+from .large import runner
 from .list_options import check_list_options, exact_revision, revision_of
-from .listing import Pages, Selection
+from .listing import Pages, Selection, filled, listed
 from .metrics import ApiMetrics
 from .negotiation import encode
 from .options import delete_options, patcher, write_options
@@ -182,22 +184,21 @@ class Api:
         else:
             found = selection.records(self.store, kind, at=at)
             page = self._pages.first(selection, *found, limit, impersonator=request.impersonator)
-        records = page.records
         meta: Object = {"resourceVersion": str(page.revision)}
         if page.token:
             meta["continue"] = page.token
             meta["remainingItemCount"] = page.remaining
         accept = negotiation.accepted(request.header("accept"))
+        render = value_of(kind)
         if accept.as_kind == "Table":
-            objects = [kind.shown(record.object) for record in records]
-            return Answer(body=encode(self._table(objects, kind, request, list_metadata=meta)))
-        if accept.as_kind:
-            header = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
-            items = [partial_metadata(record.object) for record in records]
-            return Answer(body=encode({**header, "items": items}))
-        head = encode({"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta})
-        body = b'%s,"items":[%s]}' % (head[:-1], b",".join(map(_value_of(kind), records)))
-        return Answer(body=body)
+            empty = self._table([], kind, request, list_metadata=meta)
+            render = self._row_renderer(kind, request)
+        elif accept.as_kind:
+            empty = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": []}
+            render = partial_value
+        else:
+            empty = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta, "items": []}
+        return Answer(body=await listed(empty, page.records, render))
 
     async def _watch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         query = request.query
@@ -219,14 +220,16 @@ class Api:
     async def _create(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         if info.name:
             raise errors.MethodNotAllowed("create goes to the collection, without a name in the URL")
-        options = self._write_options(request, kind)
-        obj = negotiation.read_object(request.body, request.header("content-type"))
+        options = write_options(request)
+        read = partial(negotiation.read_object, request.body, request.header("content-type"))
+        obj = await self._read(request, kind, options, read)
         created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
         return self._shown(request, kind, created, options, status=201)
 
     async def _update(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
-        options = self._write_options(request, kind)
-        obj = negotiation.read_object(request.body, request.header("content-type"))
+        options = write_options(request)
+        read = partial(negotiation.read_object, request.body, request.header("content-type"))
+        obj = await self._read(request, kind, options, read)
         if not obj.get("metadata", {}).get("name"):
             raise errors.BadRequest("name must be provided")
         check_name(obj["metadata"], info.name)
@@ -234,17 +237,21 @@ class Api:
             self._authorise(request.user, info._replace(verb="create"))
             created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
             return self._shown(request, kind, created, options, status=201)
+        unused = [obj]  # what was decided once is changed by that: a second attempt reads the body again
         updated = await self.verbs.update(
-            kind, info.namespace, info.name, lambda _: obj, options=options, subresource=info.subresource
-        )
+            kind, info.namespace, info.name, lambda _: unused.pop() if unused else read(), options=options,
+            subresource=info.subresource,
+        )  # fmt: skip
         return self._shown(request, kind, updated, options)
 
     async def _patch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
-        options = self._write_options(request, kind)
+        options = write_options(request)
         media = negotiation.media_type(request.header("content-type"))
         if media == negotiation.APPLY_PATCH:
             return await self._apply(request, info, kind, options)
-        mutate = patcher(media, negotiation.read_json(request.body), kind)
+        mutate = patcher(
+            media, await self._read(request, kind, options, partial(negotiation.read_json, request.body)), kind
+        )
         updated = await self.verbs.update(
             kind, info.namespace, info.name, mutate, options=options, subresource=info.subresource
         )
@@ -258,7 +265,7 @@ class Api:
                 [("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")],
                 group="meta.k8s.io",
             )
-        applied = negotiation.read_yaml(request.body)
+        applied = await self._read(request, kind, options, partial(negotiation.read_yaml, request.body))
         if not isinstance(applied, dict):
             raise errors.BadRequest("the body is not an object")
         obj, created = await self.verbs.apply(
@@ -282,17 +289,18 @@ class Api:
     async def _deletecollection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
         options = delete_options(request)
         records, _ = self._selection(request, info, kind).records(self.store, kind)
-        items = []
+        deleted = []
+        slice_ = TimeSlice()
         for record in records:
+            await slice_.checkpoint()
             try:
                 obj, _ = await self.verbs.delete(kind, record.address.namespace, record.address.name, options)
             except errors.NotFound:
                 continue  # somebody else was faster: the outcome asked for
-            items.append(obj)
-        header = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version}
-        return Answer(
-            body=encode({**header, "metadata": {"resourceVersion": str(self.store.revision)}, "items": items})
-        )
+            deleted.append(encode(obj))
+        meta = {"resourceVersion": str(self.store.revision)}
+        empty = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta, "items": []}
+        return Answer(body=filled(empty, deleted))
 
     def _selection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Selection:
         """What a list, watch or deletecollection is about. A name that authorisation relied on is selected for sure."""
@@ -303,12 +311,13 @@ class Api:
             raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
         return Selection.of(request.user, kind, info.namespace, labels=labels, fields=fields)
 
-    def _write_options(self, request: Request, kind: KindInfo) -> WriteOptions:
-        options = write_options(request)
+    async def _read(self, request: Request, kind: KindInfo, options: WriteOptions, read: Callable[[], Any]) -> Any:
+        """What a write sends."""
+        run = runner(options.sent)
         if options.field_validation == "Strict":
             what = f'{kind.kind} in version "{kind.resource.version}" cannot be handled as a {kind.kind}'
-            refuse_duplicates(request.body, what)
-        return options
+            await run(refuse_duplicates, request.body, what)
+        return await run(read)
 
     def _table(self, objects: list[Object], kind: KindInfo, request: Request, **options: Any) -> Object:
         include = request.query.get("includeObject", "Metadata")
@@ -320,9 +329,9 @@ class Api:
         """How one client wants to see one object. Of a watched table only the first event has the headers."""
         accept = negotiation.accepted(request.header("accept"))
         if not accept.as_kind:
-            return _value_of(kind)
+            return value_of(kind)
         if accept.as_kind != "Table":
-            return lambda record: encode(partial_metadata(record.object))
+            return partial_value
         headers = itertools.chain((True,), itertools.repeat(False))
 
         def as_table(record: Record) -> bytes:
@@ -332,6 +341,9 @@ class Api:
             )
 
         return as_table
+
+    def _row_renderer(self, kind: KindInfo, request: Request) -> Callable[[Record], bytes]:
+        return lambda record: encode(self._table([kind.shown(record.object)], kind, request, headers=False)["rows"][0])
 
     def _shown(
         self, request: Request, kind: KindInfo, obj: Object, options: WriteOptions, *, status: int = 200
@@ -378,13 +390,3 @@ class Api:
         if request.header("if-none-match") == found.etag:
             return Answer(status=304, content_type=found.content_type, headers=headers)
         return Answer(body=found.body, content_type=found.content_type, headers=headers)
-
-
-def _value_of(kind: KindInfo) -> Callable[[Record], bytes]:
-    """The object itself: the very bytes of the store unless the kind is shown in another form."""
-    if kind.conversion is None:
-        return _stored_value
-    return lambda record: encode(kind.shown(record.object))
-
-
-_stored_value: Callable[[Record], bytes] = operator.attrgetter("value")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+from itertools import islice
 from typing import Any
 
 from paddlecloud.kube import quantity
@@ -22,7 +23,7 @@ from paddlecloud.local.apiserver.builtin_validation_rules import (
     problems,
     unique,
 )
-from paddlecloud.local.apiserver.causes import Cause, duplicate, forbidden, invalid, required, too_long
+from paddlecloud.local.apiserver.causes import MAX_CAUSES, Cause, duplicate, forbidden, invalid, required, too_long
 from paddlecloud.local.apiserver.validation import label_name_problems
 
 _MAX_DATA = 1024 * 1024
@@ -137,7 +138,8 @@ def validate_secret(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _keys(field: str, data: Object) -> list[Cause]:
-    return [cause for key in data for cause in problems(f"{field}[{key}]", key, key_problems(key))]
+    found = (cause for key in data if (wrong := key_problems(key)) for cause in problems(f"{field}[{key}]", key, wrong))
+    return list(islice(found, MAX_CAUSES))
 
 
 def _frozen(new: Object, old: Object, *fields: str) -> list[Cause]:

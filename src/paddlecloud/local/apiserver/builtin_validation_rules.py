@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems
-from paddlecloud.local.apiserver.causes import Cause, duplicate, forbidden, invalid, required
+from paddlecloud.local.apiserver.causes import MAX_CAUSES, Cause, duplicate, forbidden, invalid, required
 
 IMMUTABLE = "field is immutable"
 NOT_NEGATIVE = "must be greater than or equal to 0"
@@ -81,6 +81,8 @@ def labels(field: str, values: Mapping[str, str]) -> list[Cause]:
     for key, value in values.items():
         found += problems(field, key, qualified_name_problems(key))
         found += problems(field, value, label_value_problems(value))
+        if len(found) > MAX_CAUSES:
+            break
     return found
 
 

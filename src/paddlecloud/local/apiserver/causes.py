@@ -11,6 +11,9 @@ from typing import Any
 
 Cause = tuple[str, str, str]
 
+MAX_CAUSES = 100
+"""Enough to mend an object by; a hostile one must not make an answer of megabytes."""
+
 _LONGEST_SHOWN = 512
 
 

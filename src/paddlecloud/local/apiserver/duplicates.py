@@ -7,6 +7,7 @@ kubectl does.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,8 +25,7 @@ class _Object(dict[str, Any]):
 def _keep(pairs: list[tuple[str, Any]]) -> _Object:
     made = _Object(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        made.twice = tuple(name for name in made if names.count(name) > 1)
+        made.twice = tuple(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
     return made
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import secrets
 from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock
-from paddlecloud.kube.resource import Resource
+from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
 
 from .authentication import User
+from .negotiation import encode
 from .registry import KindInfo
 from .selection import Filter
 
@@ -135,3 +138,19 @@ class Pages:
 
 def _share(user: str) -> str:
     return user.rpartition(":")[0] if user.startswith("system:serviceaccount:") else user
+
+
+async def listed(empty: Object, records: Iterable[Record], render: Callable[[Record], bytes]) -> bytes:
+    """The list of `records`, rendered one by one: others are served in between."""
+    slice_, items = TimeSlice(), []
+    for record in records:
+        items.append(render(record))
+        await slice_.checkpoint()
+    return filled(empty, items)
+
+
+def filled(empty: Object, items: list[bytes]) -> bytes:
+    """A list with `items`, which are JSON, from one whose last field is an empty list."""
+    head = encode(empty)
+    assert head.endswith(b"[]}")
+    return b"%b%b]}" % (head[:-2], b",".join(items))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +11,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 
 from . import protobuf
+from .large import in_thread
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -37,8 +36,6 @@ SHAPES = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-_yaml_reader = ThreadPoolExecutor(1, thread_name_prefix="yaml")
-"""One long body at a time: more at once would take the processor from everybody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ async def with_long_yaml_read(body: bytes, content_type: str) -> bytes:
     media = media_type(content_type)
     if media not in YAML_TYPES and media != APPLY_PATCH:
         return body
-    return await asyncio.get_running_loop().run_in_executor(_yaml_reader, _as_json, body)
+    return await in_thread(_as_json, body)
 
 
 def _as_json(body: bytes) -> bytes:

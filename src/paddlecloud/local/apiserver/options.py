@@ -37,7 +37,10 @@ def write_options(request: Request) -> WriteOptions:
             "Invalid value: must be printable and no longer than 128 characters")], group="meta.k8s.io",
         )  # fmt: skip
     by_name = request.method in ("PUT", "PATCH")
-    return WriteOptions(manager, request.user, dry_run=bool(dry_run), by_name=by_name, field_validation=validation)
+    return WriteOptions(
+        manager, request.user, dry_run=bool(dry_run), by_name=by_name, field_validation=validation,
+        sent=len(request.body),
+    )  # fmt: skip
 
 
 def _check_force(request: Request) -> None:

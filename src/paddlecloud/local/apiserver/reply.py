@@ -7,6 +7,7 @@ everything the API server itself does for a get, and again for every event of a 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from email.utils import formatdate
@@ -14,9 +15,12 @@ from http import HTTPStatus
 
 from aiohttp import HttpVersion11, web
 
+from paddlecloud.kube.timeslice import TimeSlice
+
 from .request import Answer
 
 ONE_PIECE = 64 * 1024  # bodies up to here are copied behind their head
+LONG_PIECE = 1024 * 1024  # of longer bodies this much is written at once
 
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
@@ -57,8 +61,20 @@ class Reply(Written):
         if len(body) <= ONE_PIECE:
             transport.write(head + body)
         else:
-            transport.writelines((head, body))
+            transport.write(head)
+            await _write_long(request, transport, memoryview(body))
         await request.writer.drain()
+
+
+async def _write_long(request: web.BaseRequest, transport: asyncio.WriteTransport, body: memoryview) -> None:
+    """No faster than the client reads, and others are served in between: encrypting takes its time."""
+    slice_ = TimeSlice()
+    for start in range(0, len(body), LONG_PIECE):
+        if transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        transport.write(body[start : start + LONG_PIECE])
+        await request.writer.drain()
+        await slice_.checkpoint()
 
 
 async def stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterator[bytes]) -> web.StreamResponse:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from paddlecloud.local.apiserver.causes import Cause, required
+from paddlecloud.local.apiserver.causes import MAX_CAUSES, Cause, required
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema_constraints import (
     CONSTRAINTS,
@@ -23,9 +23,6 @@ from paddlecloud.local.apiserver.schema_constraints import (
 )
 from paddlecloud.local.apiserver.schema_node import MAX_DEPTH, Node, too_deep
 from paddlecloud.local.apiserver.schema_rules import Rule, broken, compiled
-
-MAX_CAUSES = 100
-"""Enough to mend an object by; a hostile one must not make an answer of megabytes."""
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -12,6 +12,7 @@ from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
+from .admission import WriteOptions
 from .registry import KindInfo
 
 COLLECTION = "/services"
@@ -19,7 +20,9 @@ _RESERVED = 10  # addresses at the start that are not given out; the first is th
 
 
 class ClusterIPs:
-    """A mutator. Addresses in use follow the store; the next free one is found from where the last search ended.
+    """`assign` is a mutator, `confirm` a policy: a large Service is computed in a thread between the two.
+
+    Addresses in use follow the store; the next free one is found from where the last search ended.
 
     Nothing is reserved: an address is taken by the write that stores it, so a dry run or a refused write takes none.
     """
@@ -70,6 +73,14 @@ class ClusterIPs:
         spec.setdefault("ipFamilies", ["IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")
         spec.setdefault("internalTrafficPolicy", "Cluster")
+
+    def confirm(self, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
+        """Refuse an address that another Service got since it was assigned."""
+        if info.kind != "Service" or info.resource.group:
+            return
+        chosen = (obj.get("spec") or {}).get("clusterIP")
+        if chosen and chosen not in ("None", (old or {}).get("spec", {}).get("clusterIP")):
+            self._check(str(chosen), obj["metadata"])
 
     def _check(self, chosen: str, meta: Object) -> None:
         """The proxy listens at a Service's address: it must be one of ours, and nobody else's."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Resource
 from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems, subdomain_problems
-from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid, required, too_long
+from paddlecloud.local.apiserver.causes import MAX_CAUSES, Cause, forbidden, invalid, required, too_long
 
 Meta = Mapping[str, Any]
 NameRule = Literal["subdomain", "label", "dns1035", "path-segment"]
@@ -195,8 +196,9 @@ def validate_metadata(
         causes.append(forbidden("metadata.namespace", "not allowed on this type"))
     if (meta.get("generation") or 0) < 0:
         causes += _invalids("metadata.generation", meta["generation"], ["must be greater than or equal to 0"])
-    causes += _label_causes(meta) + _annotation_causes(meta) + _owner_causes(meta)
-    return causes + _finalizer_causes(meta, short=short_finalizers)
+    for found in (_label_causes(meta), _annotation_causes(meta), _owner_causes(meta)):
+        causes += islice(found, MAX_CAUSES)
+    return [*causes, *islice(_finalizer_causes(meta, short=short_finalizers), MAX_CAUSES)]
 
 
 def _as_whole_name(prefix: str) -> str:
@@ -208,41 +210,36 @@ def _invalids(field: str, value: Any, problems: list[str]) -> list[Cause]:
     return [invalid(field, value, problem) for problem in problems]
 
 
-def _label_causes(meta: Meta) -> list[Cause]:
-    causes: list[Cause] = []
+def _label_causes(meta: Meta) -> Iterator[Cause]:
     for key, value in (meta.get("labels") or {}).items():
         if problems := qualified_name_problems(key):
-            causes += _invalids("metadata.labels", key, problems)
+            yield from _invalids("metadata.labels", key, problems)
         if problems := label_value_problems(value or ""):
-            causes += _invalids("metadata.labels", value, problems)
-    return causes
+            yield from _invalids("metadata.labels", value, problems)
 
 
-def _annotation_causes(meta: Meta) -> list[Cause]:
-    causes: list[Cause] = []
+def _annotation_causes(meta: Meta) -> Iterator[Cause]:
     size = 0
     for key, value in (meta.get("annotations") or {}).items():
         size += len(key.encode()) + len((value or "").encode())
         if problems := qualified_name_problems(key.lower()):  # annotation prefixes may have capitals
-            causes += _invalids("metadata.annotations", key, problems)
+            yield from _invalids("metadata.annotations", key, problems)
     if size > MAX_ANNOTATION_BYTES:
-        causes.append(too_long("metadata.annotations", MAX_ANNOTATION_BYTES))
-    return causes
+        yield too_long("metadata.annotations", MAX_ANNOTATION_BYTES)
 
 
-def _owner_causes(meta: Meta) -> list[Cause]:
-    causes: list[Cause] = []
+def _owner_causes(meta: Meta) -> Iterator[Cause]:
     controllers: list[str] = []
     field = "metadata.ownerReferences"
     for reference in meta.get("ownerReferences") or ():
         api_version = reference.get("apiVersion") or ""
         if not api_version.rpartition("/")[2]:
-            causes += _invalids(f"{field}.apiVersion", api_version, ["version must not be empty"])
+            yield from _invalids(f"{field}.apiVersion", api_version, ["version must not be empty"])
         for part in ("kind", "name", "uid"):
             if not reference.get(part):
-                causes += _invalids(f"{field}.{part}", "", ["must not be empty"])
+                yield from _invalids(f"{field}.{part}", "", ["must not be empty"])
         if (api_version, reference.get("kind")) == ("v1", "Event"):
-            causes += _invalids(field, reference, ["/v1, Kind=Event is disallowed from being an owner"])
+            yield from _invalids(field, reference, ["/v1, Kind=Event is disallowed from being an owner"])
         if reference.get("controller"):
             controllers.append(reference.get("name") or "")
     if len(controllers) > 1:
@@ -250,23 +247,20 @@ def _owner_causes(meta: Meta) -> list[Cause]:
             'Only one reference can have Controller set to true. Found "true" in references for '
             f"{controllers[0]} and {controllers[1]}"
         )
-        causes += _invalids(field, list(meta["ownerReferences"]), [problem])
-    return causes
+        yield from _invalids(field, list(meta["ownerReferences"]), [problem])
 
 
-def _finalizer_causes(meta: Meta, *, short: bool) -> list[Cause]:
+def _finalizer_causes(meta: Meta, *, short: bool) -> Iterator[Cause]:
     finalizers = meta.get("finalizers") or []
-    causes: list[Cause] = []
     for index, finalizer in enumerate(finalizers):
         if problems := qualified_name_problems(finalizer or ""):
-            causes += _invalids("metadata.finalizers", finalizer, problems)
+            yield from _invalids("metadata.finalizers", finalizer, problems)
         elif not short and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             problem = "name is neither a standard finalizer name nor is it fully qualified"
-            causes += _invalids(f"metadata.finalizers[{index}]", finalizer, [problem])
+            yield from _invalids(f"metadata.finalizers[{index}]", finalizer, [problem])
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         problem = "finalizer orphan and foregroundDeletion cannot be both set"
-        causes += _invalids("metadata.finalizers", finalizers, [problem])
-    return causes
+        yield from _invalids("metadata.finalizers", finalizers, [problem])
 
 
 _STANDARD_FINALIZERS = frozenset(("kubernetes", "orphan", "foregroundDeletion"))

@@ -1,7 +1,8 @@
 """create, get, update, patch and delete of stored objects, for every kind the registry knows.
 
-Each write is decided and enqueued without an await in between, against the newest state (committed or on its way), so
-a patch never has to be retried and two writers cannot overwrite each other unseen.
+Each write is decided and enqueued without giving way to others, against the newest state (committed or on its way), so
+a patch need not be retried and two writers cannot overwrite each other unseen. Only what is large is computed in a
+thread (`large.py`): then guards and policies are asked, and the version is compared, when it is enqueued.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from paddlecloud.local.store.store import Store
 
 from .admission import Admission, WriteOptions, node_of
 from .apply import apply
+from .large import largest_stored, runner
 from .patch import json_equal
 from .registry import KindInfo
 
@@ -34,6 +36,9 @@ CREATED_BY_UPDATE = frozenset(
     )
 )  # fmt: skip
 """Built-in kinds of which an update makes the object that is not there (AllowCreateOnUpdate in their strategies)."""
+
+ATTEMPTS = 5
+"""How often an update of a large object is computed while others change that object."""
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -129,13 +134,15 @@ class Verbs:
     # Writing -------------------------------------------------------------------------------------------------------
 
     async def create(self, info: KindInfo, obj: Object, *, namespace: str, options: WriteOptions) -> Object:
-        ready = self._admission.prepare_create(info, obj, namespace, options)
+        run = runner(options.sent)
+        ready = await self._admission.prepare_create(info, obj, namespace, options, run)
         address = address_of(info, namespace, ready["metadata"]["name"])
+        self._admission.check(info, ready, None, options, run)
         if options.dry_run:
             if self._store.latest(address) is not None:
                 raise errors.already_exists(info.resource.plural, address.name, group=info.resource.group)
             return ready
-        await self._store.put(address, info.stored(ready), expect=0)
+        await self._store.put(address, info.stored(ready), expect=0, largest=largest_stored(info))
         return ready
 
     async def update(
@@ -149,14 +156,26 @@ class Verbs:
         subresource: str = "",
         applied: bool = False,
     ) -> Object:
-        record = self._latest(info, namespace, name)
-        old = info.shown(record.object)
-        wanted = mutate(info.shown(record.object))
-        meta = wanted.get("metadata")
-        if isinstance(meta, dict):
-            self._check_versions(info, name, meta, old["metadata"])
-        new = self._admission.prepare_update(info, old, wanted, options, subresource=subresource, applied=applied)
-        return await self._replace(info, record, old, new, dry_run=options.dry_run)
+        """A large object may change while the update is computed: then it is computed anew, as kube-apiserver does."""
+        for _ in range(ATTEMPTS):
+            record = self._latest(info, namespace, name)
+            run = runner(options.sent + len(record.value))
+            old = await run(_shown, info, record)
+            current = await run(_shown, info, record)
+            # What a request asks for depends on the object alone; the server itself may look at more than that.
+            wanted = await run(mutate, current) if options.sent else mutate(current)
+            meta = wanted.get("metadata")
+            if isinstance(meta, dict):
+                self._check_versions(info, name, meta, old["metadata"])
+            new = await self._admission.prepare_update(
+                info, old, wanted, options, run, subresource=subresource, applied=applied
+            )
+            new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+            unchanged = await run(_is_same, new, old)
+            if self._store.latest(record.address) is record:
+                self._admission.check(info, new, old, options, run)
+                return await self._replace(info, record, new, keep=options.dry_run or unchanged)
+        raise errors.conflict(info.resource.plural, name, group=info.resource.group)
 
     async def apply(
         self,
@@ -207,18 +226,34 @@ class Verbs:
             )
 
         if record is None:
-            created = merged(None)
-            managed = created["metadata"].get("managedFields")
-            ready = self._admission.prepare_create(info, created, namespace, options)
-            if managed:
-                ready["metadata"]["managedFields"] = managed
-            else:
-                ready["metadata"].pop("managedFields", None)
-            if not options.dry_run:
-                await self._store.put(address_of(info, namespace, name), info.stored(ready), expect=0)
-            return ready, True
+            try:
+                return await self._apply_first(info, namespace, name, merged, options), True
+            except errors.AlreadyExists:
+                pass  # made by another request while this large one was computed: applied to that
         obj = await self.update(info, namespace, name, merged, options=options, subresource=subresource, applied=True)
         return obj, False
+
+    async def _apply_first(
+        self,
+        info: KindInfo,
+        namespace: str,
+        name: str,
+        merged: Callable[[Object | None], Object],
+        options: WriteOptions,
+    ) -> Object:
+        run = runner(options.sent)
+        created = await run(merged, None)
+        managed = created["metadata"].get("managedFields")
+        ready = await self._admission.prepare_create(info, created, namespace, options, run)
+        if managed:
+            ready["metadata"]["managedFields"] = managed
+        else:
+            ready["metadata"].pop("managedFields", None)
+        self._admission.check(info, ready, None, options, run)
+        if not options.dry_run:
+            address = address_of(info, namespace, name)
+            await self._store.put(address, info.stored(ready), expect=0, largest=largest_stored(info))
+        return ready
 
     def _check_versions(self, info: KindInfo, name: str, meta: Object, old_meta: Object) -> None:
         check_name(meta, name)
@@ -233,15 +268,15 @@ class Verbs:
         if version and version != old_meta["resourceVersion"]:
             raise errors.conflict(info.resource.plural, name, group=info.resource.group)
 
-    def _replace(self, info: KindInfo, record: Record, old: Object, new: Object, *, dry_run: bool) -> Awaitable[Object]:
-        """Enqueue the replacement (or the removal that it completes); an unchanged object is not written."""
+    def _replace(self, info: KindInfo, record: Record, new: Object, *, keep: bool) -> Awaitable[Object]:
+        """Enqueue the replacement (or the removal that it completes), unless all is to be kept as it is."""
         meta = new["metadata"]
-        meta["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if dry_run or (new == old and json_equal(new, old)):  # the second look tells true from 1
+        if keep:
             return _value(new)
         if meta.get("deletionTimestamp") and not meta.get("finalizers") and self._removable(info, new):
             return _then(self._store.delete(record.address, info.stored(new), expect=record.rev), new)
-        return _then(self._store.put(record.address, info.stored(new), expect=record.rev), new)
+        limit = largest_stored(info)
+        return _then(self._store.put(record.address, info.stored(new), expect=record.rev, largest=limit), new)
 
     def _removable(self, info: KindInfo, obj: Object) -> bool:
         if info.resource.plural == "namespaces" and info.resource.group == "":
@@ -295,6 +330,14 @@ def check_name(meta: Object, name: str) -> None:
     """Refuse an object that has another name than the URL it was sent to."""
     if meta.get("name", name) != name:
         raise errors.BadRequest(f"the name of the object ({meta['name']}) does not match the name on the URL ({name})")
+
+
+def _shown(info: KindInfo, record: Record) -> Object:
+    return info.shown(record.object)
+
+
+def _is_same(new: Object, old: Object) -> bool:
+    return new == old and json_equal(new, old)  # the second look tells true from 1
 
 
 def _unmet(what: str, wanted: str, found: str) -> str:

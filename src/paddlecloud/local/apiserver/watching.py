@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.store.log import Op
 from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
@@ -58,7 +59,7 @@ async def stream(
     next_bookmark = clock.monotonic() + BOOKMARK_EVERY
     try:
         # An empty first frame lets the edge send its headers at once: clients wait for them.
-        yield b"".join(_frame("ADDED", render(record)) for record in present if chosen.matches(record))
+        yield await _frames((("ADDED", record) for record in present if chosen.matches(record)), render)
         if initial_events_end:
             yield _bookmark(info, start, initial=True)
         while True:
@@ -76,13 +77,21 @@ async def stream(
             if not batch:  # cut off for being slow, or the server stops: the client resumes from what it has
                 return
             events = (classify(change, chosen) for change in batch)
-            frames = b"".join(_frame(event[0], render(event[1])) for event in events if event)
+            frames = await _frames((event for event in events if event), render)
             if frames:
                 yield frames
     except ApiError as error:
         yield _frame("ERROR", encode(error.status()))
     finally:
         store.unwatch(watch)
+
+
+async def _frames(events: Iterable[tuple[str, Record]], render: Render) -> bytes:
+    slice_, found = TimeSlice(), []
+    for kind, record in events:
+        found.append(_frame(kind, render(record)))
+        await slice_.checkpoint()
+    return b"".join(found)
 
 
 def _frame(kind: str, body: bytes) -> bytes:

@@ -119,13 +119,15 @@ class Observed:
         return self.is_started(name) and self.ready.get(name, True)
 
 
-def reported(pod: Object, name: str) -> Object:
-    """The status of a container that is published already: what an earlier kubelet knew."""
+def all_reported(pod: Object) -> dict[str, Object]:
+    """The status of each container that is published already: what an earlier kubelet knew."""
     status = pod.get("status") or {}
-    for entry in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
-        if entry["name"] == name:
-            return dict(entry)
-    return {}
+    listed = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    return {entry["name"]: entry for entry in listed}
+
+
+def reported(pod: Object, name: str) -> Object:
+    return dict(all_reported(pod).get(name, {}))
 
 
 def containers_of(pod: Object) -> list[Object]:

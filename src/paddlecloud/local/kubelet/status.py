@@ -18,10 +18,10 @@ from paddlecloud.local.kubelet.model import (
     Observed,
     Run,
     Waiting,
+    all_reported,
     containers_of,
     init_containers_of,
     is_sidecar,
-    reported,
 )
 
 CREATING = Waiting("ContainerCreating")
@@ -31,13 +31,19 @@ INITIALIZING = Waiting("PodInitializing")
 def build_status(pod: Object, observed: Observed, plan: Plan, now: float) -> Object:
     phase = phase_of(pod, observed, plan)
     ended = phase in ("Succeeded", "Failed")
+    init, before = init_containers_of(pod), all_reported(pod)
+    initial = CREATING if plan.initialized or not init else INITIALIZING
+
+    def entry(container: Object, *, ready: bool) -> Object:
+        return _container_status(container, pod, observed, plan, initial=initial, before=before, ready=ready)
+
     status: Object = {
         "phase": phase,
         "conditions": _conditions(pod, observed, plan, ended=ended, now=now),
-        "containerStatuses": [_container_status(c, pod, observed, plan) for c in containers_of(pod)],
+        "containerStatuses": [entry(c, ready=observed.is_ready(c["name"])) for c in containers_of(pod)],
     }
-    if init := init_containers_of(pod):
-        status["initContainerStatuses"] = [_container_status(c, pod, observed, plan) for c in init]
+    if init:
+        status["initContainerStatuses"] = [entry(c, ready=_is_init_ready(c, observed)) for c in init]
     if observed.start_time is not None:
         status["startTime"] = rfc3339(observed.start_time)
     if observed.host_ip:
@@ -150,22 +156,31 @@ def _dated(kind: str, body: Object, old: Mapping[str, Any], now: float) -> Objec
 # Containers
 
 
-def _container_status(container: Object, pod: Object, observed: Observed, plan: Plan) -> Object:
+def _container_status(
+    container: Object,
+    pod: Object,
+    observed: Observed,
+    plan: Plan,
+    *,
+    initial: Waiting,
+    before: Mapping[str, Object],
+    ready: bool,
+) -> Object:
+    """`before` is what was published of each container, `initial` the state of one that has not begun."""
     name = container["name"]
     run, last = observed.runs.get(name), observed.previous.get(name)
     waiting = plan.waiting.get(name)
     if run is not None and run.phase == EXITED and waiting is not None:
         state, last = {"waiting": _waiting(waiting)}, run
     elif run is None or run.phase not in (RUNNING, EXITED):
-        initial = CREATING if plan.initialized or not init_containers_of(pod) else INITIALIZING
         state = {"waiting": _waiting(waiting or observed.blocked.get(name) or initial)}
     else:
         state = _run_state(run)
     body: Object = {
         "name": name,
         "image": container.get("image", ""),
-        "imageID": observed.images.get(name) or reported(pod, name).get("imageID", ""),
-        "ready": _shown_ready(container, pod, observed),
+        "imageID": observed.images.get(name) or before.get(name, {}).get("imageID", ""),
+        "ready": ready,
         "restartCount": run.attempt if run else 0,
         "started": observed.is_started(name),
         "state": state,
@@ -176,11 +191,9 @@ def _container_status(container: Object, pod: Object, observed: Observed, plan: 
     return body
 
 
-def _shown_ready(container: Object, pod: Object, observed: Observed) -> bool:
-    """An init container is ready when it is complete; the others when they serve."""
-    if container in init_containers_of(pod) and not is_sidecar(container):
-        return _init_passed(container, observed)
-    return observed.is_ready(container["name"])
+def _is_init_ready(container: Object, observed: Observed) -> bool:
+    """An init container is ready when it is complete; sidecars, as the others, when they serve."""
+    return observed.is_ready(container["name"]) if is_sidecar(container) else _init_passed(container, observed)
 
 
 def _waiting(waiting: Waiting) -> Object:

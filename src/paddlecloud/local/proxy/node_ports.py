@@ -6,6 +6,7 @@ import hashlib
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 
@@ -15,7 +16,10 @@ TYPES = ("NodePort", "LoadBalancer")
 
 
 class NodePorts:
-    """A mutator. Two platforms on one machine start to search at different places, by the name of their directory."""
+    """`assign` is a mutator, `confirm` a policy: a large Service is computed in a thread between the two.
+
+    Two platforms on one machine start to search at different places, by the name of their directory.
+    """
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
@@ -40,6 +44,15 @@ class NodePorts:
             port["nodePort"] = self._check(wanted, taken, obj, index) if wanted else self._free(taken)
             taken.add(port["nodePort"])
 
+    def confirm(self, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
+        """Refuse ports that another Service got since they were assigned."""
+        spec = obj.get("spec") or {}
+        if info.kind != "Service" or info.resource.group or spec.get("type") not in TYPES:
+            return
+        taken = self._taken(but=obj["metadata"])
+        for index, port in enumerate(spec.get("ports") or ()):
+            self._check(port["nodePort"], taken, obj, index)
+
     def _check(self, wanted: int, taken: set[int], obj: Object, index: int) -> int:
         if FIRST <= wanted <= LAST and wanted not in taken:
             return wanted
@@ -52,10 +65,11 @@ class NodePorts:
         raise errors.invalid("Service", str(obj["metadata"].get("name", "")), [cause])
 
     def _taken(self, *, but: Object) -> set[int]:
+        """Ports of the Services that are stored, and of those on their way to it."""
         mine = (but.get("namespace", ""), but.get("name", ""))
         return {
             port["nodePort"]
-            for record in self._store.list(SERVICES)
+            for record in (*self._store.list(SERVICES), *self._store.in_flight(SERVICES))
             if (record.address.namespace, record.address.name) != mine
             for port in (record.object.get("spec") or {}).get("ports") or ()
             if port.get("nodePort")

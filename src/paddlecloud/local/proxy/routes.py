@@ -35,12 +35,12 @@ def routes_of(service: Object, slices: Sequence[Object]) -> dict[Address, Route]
     cluster_ip = spec.get("clusterIP")
     if service["metadata"].get("deletionTimestamp") or spec.get("type") == "ExternalName":
         return {}
-    affinity = _affinity(spec)
+    affinity, by_port = _affinity(spec), _backends(slices)
     routes: dict[Address, Route] = {}
     for port in spec.get("ports") or ():
         if port.get("protocol", "TCP") != "TCP":
             continue
-        backends = tuple(_backends(port.get("name", ""), slices))
+        backends = by_port.get(port.get("name", ""), ())
         if not backends:
             continue
         if cluster_ip and cluster_ip != "None":
@@ -70,19 +70,20 @@ def _affinity(spec: Object) -> int:
     return int(config.get("timeoutSeconds") or DEFAULT_AFFINITY)
 
 
-def _backends(name: str, slices: Iterable[Object]) -> Iterable[Address]:
-    ready: dict[Address, None] = {}
-    leaving: dict[Address, None] = {}
+def _backends(slices: Iterable[Object]) -> dict[str, tuple[Address, ...]]:
+    """Where to connect, by the name of the port."""
+    found: dict[str, tuple[dict[Address, None], dict[Address, None]]] = {}
     for piece in slices:
         for port in piece.get("ports") or ():
-            if (port.get("name") or "") != name or not port.get("port"):
+            if not port.get("port"):
                 continue
+            ready, leaving = found.setdefault(port.get("name") or "", ({}, {}))
             for endpoint in piece.get("endpoints") or ():
                 chosen = _chosen(endpoint.get("conditions") or {}, ready, leaving)
                 for ip in endpoint.get("addresses") or ():
                     if chosen is not None:
                         chosen[Address(ip, port["port"])] = None
-    return ready or leaving
+    return {name: tuple(ready or leaving) for name, (ready, leaving) in found.items()}
 
 
 def _chosen(conditions: Object, ready: dict[Address, None], leaving: dict[Address, None]) -> dict[Address, None] | None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from paddlecloud.kube.errors import RequestEntityTooLarge
 from paddlecloud.kube.resource import Object
 
 
@@ -26,6 +27,15 @@ class _Head(msgspec.Struct):
 _decode_head = msgspec.json.Decoder(_Head).decode
 _decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
+
+
+def check_size(value: bytes, largest: int) -> None:
+    """Refuse an object that is too large to be stored, in the words that etcd has for it."""
+    if len(value) > largest:
+        raise RequestEntityTooLarge(
+            f"etcdserver: request is too large: the object is {len(value)} bytes with its defaults and managed fields; "
+            f"the limit is {largest}: split it into several objects"
+        )
 
 
 class Address(NamedTuple):

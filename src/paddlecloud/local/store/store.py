@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ from paddlecloud.kube.resource import Object
 
 from .beside import Beside, Then, Work
 from .log import Op, RevisionLog, Row, StorageError
-from .record import Address, Record, encode
+from .record import Address, Record, check_size, encode
 from .state import Records, State
 from .watch import Change, Watch
 
@@ -133,25 +134,31 @@ class Store:
 
     # Plain functions that return a future, not coroutines: check and enqueueing happen before anything else can run.
 
-    def put(self, address: Address, obj: Object, *, expect: int) -> asyncio.Future[Record]:
-        """Create (`expect` 0) or replace the object whose revision is `expect`. Sets metadata.resourceVersion."""
-        return self._write(address, obj, expect=expect, op=Op.UPDATE if expect else Op.CREATE)
+    def put(self, address: Address, obj: Object, *, expect: int, largest: int = sys.maxsize) -> asyncio.Future[Record]:
+        """Create (`expect` 0) or replace the object whose revision is `expect`. Sets metadata.resourceVersion.
+
+        An object of more than `largest` bytes is refused.
+        """
+        return self._write(address, obj, expect=expect, op=Op.UPDATE if expect else Op.CREATE, largest=largest)
 
     def delete(self, address: Address, obj: Object, *, expect: int) -> asyncio.Future[Record]:
         """Remove the object; `obj` is the last state that watchers will be shown."""
         return self._write(address, obj, expect=expect, op=Op.DELETE)
 
-    def _write(self, address: Address, obj: Object, *, expect: int, op: Op) -> asyncio.Future[Record]:
+    def _write(
+        self, address: Address, obj: Object, *, expect: int, op: Op, largest: int = sys.maxsize
+    ) -> asyncio.Future[Record]:
         current = self.latest(address)
         if (current.rev if current else 0) != expect:
             group, _, plural = address.collection.partition("/")
             if op is Op.CREATE:
                 raise errors.already_exists(plural, address.name, group=group)
             raise errors.conflict(plural, address.name, group=group)
-        self._allocated += 1
-        rev = self._allocated
+        rev = self._allocated + 1
         obj["metadata"]["resourceVersion"] = str(rev)
         record = Record(address, rev, encode(obj))
+        check_size(record.value, largest)
+        self._allocated = rev
         prev = expect or self._tombstone(address)
         write = _Write(
             Row(rev, address.key(), prev, op, record.value),

@@ -53,12 +53,9 @@ class Workloads:
 
 def _plug_in(platform: Platform) -> None:
     """What the API server does on behalf of the workloads."""
-    platform.admission.mutators += [
-        protect,
-        default_class(platform.store),
-        NodePorts(platform.store, str(platform.data)).assign,
-    ]
-    platform.admission.policies.append(refuse_unserved)
+    ports = NodePorts(platform.store, str(platform.data))
+    platform.admission.mutators += [protect, default_class(platform.store), ports.assign]
+    platform.admission.policies += [refuse_unserved, ports.confirm]
     handlers = platform.extensions.handlers
     handlers[EVICTION] = guard(
         handlers[EVICTION],
