@@ -11,11 +11,12 @@ import yaml
 
 from unit.kubelet.machine import TestMachine, running_machine, state_of
 
-REPORT = """
-import atexit, json, os, signal, sys
+REPORT = """import statistics
+import atexit, inspect, json, os, signal, sys
 atexit.register(lambda: print("bye"))
 print(json.dumps({
-    "warm": "statistics" in sys.modules, "argv": sys.argv, "name": __name__, "own": os.environ.get("OWN"),
+    "warm": inspect.stack()[-2:][0].filename.endswith("warmstart.py"),
+    "argv": sys.argv, "name": __name__, "own": os.environ.get("OWN"),
     "fds": sorted(int(n) for n in os.listdir("/proc/self/fd") if int(n) < 100)[:4], "cwd": os.getcwd(),
     "platform": [name for name in sys.modules if name.startswith("paddlecloud")],
 }))
@@ -46,7 +47,7 @@ async def run(machine: TestMachine, name: str, *command: str, image: str = "warm
     return json.loads(first), state_of(pod)["state"]["terminated"]["exitCode"]
 
 
-async def test_a_warm_start_differs_from_a_cold_one_in_nothing_but_its_modules(machine: TestMachine) -> None:
+async def test_a_warm_start_differs_from_a_cold_one_in_nothing_that_it_reports(machine: TestMachine) -> None:
     command = ("python3", "/app/run.py", "--flag")
     cold, code = await run(machine, "cold", *command)
     assert (cold.pop("warm"), code) == (False, 7)

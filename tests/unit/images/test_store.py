@@ -84,17 +84,17 @@ async def test_an_image_that_asks_for_it_can_import_what_runs_in_pods(store: Ima
     write_recipe(recipes, "derived", base="example.com/own:v1")
     plain = await store.prepare("example.com/plain:v1")
     own, derived = await store.prepare("example.com/own:v1"), await store.prepare("example.com/derived:v1")
-    assert plain.library is None
-    assert own.library is not None
-    assert own.library == derived.library
-    assert own.library in own.readonly
-    assert own.env["PYTHONPATH"] == f"{own.library}:/srv"
+    assert "PYTHONPATH" not in plain.env
+    library, _, rest = own.env["PYTHONPATH"].partition(":")
+    assert rest == "/srv"
+    assert own.env["PYTHONPATH"] == derived.env["PYTHONPATH"]
+    assert Path(library) in own.readonly
     assert own.image_id != plain.image_id
     program = "import paddlecloud.serving.errors as m, paddlecloud, sys; print(m.__file__, paddlecloud.__version__)"
     done = subprocess.run(
         [f"{own.path[0]}/python", "-c", program], env=dict(own.env), capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [f"{own.library}/paddlecloud/serving/errors.py", paddlecloud.__version__]
+    assert done.stdout.split() == [f"{library}/paddlecloud/serving/errors.py", paddlecloud.__version__]
     missing = [f"{own.path[0]}/python", "-c", "import paddlecloud.controllers"]
     assert subprocess.run(missing, env=dict(own.env), capture_output=True, check=False).returncode == 1
 

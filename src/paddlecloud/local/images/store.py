@@ -196,7 +196,6 @@ class ImageStore:
             user=plan.user,
             root=root,
             readonly=readonly,
-            library=library,
             preload=plan.preload,
             stands_for=plan.stands_for,
         )

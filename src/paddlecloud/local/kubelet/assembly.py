@@ -27,13 +27,16 @@ DEFAULT_TERMINATION_PATH = "/dev/termination-log"
 def platform_env(pod: Object, container: Object, image: Environment) -> dict[str, str]:
     """What is set before the pod's own variables."""
     return {
-        "PATH": ":".join((*image.path, DEFAULT_PATH)),
-        "HOME": HOME,
         "HOSTNAME": hostname_of(pod),
-        **image.env,
+        **image_env(image),
         processes.POD_MARK: pod["metadata"]["uid"],
         processes.CONTAINER_MARK: container["name"],
     }
+
+
+def image_env(image: Environment) -> dict[str, str]:
+    """What is the same for all containers of an image."""
+    return {"PATH": ":".join((*image.path, DEFAULT_PATH)), "HOME": HOME, **image.env}
 
 
 def hostname_of(pod: Object) -> str:

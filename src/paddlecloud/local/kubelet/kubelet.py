@@ -24,6 +24,7 @@ from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.accounts import api_env, api_tokens, service_env
 from paddlecloud.local.kubelet.addresses import Addresses
 from paddlecloud.local.kubelet.archive import LogArchive
+from paddlecloud.local.kubelet.assembly import image_env
 from paddlecloud.local.kubelet.care import Care
 from paddlecloud.local.kubelet.config_objects import WatchedObjects
 from paddlecloud.local.kubelet.devices import Devices, find_gpus
@@ -102,7 +103,7 @@ class Kubelet:
                 taken={uid: spec.get("gpus") or {} for uid, spec in pod_specs(data)},
                 on_release=self._poke_all,
             ),
-            warm=WarmParents(),
+            warm=WarmParents(clock),
             cgroups=PodCgroups(find(forbid=forbid), data=str(data)),
             archive=LogArchive(data / "logs", client, owners=keep_logs_of),
             service_env=self._service_env,
@@ -122,7 +123,8 @@ class Kubelet:
         """Pods of this image are expected: have its warm parent ready, if it asks for one and is built already."""
         environment = self.machine.images.resolve(image)
         if environment is not None:
-            self.machine.warm.find(environment)
+            command = (*environment.entrypoint, *environment.cmd)
+            self.machine.warm.find(environment, command, image_env(environment))
 
     async def start(self) -> None:
         (self.machine.data / "pods").mkdir(parents=True, exist_ok=True)

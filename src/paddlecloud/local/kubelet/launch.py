@@ -54,9 +54,12 @@ def become(
             _take_terminal()
 
     env = _environment(spec, sandbox)
-    if spec.warm and warmstart.can_run(spec.argv):
-        _run(prepare, lambda: warmstart.run(spec.argv, env), tell=report.send)
-    _run(prepare, lambda: _exec(spec.argv, env), tell=report.send)
+
+    def start() -> NoReturn:
+        _fork_warm(spec.argv, env)
+        _exec(spec.argv, env)
+
+    _run(prepare, start, tell=report.send)
 
 
 def enter(
@@ -120,8 +123,11 @@ def _run(
             tell(str(error).encode()[:4000])
         except OSError:
             pass  # the other end is gone: nobody is left to tell, and the exit code below is all that remains
-    finally:
+    except warmstart.Become:
+        raise
+    except BaseException:
         os._exit(START_ERROR)
+    os._exit(START_ERROR)
 
 
 GUARD = b"\0"
@@ -219,6 +225,18 @@ def _reset_signals() -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _fork_warm(argv: tuple[str, ...], env: dict[str, str]) -> None:
+    """Go on as the program without exec, where that makes no difference to it but time; returns where it would."""
+    call = warmstart.find(argv, env)
+    if call is None:
+        return
+    try:
+        linux.set_command_line(argv, env)
+    except OSError:
+        return  # a kernel without it: `ps` would show the parent's
+    raise warmstart.Become(call)
 
 
 def _exec(argv: Sequence[str], env: dict[str, str]) -> NoReturn:

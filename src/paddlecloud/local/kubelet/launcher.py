@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import paddlecloud
@@ -13,29 +15,34 @@ import paddlecloud
 _PACKAGE_ROOT = str(Path(paddlecloud.__file__).parent.parent)
 
 _BOOT = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "main = dict(globals()); import sys; at_start = set(sys.modules); sys.path.insert(0, sys.argv.pop(1)); "
     "from paddlecloud.local.kubelet import zygote; sys.path.pop(0); "
-    "[sys.modules.pop(name) for name in list(sys.modules) if name.partition('.')[0] == 'paddlecloud']; "
-    "zygote.main(sys.argv[1:])"
+    "zygote.main(sys.argv[1:], main=main, at_start=at_start)()"
 )
-"""Our modules are forgotten once loaded: an image may carry its own copy of this package."""
 
 _BARE = ("-E", "-s", "-S")
 """Without `site` and the user's variables it starts in half the time, and without surprises from either. A warm parent
 needs its image's packages, and so does without these."""
 
 
+MAX_REPORT = 256 * 1024
+
+
 class Launcher:
     """Forks shims through one zygote process, which it starts on first use and again whenever it died."""
 
     def __init__(
-        self, *, python: str = sys.executable, preload: tuple[str, ...] = (), library: Path | None = None
+        self,
+        *,
+        python: str = sys.executable,
+        preload: tuple[str, ...] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`preload` are modules of the image's packages, or of the `library` that its pods have on their path."""
-        self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        if library is not None:
-            self._environment["PYTHONPATH"] = str(library)
+        """`preload` are modules that programs of `environment` would import; without them it is the platform's own."""
+        self._environment = dict(environment if environment is not None else os.environ)
         self._command = (python, *(() if preload else _BARE), "-c", _BOOT, _PACKAGE_ROOT, *preload)
+        self.reads: frozenset[str] = frozenset()
+        """Variables that the preloaded modules looked at."""
         self._process: asyncio.subprocess.Process | None = None
         self._control: socket.socket | None = None
         self._ready = False
@@ -50,7 +57,9 @@ class Launcher:
         async with self._lock:
             control = await self._ensure()
             if not self._ready:
-                self._ready = await asyncio.get_running_loop().sock_recv(control, 64) != b""
+                report = await asyncio.get_running_loop().sock_recv(control, MAX_REPORT)
+                self.reads = frozenset(json.loads(report or "[]"))
+                self._ready = report != b""
             return self._ready
 
     async def _ensure(self) -> socket.socket:

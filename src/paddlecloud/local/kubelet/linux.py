@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 CLONE_NEWNS = 0x00020000
@@ -30,8 +31,11 @@ MS_RELATIME = 1 << 21
 MNT_DETACH = 2
 
 PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+PR_SET_MM = 35
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+PR_SET_MM_MAP = 14
 
 
 class SyscallNumbers(NamedTuple):
@@ -127,6 +131,82 @@ def pivot_root(new: str, old: str) -> None:
 
 def prctl(option: int, value: int) -> None:
     _check(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl({option})")
+
+
+# A process that goes on as another program without exec
+
+_SIGNALS = 64
+_ACTION_BYTES = 256  # more than any libc's `struct sigaction`, which is only kept and given back
+
+
+def signal_actions() -> dict[int, bytes]:
+    """What the kernel does at each signal, native handlers included, for `set_signal_actions`."""
+    actions = {}
+    for number in range(1, _SIGNALS + 1):
+        action = ctypes.create_string_buffer(_ACTION_BYTES)
+        if _libc.sigaction(number, None, action) == 0:
+            actions[number] = action.raw
+    return actions
+
+
+def set_signal_actions(actions: Mapping[int, bytes]) -> None:
+    for number, action in actions.items():
+        _libc.sigaction(number, action, None)  # refused for SIGKILL and SIGSTOP, which nobody can change
+
+
+class _MemoryMap(ctypes.Structure):
+    """`struct prctl_mm_map`."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("start_code", "end_code", "start_data", "end_data", "start_brk", "brk")),
+        *((name, ctypes.c_uint64) for name in ("start_stack", "arg_start", "arg_end", "env_start", "env_end", "auxv")),
+        ("auxv_size", ctypes.c_uint32),
+        ("exe_fd", ctypes.c_uint32),
+    )
+
+
+_shown: ctypes.Array[ctypes.c_char] | None = None
+"""The memory that /proc shows as this process's arguments and environment."""
+
+
+def set_command_line(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    """Show `argv` and `env` in /proc, to `ps` and others, as if they had been given to exec."""
+    global _shown
+    arguments = b"".join(os.fsencode(argument) + b"\0" for argument in argv)
+    variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items())
+    block = ctypes.create_string_buffer(arguments + variables)
+    with open("/proc/self/stat") as handle:
+        fields = handle.read().rpartition(")")[2].split()
+
+    def numbered(number: int) -> int:
+        """As proc(5) counts; the first two were cut off."""
+        return int(fields[number - 3])
+
+    start = ctypes.addressof(block)
+    layout = _MemoryMap(
+        start_code=numbered(26),
+        end_code=numbered(27),
+        start_stack=numbered(28),
+        start_data=numbered(45),
+        end_data=numbered(46),
+        start_brk=numbered(47),
+        arg_start=start,
+        arg_end=start + len(arguments),
+        env_start=start + len(arguments),
+        env_end=start + len(arguments) + len(variables),
+        exe_fd=0xFFFFFFFF,  # stays
+    )
+    _libc.sbrk.restype = ctypes.c_void_p
+    layout.brk = _libc.sbrk(0)
+    size = ctypes.c_ulong(ctypes.sizeof(layout))
+    done = _libc.prctl(PR_SET_MM, ctypes.c_ulong(PR_SET_MM_MAP), ctypes.byref(layout), size, ctypes.c_ulong(0))
+    _check(done, "prctl(PR_SET_MM_MAP)")
+    _shown = block
+
+
+def set_name(name: str) -> None:
+    """What `ps` and /proc show as the command, which exec takes from the file's name."""
+    _check(_libc.prctl(PR_SET_NAME, os.fsencode(name)[:15] + b"\0", 0, 0, 0), "prctl(PR_SET_NAME)")
 
 
 def syscall(number: int, *arguments: object) -> int:

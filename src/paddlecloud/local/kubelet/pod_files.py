@@ -32,11 +32,9 @@ class PodFiles:
         self._prepared: PreparedVolumes | None = None
         self._env: dict[str, dict[str, str]] = {}
         self._settled = False
-        self.warm_image = ""
         self.ip = ""
         if known := wire.read_json(str(self.paths.spec)):
             self.ip = known.get("ip", "")
-            self.warm_image = known.get("warm_image", "")
             self._publish_names(pod)
 
     def create(self, pod: Object) -> None:
@@ -71,7 +69,6 @@ class PodFiles:
             hostname=hostname_of(pod),
             ip=self.ip,
             forbid=self._machine.forbid,
-            warm_image=self.warm_image,
             gpus={name: list(held) for name, held in self._machine.devices.held(self._uid).items()} or None,
             tmpfs=self._prepared.tmpfs if self._prepared else (),
             cgroup=self._machine.cgroups.pod(self._uid),
@@ -120,7 +117,7 @@ class PodFiles:
         )
         await asyncio.to_thread(self._materialize, container, spec, image)
         self._env[spec.name] = env
-        return spec._replace(warm=image.image_id == self.warm_image)
+        return spec
 
     def env(self, name: str) -> Mapping[str, str]:
         """The environment a container was last started with, for `$(VAR)` in its probes and hooks."""

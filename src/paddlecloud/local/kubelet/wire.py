@@ -38,8 +38,6 @@ class PodSpec(NamedTuple):
     """Sandbox modes not to use."""
     gpus: dict[str, list[str]] | None = None
     """By container; kept here so that they outlive the kubelet."""
-    warm_image: str = ""
-    """The image whose modules the shim has, if it was forked from a warm parent."""
     tmpfs: tuple[tuple[str, int], ...] = ()
     """Directories under which a tmpfs (of so many bytes, 0 for no limit) is shared by the pod's containers."""
     cgroup: Place | None = None
@@ -65,8 +63,6 @@ class ContainerSpec(NamedTuple):
     cpu_millis: int = 0
     bind_ip: str = ""
     """Where a wildcard listen goes, so that two pods can use one port; empty leaves it alone."""
-    warm: bool = False
-    """The shim has the image's modules: a Python program may run without a new interpreter."""
     log_max_bytes: int = 10 * 1024 * 1024
     log_max_files: int = 5
     stdin: bool = False
@@ -93,7 +89,7 @@ def container_spec(body: dict[str, Any]) -> ContainerSpec:
 
 
 def pod_spec(body: dict[str, Any]) -> PodSpec:
-    fields = dict(body)
+    fields = {name: value for name, value in body.items() if name in PodSpec._fields}  # it may be of another release
     fields["tmpfs"] = tuple((path, size) for path, size in fields.get("tmpfs", ()))
     fields["cgroup"] = place_from(fields.get("cgroup"))
     return PodSpec(**fields)

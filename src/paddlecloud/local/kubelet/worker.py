@@ -16,12 +16,10 @@ from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 from paddlecloud.local.images import stand_in
-from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.env import ConfigError, MissingObject
 from paddlecloud.local.kubelet.handlers import Target
 from paddlecloud.local.kubelet.hooks import Hooks
-from paddlecloud.local.kubelet.launcher import Launcher
 from paddlecloud.local.kubelet.lifecycle import Start, Stop, decide
 from paddlecloud.local.kubelet.model import Observed, Run, Waiting, all_containers
 from paddlecloud.local.kubelet.notices import Notice, notices
@@ -254,7 +252,6 @@ class PodWorker:
         if image.stands_for:
             self._stand_ins[start.name] = stand_in.sentence(image.stands_for, image=container["image"])
         now = self._machine.clock.now()
-        launcher = self._launcher(image)
         try:
             spec = await self._files.container(self.pod, container, start, image)
         except ConfigError as error:
@@ -267,6 +264,7 @@ class PodWorker:
             return
         self._obstacles.clear(start.name)
         self._steps.created(start.name, start.attempt)
+        launcher = self._machine.warm.find(image, spec.argv, spec.env) or self._machine.launcher
         await self._supervised.start(spec, self._files.pod_spec(self.pod), launcher)
 
     def _lacks(self, message: str) -> Waiting:
@@ -275,13 +273,6 @@ class PodWorker:
         if owner.get("kind") == PADDLEJOBS.kind and (others := gate.awaited(reason, message, str(owner["name"]))):
             return Waiting("ContainerCreating", others, expected=True)
         return Waiting(reason, message)
-
-    def _launcher(self, image: Environment) -> Launcher:
-        """Where the pod's shim comes from, if it has none yet: the image's warm parent, or the common one."""
-        warm = self._machine.warm.find(image)
-        if self._supervised.runtime is None:
-            self._files.warm_image = image.image_id if warm else ""
-        return warm or self._machine.launcher
 
     def _pull(self, container: Object) -> None:
         """Have the image built beside the worker, which must stay able to hear of a deletion."""

@@ -11,16 +11,18 @@ Standard library only.
 from __future__ import annotations
 
 import gc
-import importlib
+import json
 import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from paddlecloud.local.kubelet import shim, warmstart, wire
+from paddlecloud.local.kubelet.preloaded import CannotPreload, out_of_the_way, preload
 
 MAX_PATH = 8192
-READY = b"ready"
 
 
 def serve(control: socket.socket) -> None:
@@ -48,32 +50,39 @@ def _become_shim(control: socket.socket, pod_dir: str, fds: list[int]) -> None:
         os.dup2(nothing, 1)
         os.close(nothing)
         code = shim.main(pod_dir, socket.socket(fileno=fds[0]) if fds else None)
+    except warmstart.Become:
+        raise  # this is no longer the shim but a child of it
     except BaseException:  # the process ends here in any case; its log must tell why
         sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(code)
+    os._exit(code)
 
 
-def main(preload: list[str]) -> None:
+def main(roots: list[str], *, main: Mapping[str, Any], at_start: Collection[str]) -> Callable[[], None]:
+    """Serve to the end. What is returned is the rest of this process: in a child, the program that it became.
+
+    `main` are the globals of `__main__` and `at_start` the imported modules, both as the interpreter made them.
+    """
     os.setsid()  # a signal to the control plane's group must not reach the shims through their parent
-    control = socket.socket(fileno=os.dup(0))
-    before = _open_files()
+    control = socket.socket(fileno=out_of_the_way(0))
+    reads: Collection[str] = ()
+    if roots:
+        try:
+            warmstart.preloaded = preload(roots, main=main, at_start=at_start)
+            reads = warmstart.preloaded.reads
+        except CannotPreload as error:
+            sys.exit(f"cannot preload {', '.join(roots)}: {error}")
     try:
-        for module in preload:
-            importlib.import_module(module)
-    except Exception as error:  # whatever a module of an image does at import: the kubelet goes on without it
-        sys.exit(f"cannot preload {module}: {error}")
-    warmstart.inherited = frozenset(_open_files() - before)
-    try:
-        control.send(READY)
+        control.send(json.dumps(sorted(reads)).encode())
         serve(control)
     except ConnectionError:
-        return  # the control plane is gone
+        return _leave  # the control plane is gone
+    except warmstart.Become as program:
+        call = program.call
+    else:
+        return _leave
+    return warmstart.become(call)
 
 
-def _open_files() -> set[int]:
-    return {int(name) for name in os.listdir("/proc/self/fd")}
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def _leave() -> None:
+    """The parent's own end: exit handlers of the modules that it preloaded are not for it."""
+    os._exit(0)
