@@ -8,12 +8,12 @@ worker, the container called `paddle` comes first, and defaults that differ betw
 from __future__ import annotations
 
 import copy
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from paddlecloud.api import paddlejob
-from paddlecloud.api.fields import Conditions, Embedded, Int32, Root, Time, Wire, doc
+from paddlecloud.api.fields import Conditions, Embedded, Int32, Root, Rule, Time, Wire, doc
 from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
 from paddlecloud.api.paddlejob.spec import (
     MAX_REPLICAS,
@@ -59,8 +59,21 @@ class ElasticPolicy(Wire):
     metrics: Annotated[list[Embedded] | None, doc("Accepted and ignored, as Kubeflow did.")] = None
 
 
+_WORKER = "self.paddleReplicaSpecs.Worker"
+_WORKERS = f"(has({_WORKER}.replicas) ? {_WORKER}.replicas : 1)"
+
+
 class KubeflowSpec(Wire):
     """What to train."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            f"!has(self.elasticPolicy) || !has(self.paddleReplicaSpecs) || !has({_WORKER}) || ("
+            f"(!has(self.elasticPolicy.minReplicas) || self.elasticPolicy.minReplicas <= {_WORKERS}) && "
+            f"(!has(self.elasticPolicy.maxReplicas) || {_WORKERS} <= self.elasticPolicy.maxReplicas))",
+            "spec.paddleReplicaSpecs.Worker.replicas must lie between spec.elasticPolicy.minReplicas and maxReplicas",
+        ),
+    )
 
     run_policy: Annotated[RunPolicy | None, doc("When to stop, and what to leave behind.")] = None
     elastic_policy: Annotated[ElasticPolicy | None, doc("How many workers the job may have.")] = None

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from paddlecloud.api import kubeflow, paddlejob
+from paddlecloud.api.schema import root_schema
+from paddlecloud.local.apiserver import schema
 
 
 def replica(replicas: int = 1, **more: Any) -> dict[str, Any]:
@@ -79,3 +81,22 @@ def test_the_converted_job_says_where_it_comes_from_and_keeps_its_labels() -> No
 @pytest.mark.parametrize("spec", [{}, {"paddleReplicaSpecs": {}}, {"paddleReplicaSpecs": {"Worker": {}}}])
 def test_an_unfinished_job_is_converted_and_then_refused(spec: dict[str, Any]) -> None:
     assert paddlejob.validate(convert(spec))
+
+
+@pytest.mark.parametrize(
+    ("workers", "policy", "refused"),
+    [
+        (replica(2), None, False),
+        (replica(2), {"minReplicas": 1, "maxReplicas": 3}, False),
+        (replica(9), {"minReplicas": 1, "maxReplicas": 3}, True),
+        (replica(0), {"minReplicas": 1}, True),
+        ({"template": replica()["template"]}, {"minReplicas": 2}, True),
+        ({"template": replica()["template"]}, {"maxReplicas": 2}, False),
+    ],
+)
+def test_workers_outside_of_the_bounds_are_refused_by_the_definition_and_by_ours(
+    workers: dict[str, Any], policy: dict[str, Any] | None, refused: bool
+) -> None:
+    spec = {"paddleReplicaSpecs": {"Worker": workers}, **({"elasticPolicy": policy} if policy else {})}
+    assert bool(schema.validate({"spec": spec}, root_schema(kubeflow.DECLARATION), {})) == refused
+    assert bool(paddlejob.validate(convert(spec))) == refused
