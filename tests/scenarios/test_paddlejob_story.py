@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
 
 from harness import Kubectl, until
 from paddlecloud.cli.events import order, rows
+from paddlecloud.cli.why import why
 
-from .hands import HOLD, Story, apply, identities, job, kill, reached, read, release, status
+from .hands import HOLD, Hands, Story, apply, identities, job, kill, reached, read, release, status
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
 
@@ -68,6 +70,26 @@ def test_the_pods_of_a_healthy_job_have_the_events_of_kubernetes_and_nothing_ala
         except AssertionError:
             raise AssertionError(f"{pod} has the events {shown}") from None
         assert {kind for _, kind, *_ in shown} == {"Normal"}, shown
+
+
+def test_a_job_that_is_scaled_and_does_not_fit_says_which_pod_has_no_node(kubectl: Kubectl, hands: Hands) -> None:
+    """Its other pods wait for that one; neither the status nor the verdict speaks of them."""
+    body = json.loads(job("wider", HOLD, workers=2, elastic=1))
+    body["spec"]["worker"] |= {"requests": 1, "limits": 3}
+    container = body["spec"]["worker"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"limits": {"example.com/seat": "1"}}
+    with hands.declared({"example.com/seat": "2"}, {}):
+        apply(kubectl, json.dumps(body))
+        reached(kubectl, "wider", "Running")
+        kubectl("scale", "pdj/wider", "--replicas=3")
+        cause = re.compile(r"wider-worker-\d is not scheduled: .*Insufficient example.com/seat")
+        until(lambda: bool(cause.match(str(status(kubectl, "wider").get("message")))), timeout=120)
+        pods = read(kubectl, "pods", "-l", "paddlepaddle.org/job-name=wider")["items"]
+        verdict = why(read(kubectl, "pdj", "wider"), pods=pods, now=time.time())
+        assert verdict.reason == "Unschedulable"
+        assert cause.match(verdict.text.removeprefix("Scaling: ")), verdict
+        kubectl("delete", "pdj/wider")
+        until(lambda: not identities(kubectl, "wider"))
 
 
 def test_jobs_with_servers_that_end_well_and_badly(kubectl: Kubectl, story: Story) -> None:

@@ -96,7 +96,7 @@ class _Judge:
         if verdict.state in (OK, DELETING) or explained or warning is None:
             return verdict
         message = _line(warning.get("message"))
-        if message in verdict.text:
+        if message in verdict.text or any(said in message for said in _reported(obj)):
             return verdict
         about = warning.get("involvedObject") or {}
         other = about.get("name") not in (None, obj["metadata"].get("name"))
@@ -293,6 +293,12 @@ def _cause(obj: Object, pods: Sequence[Object]) -> Cause | None:
     if not _forms(obj) or created.get("status") == "False":
         return None
     return first_cause(pods, str(obj["metadata"]["name"]))
+
+
+def _reported(obj: Object) -> list[str]:
+    """What the containers of a pod say of their state: an event that says it again adds nothing."""
+    states = [part for _, state, _, _ in _containers(obj.get("status") or {}) for part in state.values()]
+    return [said for part in states if isinstance(part, dict) and (said := _line(part.get("message")))]
 
 
 def _last_output(obj: Object) -> tuple[str, ...]:

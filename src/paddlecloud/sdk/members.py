@@ -15,6 +15,7 @@ from paddlecloud.kube.errors import Forbidden, MethodNotAllowed, NotFound
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 
 JOB_LABEL = "paddlepaddle.org/job-name"
+SET_LABEL = "paddlepaddle.org/sampleset"
 ROLE_LABELS = ("paddlepaddle.org/role", "paddle-res-type")
 """Ours, and the one that pods of the original operators carry."""
 INDEX_LABELS = (
@@ -101,6 +102,8 @@ async def pods_of(client: Client, obj: Object) -> list[Object]:
     if selector is not None:
         return await _list(client, namespace, selector)
     uid = str(meta.get("uid"))
+    if obj.get("kind") == "SampleSet":  # its cache servers belong to a StatefulSet
+        return await _list(client, namespace, f"{SET_LABEL}={meta['name']}")
     if obj.get("kind") == "PaddleJob":
         labelled = await _list(client, namespace, f"{JOB_LABEL}={meta['name']}")
         if owned := [pod for pod in labelled if _owned_by(pod, uid)]:

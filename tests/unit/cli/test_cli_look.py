@@ -348,6 +348,32 @@ def test_which_lines(stub: Stub, pdc: Pdc, arguments: list[str], lines: list[str
     assert pdc("logs", *arguments).out.splitlines() == lines
 
 
+def test_a_bound_sample_set_is_explained_by_its_cache_server_that_fails(stub: Stub, pdc: Pdc) -> None:
+    stub.kinds.append(("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet", True, []))
+    stub.add(
+        {
+            "apiVersion": "batch.paddlepaddle.org/v1alpha1",
+            "kind": "SampleSet",
+            "metadata": {"name": "set"},
+            "status": {"phase": "Bound", "message": "waiting for the first cache server"},
+        }
+    )
+    crashed = {"terminated": {"exitCode": 1, "message": "PermissionError: /cache"}}
+    state = {"name": "runtime", "restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    stub.add(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "set-runtime-0", "labels": {"paddlepaddle.org/sampleset": "set"}},
+            "spec": {"nodeName": "n1"},
+            "status": {"phase": "Running", "containerStatuses": [{**state, "lastState": crashed}]},
+        }
+    )
+    head, text = pdc("explain", "sampleset/set").out.splitlines()
+    assert head == "sampleset/set: failed (CrashLoopBackOff)"
+    assert "set-runtime-0: container runtime ended with exit code 1: PermissionError: /cache" in text
+
+
 def test_the_note_of_a_stand_in_image_is_printed_once_for_all_ranks(stub: Stub, pdc: Pdc) -> None:
     make_job(stub, servers=0)
     note = "note: image suite:v1 here is a stand-in: a small program for a suite"

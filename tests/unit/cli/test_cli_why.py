@@ -278,6 +278,13 @@ def test_a_bound_sample_set_whose_cache_server_fails_is_not_well() -> None:
     assert why(claim, now=NOW).state == "ok"
 
 
+def test_a_warning_that_repeats_what_the_container_reports_is_not_added() -> None:
+    said = 'exec: "pyton": executable file not found in $PATH'
+    failed = pod(phase="Failed", containerStatuses=container(state={"terminated": {"exitCode": 128, "message": said}}))
+    verdict = why(failed, events=[event(f"container main (run 0): {said}", pod="p")], now=NOW)
+    assert verdict.text == f"container main ended with exit code 128: {said}"
+
+
 OUTPUT = "epoch 1\nepoch 2\nTraceback (most recent call last):\n  File t.py, line 1\nValueError: no such column"
 CRASHED = container(state={"terminated": {"exitCode": 1, "message": OUTPUT}})
 
