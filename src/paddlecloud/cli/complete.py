@@ -16,7 +16,7 @@ from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
 
 SECONDS = 2.0
-FORMATS = ("json", "yaml", "name", "wide", "jsonpath=", "custom-columns=")
+FORMATS = ("json", "yaml", "name", "wide", "jsonpath=", "go-template=", "go-template-file=", "custom-columns=")
 
 
 def add_commands(parsers: Parsers) -> None:

@@ -169,7 +169,7 @@ def _objects(session: Session, chosen: list[Target], fmt: Format) -> int:
         found += _fetch(session, target, missing)
     if args.sort_by:
         found.sort(key=output.sort_key(args.sort_by))
-    if not args.show_managed_fields:
+    if not args.show_managed_fields and fmt.name in ("json", "yaml"):  # templates see all, as kubectl's do
         found = [output.without_managed_fields(obj) for obj in found]
     single = len(chosen) == 1 and len(chosen[0].names) == 1
     if found or not (single or missing):

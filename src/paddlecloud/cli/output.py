@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,10 +11,17 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import nearest
 from paddlecloud.kube.resource import Object
 
-STRUCTURED = ("json", "yaml", "jsonpath")
+STRUCTURED = ("json", "yaml", "jsonpath", "go-template", "go-template-file")
 """What every command can print, because it needs no knowledge of the kind."""
 OBJECTS = (*STRUCTURED, "name", "custom-columns")
 TABLES = ("", "wide", *OBJECTS)
+EXPRESSIONS = {
+    "jsonpath": "jsonpath='{.metadata.name}'",
+    "custom-columns": "custom-columns=NAME:.metadata.name",
+    "go-template": "go-template='{{.metadata.name}}'",
+    "go-template-file": "go-template-file=FILE",
+}
+"""Formats that take an expression, each with an example."""
 
 
 class Format(NamedTuple):
@@ -28,16 +36,23 @@ class Format(NamedTuple):
 def parse_format(text: str, allowed: Sequence[str]) -> Format:
     name, equals, argument = text.partition("=")
     if name not in allowed:
-        shown = ", ".join(f"{one}=…" if one in ("jsonpath", "custom-columns") else one for one in allowed if one)
+        shown = ", ".join(f"{one}=…" if one in EXPRESSIONS else one for one in allowed if one)
         meant = nearest(name, [one for one in allowed if one])
         why = f"this command prints {shown}" + (f'; did you mean "{meant}"?' if meant else "")
         raise UsageError(f'-o "{text}" is not offered here', why=why, next=f"-o {meant or 'json'}")
-    if name in ("jsonpath", "custom-columns") and not argument:
-        example = "jsonpath='{.metadata.name}'" if name == "jsonpath" else "custom-columns=NAME:.metadata.name"
-        raise UsageError(f"-o {name} needs an expression", next=f"-o {example}")
-    if equals and name not in ("jsonpath", "custom-columns"):
+    if name in EXPRESSIONS and not argument:
+        raise UsageError(f"-o {name} needs an expression", next=f"-o {EXPRESSIONS[name]}")
+    if equals and name not in EXPRESSIONS:
         raise UsageError(f"-o {name} takes no expression", next=f"-o {name}")
-    return Format(name, argument)
+    return Format("go-template", _read(argument)) if name == "go-template-file" else Format(name, argument)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f'cannot read "{path}"', why=str(error), next=f"ls -l {path}") from error
 
 
 def check(fmt: Format) -> None:
@@ -46,6 +61,8 @@ def check(fmt: Format) -> None:
         _template(fmt.argument, {})
     elif fmt.name == "custom-columns":
         _columns(fmt.argument)
+    elif fmt.name == "go-template":
+        _go_template(fmt.argument)
 
 
 def path(expression: str) -> Callable[[Any], list[Any]]:
@@ -86,6 +103,8 @@ def print_value(session: Session, value: Any, fmt: Format) -> None:
         from paddlecloud.kube.yamlio import dump
 
         session.print(dump(value))
+    elif fmt.name == "go-template":
+        sys.stdout.write(_go_template(fmt.argument, value))  # the template says where lines end, as with kubectl
     else:
         session.print(_template(fmt.argument, value))
 
@@ -142,6 +161,18 @@ def _template(text: str, value: Any) -> str:
         raise UsageError(
             f"{text!r} is not a JSONPath", why=str(error), next="-o jsonpath='{.metadata.name}'"
         ) from error
+
+
+def _go_template(text: str, *values: Any) -> str:
+    """The text for a value; without one the template is only read."""
+    from paddlecloud.kube import gotemplate
+
+    try:
+        template = gotemplate.GoTemplate(text)
+        return "".join(template.render(value) for value in values)
+    except gotemplate.GoTemplateError as error:
+        what = "cannot be carried out on this" if values else "is not a Go template"
+        raise UsageError(f"{text!r} {what}", why=str(error), next="-o go-template='{{.metadata.name}}'") from error
 
 
 def _print_columns(session: Session, objects: Sequence[Object], spec: str) -> None:

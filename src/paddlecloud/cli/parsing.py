@@ -10,7 +10,7 @@ from paddlecloud.cli.commands import COMMANDS, Command
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.kube.nearest import question
 
-OUTPUT_HELP = "json, yaml, name, wide, jsonpath=TEMPLATE or custom-columns=SPEC; not every command has all of them"
+OUTPUT_HELP = "json, yaml, name, wide, jsonpath=…, go-template=… or custom-columns=…; not every command has all of them"
 
 
 class Parser(argparse.ArgumentParser):
