@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paddlecloud.cli.explain_verdict_words import say
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Forbidden, NotFound
-from paddlecloud.kube.resource import NODES, PODGROUPS, PODS, QUEUES, Object, Resource
+from paddlecloud.kube.resource import NODES, PADDLEJOBS, PODGROUPS, PODS, QUEUES, Object, Resource
+from paddlecloud.sdk.members import member
 
 if TYPE_CHECKING:
     from paddlecloud.local.scheduler.explain import Explanation, Offer
@@ -107,7 +108,23 @@ def scheduling(session: Session, obj: Object, pods: Sequence[Object], *, languag
         return None
     from paddlecloud.local.scheduler.explain import machine_readable
 
-    return Verdict(lines_of(found, language), machine_readable(found))
+    lines, body = lines_of(found, language), machine_readable(found)
+    if not found.placed and (fewer := fitting_workers(obj, pods)):
+        text = say(language, "remedy-replicas", workers=fewer, job=obj["metadata"]["name"])
+        lines += _row("" if found.remedies else say(language, "would-start"), [text])
+        body["wouldStartIf"].append({"change": "replicas", "replicas": fewer})
+    return Verdict(lines, body)
+
+
+def fitting_workers(obj: Object, pods: Sequence[Object]) -> int:
+    """How many workers of an elastic job have a node, if it may run with so many; else 0."""
+    spec = obj.get("spec") or {}
+    worker = spec.get("worker") or {}
+    if obj.get("kind") != PADDLEJOBS.kind or not spec.get("elastic"):
+        return 0
+    placed = sum(1 for pod in pods if member(pod).role == "worker" and (pod.get("spec") or {}).get("nodeName"))
+    least = int(worker.get("requests") or 1)
+    return placed if max(1, least) <= placed < int(worker.get("replicas") or 0) else 0
 
 
 def _group_of(session: Session, obj: Object) -> Object | None:

@@ -40,6 +40,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "remedy-group": ("the PodGroup {name} existed", "存在 PodGroup {name}"),
     "remedy-queue": ("the queue {name} existed and were open", "队列 {name} 存在且开放"),
     "remedy-capability": ("queue {queue} might use {atLeast}", "队列 {queue} 的上限提高到 {atLeast}"),
+    "remedy-replicas": (
+        "the job had {workers} worker(s)  (pdc scale pdj/{job} --replicas {workers})",
+        "作业只有 {workers} 个 worker  (pdc scale pdj/{job} --replicas {workers})",
+    ),
     "remedy-node": ("there were {count} more node(s) with {capacity}", "增加 {count} 个节点，具备 {capacity}"),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scheduler_things import group, node, pod, queue
 
-from paddlecloud.cli.explain_verdict import Cluster, explanation, lines_of
+from paddlecloud.cli.explain_verdict import Cluster, explanation, fitting_workers, lines_of
 from paddlecloud.cli.explain_verdict_words import LANGUAGES, WORDS
 from paddlecloud.cli.node_values import pairs, quantities, taint
 from paddlecloud.local.scheduler.remedies import KINDS
@@ -96,3 +96,19 @@ def test_flags_about_nodes() -> None:
 def test_flags_that_cannot_be_read(read: Any, text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("elastic", "least", "placed", "fewer"),
+    [(1, 1, 2, 2), (None, 1, 2, 0), (1, 3, 2, 0), (1, 1, 0, 0), (1, 1, 3, 0)],
+    ids=["fits with two", "not elastic", "too few", "none has a node", "all have a node"],
+)
+def test_an_elastic_job_may_be_scaled_to_the_workers_that_have_a_node(
+    elastic: int | None, least: int, placed: int, fewer: int
+) -> None:
+    spec = {"elastic": elastic, "worker": {"replicas": 3, "requests": least}}
+    job = {"kind": "PaddleJob", "metadata": {"name": "big"}, "spec": spec}
+    pods = [
+        {"metadata": {"name": f"big-worker-{n}"}, "spec": {"nodeName": "n"} if n < placed else {}} for n in range(3)
+    ]
+    assert fitting_workers(job, pods) == fewer
