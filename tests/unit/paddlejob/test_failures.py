@@ -525,3 +525,5 @@ def test_a_planned_stop_of_the_node_costs_a_job_none_of_its_budgets() -> None:
         world.start()
     assert (world.status.get("restarts"), world.status.get("disruptions")) == (None, None)
     assert {record["failureClass"] for record in world.status["failures"]} == {"NodeShutdown"}
+    assert [event for event in world.events if event.startswith("Warning")] == []
+    assert any("Normal Restarting: job-worker-0 ended: NodeShutdown" in event for event in world.events)

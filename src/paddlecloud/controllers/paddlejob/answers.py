@@ -126,7 +126,8 @@ def _restart(case: Case, first: failure.Failure, verdict: judgement.Judgement) -
     new = msgspec.structs.replace(case.old, restarts=restarts or None, disruptions=disruptions or None)
     of = f" (restart {restarts} of {case.settings.backoff_limit})" if counted and not first.is_disruption else ""
     text = f"{first.describe()}; restarting {number(case.settings.total, 'pod')}{of}"
-    plan = Plan(events=[PlannedEvent("Restarting", text, type="Warning")])
+    kind = "Normal" if first.kind == failure.SHUTDOWN else "Warning"
+    plan = Plan(events=[PlannedEvent("Restarting", text, type=kind)])
     return take_down(case, plan, new, "Restarting", reason=verdict.reason, message=text)
 
 

@@ -115,7 +115,8 @@ class Failure(NamedTuple):
         """One line: `train-worker-1 failed: UserError (exit code 1)`."""
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
         said = _HINTS.get(self.kind) or ("" if self.kind in _SILENT else _sentence(self.kind, self.message))
-        return f"{self.pod} failed: {self.kind}{code}" + (f": {said}" if said else "")
+        verb = "ended" if self.kind == SHUTDOWN else "failed"
+        return f"{self.pod} {verb}: {self.kind}{code}" + (f": {said}" if said else "")
 
 
 def _sentence(kind: str, message: str) -> str:
