@@ -162,7 +162,9 @@ def test_a_cache_server_that_dies_is_noticed_and_goes_on(kubectl: Kubectl, confi
     until(lambda: cached() == "20 KiB")
 
 
-def test_the_command_line_reports_progress_success_and_failure(kubectl: Kubectl, config: str, tmp_path: Path) -> None:
+def test_the_command_line_reports_progress_success_and_failure(
+    kubectl: Kubectl, config: str, tmp_path: Path, folder: Path
+) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "a.txt").write_text("a")
     kubectl("apply", "-f", "-", input=sample_set("words", f"file://{tmp_path}/more"))
@@ -174,6 +176,8 @@ def test_the_command_line_reports_progress_success_and_failure(kubectl: Kubectl,
 
     assert sync_again() == "succeeded: 1 file copied (1 B), 0 unchanged\n"
     assert sync_again() == "succeeded: 0 files copied (0 B), 1 unchanged\n"
+    data = folder / "samplesets" / "default" / "words" / "data"
+    assert {path.name for path in data.iterdir()} == {"a.txt", "again"}, "what pods see is the data alone"
     (tmp_path / "more" / "a.txt").write_text("b")
     assert sync_again() == "succeeded: 1 file copied (1 B), 0 unchanged\n"
     body = json.loads(pdc("samplejob", "warmup", "words", "again", "-o", "json", "--kubeconfig", config).stdout)

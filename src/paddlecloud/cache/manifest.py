@@ -1,4 +1,4 @@
-"""What files a set has, in one order on every server, with size, time and hash: an SQLite file in the data folder.
+"""What files a set has, in one order on every server, with size, time and hash: an SQLite file.
 
 Totals are kept by triggers, so that asking for them costs the same for ten files and for a million. Paths are bytes:
 file systems know no encoding. The file is shared by the cache servers of one machine, one of which writes at a time.
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-NAME = "manifest.db"
+NAME, LOCK = "manifest.db", "manifest.lock"
 
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -54,7 +54,7 @@ class Manifest:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._db = sqlite3.connect(path, check_same_thread=False, timeout=30, isolation_level=None)
-        with path.with_suffix(".lock").open("w") as lock:  # the servers of a machine start at the same moment
+        with path.with_name(LOCK).open("w") as lock:  # the servers of a machine start at the same moment
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._db.executescript(_SCHEMA)
 

@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nuwa", description="The cache server of a SampleSet.")
     _add_shared(parser)
     parser.set_defaults(driver="juicefs", data="", cache=[], levels=[], state="", roots=None, closed=[], keys="")
+    parser.set_defaults(shared="")
     parser.set_defaults(credentials=str(credentials.FOLDER), partition=None)
     shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_shared(shared)
@@ -92,6 +93,9 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
         "--sourceRoots", dest="roots", action="append", help="folder that file:// sources may be in; empty: none"
     )
     parser.add_argument("--sourceClosed", dest="closed", action="append", help="folder that they may not be in")
+    parser.add_argument(
+        "--setDir", dest="shared", help=f"folder that all servers of a local set share; default: {OWN} in the set"
+    )
     parser.add_argument("--serverDir", dest="state", help="the server's own folder")
     parser.add_argument("--credentials", help="folder with access-key and secret-key")
     parser.add_argument("--partition", type=int, help="number of this partition; the pod's own when left out")
@@ -124,13 +128,14 @@ def engine_of(args: argparse.Namespace, environment: Mapping[str, str]) -> tuple
     first = levels[0].folders[0] if levels else args.data
     state = Path(args.state or f"{first}/{OWN}")
     partition = args.partition if args.partition is not None else warmup.ordinal(socket.gethostname())
-    settings = EngineSettings(args.data, levels, state, partition, environment, _source_rule(args, state))
+    shared = Path(args.shared or f"{args.data}/{OWN}")
+    settings = EngineSettings(args.data, levels, state, partition, environment, _source_rule(args, state), shared)
     return make(args.driver, settings), state
 
 
 def _source_rule(args: argparse.Namespace, state: Path) -> FolderRule:
     """What `file://` sources may read: never the keys of this server, those of stores, or the processes' variables."""
-    own = (str(state), args.credentials, *([args.keys] if args.keys else []), "/proc")
+    own = (str(state), args.credentials, *filter(None, (args.keys, args.shared)), "/proc")
     roots = None if args.roots is None else tuple(root for root in args.roots if root)
     return FolderRule(roots, (*args.closed, *own))
 

@@ -222,6 +222,21 @@ def test_a_file_system_that_keeps_whole_seconds_is_not_copied_to_again_and_again
     assert counts(sync(node, source, data)) == (0, 3, 0)
 
 
+def test_pods_that_mount_a_set_see_its_files_alone(tmp_path: Path, data: Path, source: Path) -> None:
+    """A folder of ours in the set would be a class to programs that take every folder for one."""
+    (data / ".paddlecloud").mkdir()
+    (data / ".paddlecloud" / "manifest.db").write_text("of an earlier release")
+    levels = (Level("SSD", (str(tmp_path / "node"),)),)
+    node = LocalEngine(EngineSettings(str(data), levels, tmp_path / "state", 0, {}, shared=tmp_path / "own"))
+    try:
+        assert node.status().totalFiles == 10
+        sync(node, source, data)
+        assert sorted(os.listdir(data)) == ["copy", "train"]
+        assert node.status().totalFiles == 13
+    finally:
+        node.close()
+
+
 def test_copies_cost_nothing_where_links_are_possible(tmp_path: Path, engine: Engines, data: Path) -> None:
     do(engine(), "warmup")
     assert (data / "train" / "0.jpg").samefile(tmp_path / "node" / "train" / "0.jpg")
@@ -401,7 +416,7 @@ def test_work_that_is_cancelled_stops_and_leaves_no_halves(tmp_path: Path, engin
     with pytest.raises(Cancelled):
         node.sync(parsed, Credentials(), task)  # type: ignore[arg-type]
     assert not (data / "large").exists()
-    assert not list((data / ".paddlecloud" / "unfinished").iterdir())
+    assert not (data / ".paddlecloud" / "unfinished").exists()
 
 
 @pytest.mark.parametrize("text", ["MEM,abc,/x", "TAPE,1,/x", "MEM,1,", "MEM,1,relative", "MEM"])

@@ -24,6 +24,8 @@ class EngineSettings(NamedTuple):
     environment: Mapping[str, str]
     sources: FolderRule = ANYWHERE
     """Which files `file://` sources may read."""
+    shared: Path | None = None
+    """Of a set that is a folder: what its servers share; None for a hidden folder in the set."""
 
 
 @dataclass(frozen=True)

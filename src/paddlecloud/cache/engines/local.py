@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +32,11 @@ class LocalEngine:
         self._data = settings.data.rstrip("/")
         os.makedirs(self._data, exist_ok=True)
         self._partition = settings.partition
-        own = Path(self._data) / OWN / manifests.NAME
-        fresh = not own.exists()
+        hidden = Path(self._data) / OWN
+        own = (settings.shared or hidden) / manifests.NAME
+        if own.parent != hidden:
+            _forget_hidden(hidden)
+        fresh = not own.exists() or not os.listdir(self._data)  # or somebody took the data away
         self._manifest = Manifest(own)
         self._manifest_path = str(own)
         self._cache = NodeCache(settings.state / "cache.db", settings.levels)
@@ -158,3 +162,11 @@ class LocalEngine:
                 for number, level in enumerate(levels)
             ),
         )
+
+
+def _forget_hidden(folder: Path) -> None:
+    """The manifest of an earlier release, which pods saw in the set. What it knew is found out anew."""
+    for name in (manifests.NAME, f"{manifests.NAME}-wal", f"{manifests.NAME}-shm", manifests.LOCK):
+        (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # there is none, or a sync is under way
+        folder.rmdir()

@@ -69,6 +69,7 @@ class Copier:
         finally:
             self._ledger.close()
             self._clean_up()
+            self._leave()
         self._judge()
         if options.delete_dst:
             self.task.progress.deleted = delete_others(
@@ -236,6 +237,12 @@ class Copier:
         folder = os.path.join(self.root, UNFINISHED)
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder, exist_ok=True)
+
+    def _leave(self) -> None:
+        """Pods see the set: no folder of ours stays in it, unless something of ours lies there."""
+        for folder in (UNFINISHED, OWN):
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.join(self.root, folder))
 
     def _flush(self) -> None:
         """Have the disk write everything once, instead of once per file."""

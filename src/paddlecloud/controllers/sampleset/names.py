@@ -28,6 +28,8 @@ DATA_ROOT = "/mnt"
 CACHE_ROOT = "/cache"
 KEYS_ROOT = "/var/run/paddlecloud/keys"
 """Where cache servers find their token and certificate."""
+SET_ROOT = "/var/lib/paddlecloud/set"
+"""Where the cache servers of a set that is a folder keep what they share; pods that mount the set do not see it."""
 JUICEFS_DRIVER = "csi.juicefs.com"
 LOCAL_DRIVER = "local.paddlecloud.org"
 _ALIAS = 63 - len("juicefs-")

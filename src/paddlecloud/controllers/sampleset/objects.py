@@ -164,6 +164,12 @@ def build_template(case: Case) -> Object:
     # A name that begins with a digit is no set's, and no path's below the allowed roots.
     volumes.append({"name": "0-keys", "secret": {"secretName": names.runtime_keys(name), "defaultMode": 0o400}})
     mounts.append({"name": "0-keys", "mountPath": names.KEYS_ROOT, "readOnly": True})
+    shared = []
+    if case.driver == "local":
+        own = {"path": f"{settings.namespace}/{name}/own"}  # beside the data, of which the claim is all that pods see
+        volumes.append({"name": "0-set", "csi": {"driver": names.LOCAL_DRIVER, "volumeAttributes": own}})
+        mounts.append({"name": "0-set", "mountPath": names.SET_ROOT})
+        shared.append(f"--setDir={names.SET_ROOT}")
     if _has_own_files(case):
         volumes.append({"name": "0-tmp", "emptyDir": {}})
         mounts.append({"name": "0-tmp", "mountPath": "/tmp"})  # noqa: S108 - the pod's own
@@ -177,6 +183,7 @@ def build_template(case: Case) -> Object:
             *(f"--cacheDirs={names.cache_dir(path)}" for path in case.cache_dirs),
             *(f"--cacheLevels={level}" for level in _levels(case)),
             f"--dataDir={names.data_dir(name)}",
+            *shared,
             f"--keys={names.KEYS_ROOT}",
             *_source_limits(case),
         ],
