@@ -21,6 +21,7 @@ PROGRAM = ("python", "train.py")
 def image(tmp_path: Path) -> Environment:
     (tmp_path / "ranked.py").write_text("import os\nRANK = os.environ.get('RANK')\n")
     (tmp_path / "greedy.py").write_text("import os\nALL = dict(os.environ)\n")
+    (tmp_path / "messy.py").write_text("open('trace.log', 'w').close()\n")
     variables = {"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path / "home")}
     return Environment("sha256:1", path=(str(Path(sys.executable).parent),), env=variables, preload=("ranked",))
 
@@ -76,11 +77,12 @@ async def test_a_job_of_many_ranks_does_not_have_parents_replace_each_other(
     assert parents.find(image, PROGRAM, {**image_env(image), "RANK": "0"}) is None, "it made room"
 
 
-async def test_modules_that_read_the_whole_environment_are_not_preloaded(
-    parents: WarmParents, image: Environment
+@pytest.mark.parametrize("module", ["greedy", "messy"])
+async def test_modules_that_depend_on_the_whole_environment_or_write_where_they_are_are_not_preloaded(
+    parents: WarmParents, image: Environment, module: str
 ) -> None:
-    greedy = Environment("sha256:2", path=image.path, env=image.env, preload=("greedy",))
-    assert await found(parents, greedy) is None
+    other = Environment("sha256:2", path=image.path, env=image.env, preload=(module,))
+    assert await found(parents, other) is None
 
 
 @pytest.mark.parametrize("program", [("sh", "-c", "python train.py"), ("python", "-O", "train.py"), ()])

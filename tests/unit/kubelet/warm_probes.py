@@ -24,6 +24,8 @@ print("warned by the import", file=sys.stderr)
 warnings.filterwarnings("error", category=BytesWarning)
 logging.getLogger("toy").addHandler(logging.StreamHandler(sys.stdout))
 logging.basicConfig(level=logging.INFO)
+logging.getLogger("toy.file").addHandler(logging.FileHandler("toy.log", delay=True))
+FOLDER = os.getcwd()
 atexit.register(print, "exit handler of the import")
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 faulthandler.register(signal.SIGUSR2)
@@ -209,6 +211,10 @@ SAME_WARM: dict[str, Probe] = {
     ),
     "what imports made at home": probe(
         "import os; print(os.path.isdir(toy.DATA), os.listdir(os.path.expanduser('~')))"
+    ),
+    "folder that imports met": probe(
+        "import logging, multiprocessing.process as m; print(toy.FOLDER, m.ORIGINAL_DIR); "
+        "logging.getLogger('toy.file').warning('x'); print(open('toy.log').readlines()[-1])"
     ),
     "variables that imports read": probe("print(toy.RANK)"),
 }

@@ -52,6 +52,10 @@ class Preloaded(NamedTuple):
     printed: tuple[bytes, bytes]
     """To standard output and standard error."""
     home: tuple[HomeFile, ...]
+    folder: str
+    """The current one during the imports, which only a program's own can stand for."""
+    folder_globals: tuple[tuple[str, str], ...]
+    """Modules and names in them whose value is a path in that folder."""
     descriptors: frozenset[int]
     handlers: Mapping[int, Any]
     """Signal handlers as Python has them."""
@@ -82,13 +86,14 @@ def preload(roots: Sequence[str], *, main: Mapping[str, Any], at_start: Collecti
     environment = initial_environment()
     home = environment.get("HOME", "")
     lock = _take_home(home)
+    folder = _enter_folder(home)
     del sys.path[0]  # empty, for `-c`; a program puts its own folder there
-    os.chdir("/")
     for name in set(sys.modules) - set(at_start):
         del sys.modules[name]  # our modules, and the standard library's that we use: the program has not imported them
     before = open_files()
     reads, printed = _import(roots)
     descriptors = open_files() - before
+    _leave_folder(folder)
     made = tuple(_made_in(home))
     os.close(lock)
     if any(os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia") for fd in descriptors):
@@ -104,6 +109,8 @@ def preload(roots: Sequence[str], *, main: Mapping[str, Any], at_start: Collecti
         identity={path: identity(path) for path in _sources(roots, environment)},
         printed=printed,
         home=made,
+        folder=folder,
+        folder_globals=tuple(_globals_with(folder)),
         descriptors=frozenset(descriptors),
         handlers={number: signal.getsignal(number) for number in signal.valid_signals()},
         actions=linux.signal_actions(),
@@ -220,6 +227,29 @@ def _take_home(home: str) -> int:
             if name != _MARK:
                 os.unlink(os.path.join(folder, name))
     return lock
+
+
+def _enter_folder(home: str) -> str:
+    """A current folder whose path nothing else has, so that modules that keep it are found out."""
+    folder = os.path.join(home, f"{_MARK}-folder")
+    os.mkdir(folder)
+    os.chdir(folder)
+    return os.getcwd()
+
+
+def _leave_folder(folder: str) -> None:
+    os.chdir("/")
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        raise CannotPreload("they write into the current folder") from error
+
+
+def _globals_with(folder: str) -> Iterator[tuple[str, str]]:
+    for module, contents in sys.modules.items():
+        for name, value in getattr(contents, "__dict__", {}).items():
+            if isinstance(value, str) and f"{value}/".startswith(f"{folder}/"):
+                yield module, name
 
 
 def _made_in(home: str) -> Iterator[HomeFile]:

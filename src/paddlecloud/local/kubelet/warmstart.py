@@ -131,11 +131,14 @@ def _own_modules(folder: str, names: Collection[str]) -> frozenset[str]:
         entries = [entry for entry in os.scandir(folder or ".") if entry.name.partition(".")[0] in names]
     except OSError:
         return frozenset()
-    return frozenset(
-        entry.name.partition(".")[0]
-        for entry in entries
-        if not entry.is_dir() or any(name.startswith("__init__.") for name in os.listdir(entry.path))
-    )
+    return frozenset(entry.name.partition(".")[0] for entry in entries if _is_module(entry))
+
+
+def _is_module(entry: os.DirEntry[str]) -> bool:
+    suffixes = importlib.machinery.all_suffixes()
+    if entry.is_dir():
+        return any(os.path.exists(os.path.join(entry.path, f"__init__{suffix}")) for suffix in suffixes)
+    return "".join(entry.name.partition(".")[1:]) in suffixes
 
 
 # How
@@ -151,6 +154,7 @@ def become(call: Call) -> Callable[[], None]:
     _take_options(call)
     _take_signals(preloaded)
     _renew()
+    _take_folder(preloaded)
     sys.stdout.buffer.write(preloaded.printed[0])
     sys.stderr.buffer.write(preloaded.printed[1])
     sys.stderr.flush()
@@ -222,6 +226,19 @@ def _take_signals(known: Preloaded) -> None:
         if handler is not None and signal.getsignal(number) != handler:
             signal.signal(number, handler)
     linux.set_signal_actions(known.actions)
+
+
+def _take_folder(known: Preloaded) -> None:
+    """Where modules kept the folder in which they were imported, they kept the program's."""
+    here = os.getcwd()
+    for module, name in known.folder_globals:
+        contents = vars(sys.modules[module])
+        contents[name] = here + contents[name].removeprefix(known.folder)
+    if (logging := sys.modules.get("logging")) is not None:
+        for reference in logging._handlerList:
+            handler = reference()
+            if getattr(handler, "baseFilename", "").startswith(f"{known.folder}/"):
+                handler.baseFilename = here.rstrip("/") + handler.baseFilename.removeprefix(known.folder)
 
 
 def _renew() -> None:
