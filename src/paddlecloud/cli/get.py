@@ -14,7 +14,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.cli.table import Printer
 from paddlecloud.cli.targets import Target
 from paddlecloud.kube.errors import Expired, Gone, NotFound, not_found
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PADDLEJOBS, Object
 
 REPORTED = ("Progress", "ETA")
 """Columns that `ps` shows as soon as a job reports them, and `get` in its wide output."""
@@ -53,7 +53,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ps(session: Session, args: argparse.Namespace) -> int:
-    args.words = ["pdj", *args.words]
+    with attempting(f"get {' '.join(args.words)}"):
+        names = [targets.name_in(session.api, word, PADDLEJOBS) for word in args.words]
+    args.words = ["pdj", *names]
     return run(session, args)
 
 

@@ -15,7 +15,7 @@ import argparse
 import time
 from typing import Any
 
-from paddlecloud.cli import output
+from paddlecloud.cli import output, targets
 from paddlecloud.cli.failures import CONFLICT, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.node_values import pairs, quantities, taint
 from paddlecloud.cli.parsing import Parsers, duration
@@ -49,7 +49,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
         raise UsageError(f"node {args.action} takes none of the flags of node add", next="pdc node --help")
     with attempting(f"{args.action} node {', '.join(args.names)}"):
         _only_here(session)
-        done = [ACTIONS[args.action](session, args, name) for name in args.names]
+        names = [targets.name_in(session.api, name, NODES) for name in args.names]
+        done = [ACTIONS[args.action](session, args, name) for name in names]
     if fmt.name:
         output.print_report(session, "NodeAction", {"action": args.action, "nodes": done})
     else:

@@ -74,6 +74,7 @@ def run_rollback(session: Session, args: argparse.Namespace) -> int:
 
 def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
     """A plain name is looked for in the group of today, then in the earlier one."""
+    output.check(output.parse_format(args.output, ("", *output.OBJECTS)))  # before anything is sent
     words = [args.word] if "/" in args.word else [f"paddleservices.{group}/{args.word}" for group in GROUPS]
     with attempting(f"{args.command} {args.word}"):
         for word in words:
@@ -98,6 +99,8 @@ def _previous(session: Session, where: Place, service: Object) -> Object | None:
     """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets."""
     selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
     current = ((service.get("status") or {}).get("default") or {}).get("name")
+    if not current:
+        return None  # its first revision is being made, and could be taken for an earlier one
     with attempting(f"read the revisions of {where.display}"):
         for resource, read in ((REVISIONS, _of_revision), (REPLICASETS, _of_replicaset)):
             call = session.api.client.list(resource, namespace=where.namespace, label_selector=selector)
@@ -106,7 +109,7 @@ def _previous(session: Session, where: Place, service: Object) -> Object | None:
             except NotFound:
                 continue  # no Knative here, and so no revisions
             for earlier in sorted(made, key=lambda earlier: earlier.age, reverse=True):
-                if earlier.name != current and earlier.source:
+                if earlier.name not in ("", current) and earlier.source:
                     return dict(json.loads(earlier.source))
     return None
 
@@ -127,7 +130,7 @@ def _of_revision(revision: Object) -> _Earlier:
 def _of_replicaset(replicaset: Object) -> _Earlier:
     """A ReplicaSet that is used again keeps its time of creation, not its number."""
     number = (replicaset["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", "0")
-    pod = replicaset["spec"]["template"]["metadata"]
+    pod = replicaset["spec"]["template"]["metadata"]  # Knative's own have no label of ours, and so no name
     return _Earlier((pod.get("labels") or {}).get(REVISION, ""), ("", int(number)), _source(pod))
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paddlecloud.cli import output
+from paddlecloud.cli import output, targets
 from paddlecloud.cli.failures import JOB_FAILED, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.placing import Place
@@ -103,6 +103,8 @@ def add_commands(parsers: Parsers) -> None:
 
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    with attempting(f"{args.type} SampleSet {args.set}"):
+        args.set = targets.name_in(session.api, args.set, SAMPLESETS)
     body = build(args, session.namespace)
     with attempting(f"{args.type} SampleSet {args.set}"):
         # The set may be made later, and a job would wait for it: from the command line it is rather misspelt.

@@ -13,7 +13,7 @@ import argparse
 import re
 from typing import Any
 
-from paddlecloud.cli import output
+from paddlecloud.cli import output, targets
 from paddlecloud.cli.failures import InputError, UsageError, attempting
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.session import Session
@@ -126,6 +126,7 @@ def _speed(session: Session, args: argparse.Namespace) -> float:
 def _of_set(session: Session, name: str) -> dict[str, Any]:
     """What the set itself tells: its size, its partitions, the quotas of its levels."""
     with attempting(f"read SampleSet {name}"):
+        name = targets.name_in(session.api, name, SAMPLESETS)
         found: Object = session.api.do(session.api.client.get(SAMPLESETS, name, session.namespace))
     spec, figures = found.get("spec") or {}, (found.get("status") or {}).get("cacheStatus") or {}
     levels = (spec.get("cache") or {}).get("levels") or ()

@@ -64,6 +64,16 @@ def one(api: Api, words: list[str], *, usage: str) -> tuple[Entry, str]:
     return targets[0].entry, targets[0].names[0]
 
 
+def name_in(api: Api, word: str, resource: Resource) -> str:
+    """The name of an object of one kind, written with the kind before it or without: `words`, `sampleset/words`."""
+    kind, slash, name = word.rpartition("/")
+    if not slash:
+        return word
+    if api.entry(kind).resource[:3:2] != resource[:3:2]:  # group and plural
+        raise UsageError(f'"{word}" is no {resource.kind}', next=f"pdc get {resource.plural}")
+    return name
+
+
 def display(resource: Resource, name: str) -> str:
     """`pod/x`, `deployment.apps/x`: how `-o name` and messages call an object."""
     group = f".{resource.group}" if resource.group else ""
