@@ -88,6 +88,26 @@ def test_update_canary_promote_and_rollback_lose_no_request(kubectl: Kubectl, na
     assert sum(load.answers.values()) > 100
 
 
+def test_a_file_is_applied_again_after_promote_and_rollback(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
+) -> None:
+    file = tmp_path / "service.json"
+    file.write_text(json.dumps(paddleservice("m", "one", "two")))
+
+    def command(*args: str) -> str:
+        return pdc("-n", namespace, *args, env=server.env).stdout
+
+    for act in ("promote", "rollback"):
+        command("apply", "-f", str(file))
+        command("wait", f"{KIND}/m", "--for=condition=CanaryEndpointReady", "--timeout=80s")
+        command("promote", "m")
+        if act == "rollback":
+            command("wait", f"{KIND}/m", "--for=condition=Ready", "--timeout=80s")
+            command("rollback", "m")
+        assert command("apply", "-f", str(file)).endswith("configured\n")
+        assert read(kubectl, KIND, "m")["spec"]["canary"] == paddleservice("m", "one", "two")["spec"]["canary"]
+
+
 def test_a_revision_that_never_starts_leaves_the_old_one_serving_and_says_why(kubectl: Kubectl, namespace: str) -> None:
     apply(kubectl, paddleservice("m", "one"))
     url = url_of(kubectl, KIND, "m")
