@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib
 import importlib.machinery
 import io
 import os
@@ -170,7 +169,10 @@ def _forget_the_shim(known: Preloaded) -> None:
         del sys.modules[name]
     for fd in open_files() - {0, 1, 2} - known.descriptors:
         os.close(fd)
-    importlib.invalidate_caches()
+    for finder in sys.path_importer_cache.values():
+        # Not all at once by `importlib.invalidate_caches`, which imports modules.
+        if (invalidate := getattr(finder, "invalidate_caches", None)) is not None:
+            invalidate()
     gc.unfreeze()
 
 
@@ -206,6 +208,8 @@ def _take_options(call: Call) -> None:
     sys.orig_argv = list(program.argv)
     sys.argv = [program.target if program.kind == SCRIPT else program.kind, *program.arguments]
     sys.path.insert(0, call.folder)
+    if sys._base_executable == sys.executable:  # type: ignore[attr-defined]
+        sys._base_executable = call.executable  # type: ignore[attr-defined]
     sys.executable = call.executable
     linux.set_name(os.path.basename(call.executable))
     sys.dont_write_bytecode = not program.writes_bytecode
