@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from paddlecloud.kube import errors
@@ -116,3 +118,19 @@ def test_an_unknown_mode_is_refused(here: Here) -> None:
     status = here.api.refuse("POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c"), query={"fieldValidation": "Maybe"})
     assert (status["code"], status["reason"]) == (422, "Invalid")
     assert "fieldValidation" in status["message"]
+
+
+@pytest.mark.parametrize("mode", ["Ignore", "Warn", "Strict"])
+@pytest.mark.parametrize("there", [False, True], ids=["to create", "to change"])
+def test_a_field_that_a_built_in_kind_does_not_have_is_never_applied(here: Here, mode: str, there: bool) -> None:
+    if there:
+        here.create(PODS, sleeping_pod("p"))
+    refused = here.api.refuse(
+        "PATCH", f"{here.path(PODS)}/p", json.dumps({**misspelt("p"), "extra": 1}).encode(),
+        content_type="application/apply-patch+yaml", query={"fieldManager": "t", "fieldValidation": mode},
+    )  # fmt: skip
+    assert refused["code"] in (400, 500)
+    assert "failed to create typed patch object" in refused["message"]
+    for field in (".spec.restartPolizy", ".imag", ".extra"):
+        assert f"{field}: field not declared in schema" in refused["message"]
+    assert here.exists(PODS, "p") is there

@@ -38,7 +38,7 @@ def fetch(url: str, *, known: Mapping[str, Path] | None = None, largest: int = L
     if known and url in known:
         return known[url].read_bytes()
     if url.startswith("data:"):
-        return _inline(urlsplit(url), largest)
+        return _inline(_split(url), largest)
     if not _places.acquire(blocking=False):
         raise Overloaded(f"{AT_ONCE} URLs are being fetched already")
     try:
@@ -50,7 +50,7 @@ def fetch(url: str, *, known: Mapping[str, Path] | None = None, largest: int = L
 def _follow(url: str, largest: int) -> bytes:
     deadline = time.monotonic() + PATIENCE
     for _ in range(REDIRECTS + 1):
-        place = urlsplit(url)
+        place = _split(url)
         if place.scheme == "data":
             return _inline(place, largest)
         if place.scheme not in ("http", "https") or not place.hostname:
@@ -58,8 +58,24 @@ def _follow(url: str, largest: int) -> bytes:
         answer = _get(place, deadline, largest)
         if isinstance(answer, bytes):
             return answer
-        url = urljoin(url, answer)
+        url = _joined(url, answer)
     raise BadInput(f"{url[:200]!r} is redirected more than {REDIRECTS} times")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        place = urlsplit(url)
+        _ = place.port  # read here, where a number that is none is the client's mistake
+    except ValueError as error:  # `http://[`, `http://a:x`
+        raise BadInput(f"{url[:200]!r} is no URL: {error}") from None
+    return place
+
+
+def _joined(url: str, answer: str) -> str:
+    try:
+        return urljoin(url, answer)
+    except ValueError as error:
+        raise BadInput(f"{url[:200]!r} is redirected to {answer[:200]!r}, which is no URL: {error}") from None
 
 
 def _inline(place: SplitResult, largest: int) -> bytes:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[3]
 PROJECT = (ROOT / "pyproject.toml").read_text()
@@ -25,3 +26,20 @@ def test_a_dependency_is_explained_and_bounded(requirement: str) -> None:
     assert name in PAGE.lower()
     version = requirement.partition(";")[0]
     assert ("<" in version or "==" in version) != (name in UNBOUNDED)
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[<>=;\[ ]", requirement)[0]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "src").rglob("recipes/*/image.yaml")), ids=lambda path: str(path.parent.name)
+)
+def test_an_image_that_runs_this_project_has_the_bounds_of_the_project(path: Path) -> None:
+    recipe = yaml.safe_load(path.read_text())
+    if not recipe.get("project"):
+        return
+    declared = _declared()
+    names = {_name(requirement) for requirement in declared}
+    wanted = [requirement for requirement in recipe.get("pip") or () if _name(requirement) in names]
+    assert [requirement for requirement in wanted if requirement not in declared] == []

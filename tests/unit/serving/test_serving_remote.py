@@ -14,18 +14,17 @@ import pytest
 from paddlecloud.serving import remote
 from paddlecloud.serving.errors import BadInput, Overloaded, ServingError
 
-MOVED = {"/moved": "/picture", "/moved/inside": "http://localhost/"}
+MOVED = {"/moved": "/picture", "/moved/inside": "http://localhost/", "/moved/nowhere": "http://["}
 INSIDE = ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[::ffff:10.0.0.1]", "0.0.0.0"]
-STRANGE = ["file:///etc/passwd", "ftp://example.com/x", "picture.jpg", "http://", "data:;base64,!"]
+STRANGE = ["file:///etc/passwd", "ftp://example.com/x", "picture.jpg", "http://", "data:;base64,!",
+           "http://[", "http://a:x/", "http://a:99999/", "data://["]  # fmt: skip
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/moved"):
             self.send_response(302)
-            self.send_header(
-                "Location", {"/moved": "/picture", "/moved/inside": "http://localhost/"}.get(self.path, self.path)
-            )
+            self.send_header("Location", MOVED.get(self.path, self.path))
             self.end_headers()
         elif self.path == "/endless":
             self.send_response(200)
@@ -92,6 +91,7 @@ def test_addresses_inside_are_refused(host: str) -> None:
         ("/endless", "larger than 10000 bytes"),
         ("/moved/for-ever", "redirected more than 3 times"),
         ("/moved/inside", "'localhost' is an address inside"),
+        ("/moved/nowhere", "which is no URL"),
     ],
 )
 def test_limits(site: str, path: str, message: str) -> None:
@@ -136,9 +136,7 @@ def test_who_sends_a_byte_now_and_then_is_given_up_all_the_same(monkeypatch: pyt
             thread.join()
 
 
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://example.com/x", "picture.jpg", "http://", "data:;base64,!"]
-)
+@pytest.mark.parametrize("url", STRANGE)
 def test_other_urls_are_refused(url: str) -> None:
-    with pytest.raises(BadInput, match="no http, https or data URL|damaged"):
+    with pytest.raises(BadInput, match="no http, https or data URL|is no URL|damaged"):
         remote.fetch(url)

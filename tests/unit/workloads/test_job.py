@@ -14,7 +14,7 @@ from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.conditions import conditions_of
 from paddlecloud.local.workloads.job.decide import Observed, decide
-from paddlecloud.local.workloads.job.indexes import LABEL, format_indexes, parse_indexes
+from paddlecloud.local.workloads.job.indexes import LABEL, Indexes
 from paddlecloud.local.workloads.job.members import index_of
 from paddlecloud.local.workloads.pods import is_active
 
@@ -284,14 +284,33 @@ def test_a_job_managed_by_another_controller_is_left_alone(cluster: Cluster) -> 
 
 @given(st.sets(st.integers(0, 60)))
 def test_index_sets_survive_being_written(wanted: set[int]) -> None:
-    assert parse_indexes(format_indexes(wanted)) == wanted
+    made = Indexes.of(wanted, below=61)
+    assert Indexes.parse(str(made), below=61) == made
+    assert (len(made), {index for index in range(70) if index in made}) == (len(wanted), wanted)
+    assert list(made.missing(below=61)) == [index for index in range(61) if index not in wanted]
+
+
+@pytest.mark.parametrize(
+    "forged", ["0-999999999", "0-999999999," * 1000, "5-3", "x,-1,1-,٣", "9" * 5000, "0-" + "9" * 9]
+)
+def test_a_forged_status_costs_no_more_than_its_text(forged: str) -> None:
+    made = Indexes.parse(forged, below=2**31)
+    assert len(made) in (0, 10**9)
+    assert len(list(made.missing(below=10**9 + 3))) == 10**9 + 3 - len(made) if made else not str(made)
+
+
+def test_given_a_forged_status_of_a_huge_job_then_only_what_is_missing_runs(cluster: Cluster) -> None:
+    forged = job(completions=1_000_000_002, parallelism=3, completionMode="Indexed")
+    cluster.add({**forged, "status": {"completedIndexes": "0-999999999"}})
+    cluster.settle()
+    assert sorted(indexes(cluster)) == [1_000_000_000, 1_000_000_001]
 
 
 @pytest.mark.parametrize(
     ("wanted", "text"), [([], ""), ([0], "0"), ([0, 1], "0,1"), ([0, 1, 2], "0-2"), ([1, 3, 4, 5, 7], "1,3-5,7")]
 )
 def test_index_sets_are_written_as_kubernetes_does(wanted: list[int], text: str) -> None:
-    assert format_indexes(wanted) == text
+    assert str(Indexes.of(wanted, below=100)) == text
 
 
 WEIGHTS = {"step": 8, "crash": 2, "start": 5, "succeed": 3, "fail": 1, "delete": 1, "vanish": 1, "obey": 2, "later": 2}
@@ -322,9 +341,9 @@ def test_whatever_happens_all_work_is_done_and_never_too_much_at_once(
         assert len(active(cluster)) <= parallelism
         if mode == "Indexed":
             assert len(set(indexes(cluster))) == len(indexes(cluster)), "an index runs twice"
-            done_indexes.update(
-                parse_indexes((cluster.get("Job", "work").get("status") or {}).get("completedIndexes", ""))
-            )
+            text = (cluster.get("Job", "work").get("status") or {}).get("completedIndexes", "")
+            done = Indexes.parse(text, below=completions)
+            done_indexes.update(index for index in range(completions) if index in done)
             assert not done_indexes & set(indexes(cluster)), "finished work is done again"
 
     for _ in range(80):

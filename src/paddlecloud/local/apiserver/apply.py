@@ -9,6 +9,7 @@ Defaulting, validation and the fields an endpoint may not set (status through th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from paddlecloud.kube.errors import BadRequest, Conflict
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver import ownership
+from paddlecloud.local.apiserver.causes import MAX_CAUSES
 from paddlecloud.local.apiserver.fieldset import (
     EMPTY,
     Fields,
@@ -35,7 +37,8 @@ from paddlecloud.local.apiserver.managed_fields import (
     ordered,
     take,
 )
-from paddlecloud.local.apiserver.schema import Node, item, map_keys
+from paddlecloud.local.apiserver.registry import Schema
+from paddlecloud.local.apiserver.schema import Node, item, map_keys, unknown_fields
 
 KUBECTL = "kubectl"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -67,6 +70,19 @@ def apply(
         raise BadRequest(f"failed to create typed patch object ({_describe(applied)}): {error}") from None
     except RecursionError:
         raise BadRequest("the applied object nests too deeply") from None
+
+
+def check_declared(applied: Object, schema: Schema, definitions: Mapping[str, Schema]) -> None:
+    """Refuse fields that no version of a built-in kind has, whatever `fieldValidation` says, as kube-apiserver does.
+
+    It cannot give an owner to a field that its schema does not know. Its answer is 500; the mistake is the client's.
+    """
+    unknown = [f".{path}: field not declared in schema" for path in unknown_fields(applied, schema, definitions)]
+    if unknown:
+        listed = (
+            unknown[0] if len(unknown) == 1 else "errors:" + "".join(f"\n  {each}" for each in unknown[:MAX_CAUSES])
+        )
+        raise BadRequest(f"failed to create typed patch object ({_describe(applied)}): {listed}")
 
 
 def _apply(

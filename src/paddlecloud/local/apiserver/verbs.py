@@ -18,7 +18,7 @@ from paddlecloud.local.store.record import Address, Record
 from paddlecloud.local.store.store import Store
 
 from .admission import Admission, WriteOptions, node_of
-from .apply import apply
+from .apply import apply, check_declared
 from .large import largest_stored, runner
 from .patch import json_equal
 from .registry import KindInfo
@@ -214,6 +214,8 @@ class Verbs:
             applied.pop("status", None)  # written and owned through its subresource only
 
         def merged(live: Object | None) -> Object:
+            if info.schema is not None and not info.custom:
+                check_declared(applied, info.schema, info.definitions)
             return apply(
                 live,
                 applied,

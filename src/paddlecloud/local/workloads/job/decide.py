@@ -15,7 +15,7 @@ from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.workloads.conditions import condition_in, conditions_of, with_condition
 from paddlecloud.local.workloads.job import build
 from paddlecloud.local.workloads.job.failure import Verdict, counted, judge, patience
-from paddlecloud.local.workloads.job.indexes import format_indexes, parse_indexes
+from paddlecloud.local.workloads.job.indexes import Indexes
 from paddlecloud.local.workloads.job.members import Members, index_of, members_of
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.replicaset import BURST, told, worth
@@ -40,7 +40,7 @@ class _Case:
     plan: Plan
     conditions: list[Object]
     start: str | None
-    completed: set[int]
+    completed: Indexes
     succeeded: int = 0
     failed: int = 0
 
@@ -93,11 +93,9 @@ def decide(job: Object, observed: Observed, now: float) -> Plan:
 def _open(job: Object, observed: Observed, now: float) -> _Case:
     members = members_of(observed.pods)
     status = job.get("status") or {}
-    completions = job["spec"].get("completions")
-    done = {index for pod in members.succeeded if (index := index_of(pod)) is not None}
-    done |= parse_indexes(status.get("completedIndexes", ""))
-    if completions is not None:
-        done = {index for index in done if index < completions}
+    below = job["spec"].get("completions") or 0
+    done = Indexes.of((index for pod in members.succeeded if (index := index_of(pod)) is not None), below=below)
+    done |= Indexes.parse(status.get("completedIndexes", ""), below=below)
     case = _Case(job, members, now, Plan(), conditions_of(job), status.get("startTime"), done)
     case.succeeded = len(done) if case.indexed else max(len(members.succeeded), int(status.get("succeeded") or 0))
     case.failed = max(len(counted(job, members.failed)), int(status.get("failed") or 0))
@@ -225,7 +223,7 @@ def _by_index(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> Ch
         surplus += [kept.pop(index) for index in sorted(kept, reverse=True)[: len(kept) - parallelism]]
     blocked = {index_of(pod) for pod in in_the_way}
     room = min(parallelism - len(kept) - len(in_the_way), BURST)
-    pending = (i for i in range(completions) if i not in case.completed and i not in kept and i not in blocked)
+    pending = (i for i in case.completed.missing(below=completions) if i not in kept and i not in blocked)
     chosen = [index for index, _ in zip(pending, range(room), strict=False)]
     return [*build.indexed_pods(case.job, chosen, _taken(case.members))], surplus
 
@@ -256,7 +254,7 @@ def _status(case: _Case) -> Object:
     if case.start:
         status["startTime"] = case.start
     if case.indexed and case.completed:
-        status["completedIndexes"] = format_indexes(case.completed)
+        status["completedIndexes"] = str(case.completed)
     if case.conditions:
         status["conditions"] = case.conditions
     if (complete := condition_in(case.conditions, "Complete")) is not None:
