@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.cli.commands import COMMANDS
-from paddlecloud.cli.failures import INVALID, NOT_FOUND, USAGE
+from paddlecloud.cli.failures import INVALID, NOT_FOUND, TIMEOUT, USAGE
 from paddlecloud.cli.main import main
 
 Target = Any
@@ -124,6 +124,11 @@ MISSPELT = [
     ("serve ./nowhere --nmae x", USAGE, 'did you mean "--name"?'),
     ("serve ./nowhere", INVALID, "nowhere is no folder"),
     ("wait pdj/slow --for=conditon=Ready", USAGE, 'did you mean "condition"?'),
+    (
+        "wait crd/paddlejobs.batch.paddlepaddle.org --for=condition=Etsablished --timeout=1s",
+        TIMEOUT,
+        'mean "Established"?',
+    ),
     ("samplejob warmpu words", USAGE, 'did you mean "warmup"?'),
     ("sampleset advice words --link 1Mbit", USAGE, 'did you mean "advise"?'),
     ("sampleset advise words --link 50Mbot", USAGE, "'50Mbot' is not a rate"),

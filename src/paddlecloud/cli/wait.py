@@ -48,6 +48,8 @@ class Goal(NamedTuple):
     """Whether an object that does not exist is worth waiting for (or is the goal)."""
     of_status: bool = False
     """Whether only the status decides: it is in vain once that is final."""
+    condition: str = ""
+    """The type of the condition that is waited for."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -125,7 +127,14 @@ def _too_late(session: Session, last: Object | None, goal: Goal, *, timeout: flo
     _, _, verdict = examine(session, last)
     if verdict.reason == "Unschedulable":
         return Outcome("unschedulable", UNSCHEDULABLE, verdict.text)
-    return Outcome("timed out", TIMEOUT, f"after {timeout:g} s: {verdict.text}")
+    return Outcome("timed out", TIMEOUT, f"after {timeout:g} s: {_unknown_condition(last, goal) or verdict.text}")
+
+
+def _unknown_condition(obj: Object, goal: Goal) -> str:
+    """A condition that the object does not have and that resembles one it has is misspelt."""
+    known = [str(one.get("type")) for one in (obj.get("status") or {}).get("conditions") or ()]
+    meant = question(goal.condition, known) if goal.condition and outcome.condition(obj, goal.condition) is None else ""
+    return f'it has no condition "{goal.condition}"; {meant}' if meant else ""
 
 
 class _Progress:
@@ -148,7 +157,7 @@ def parse_goal(text: str) -> Goal:
     kind, _, rest = text.partition("=")
     if kind == "condition" and rest:
         name, _, wanted = rest.partition("=")
-        return Goal("condition met", _condition(name, wanted or "True"), of_status=True)
+        return Goal("condition met", _condition(name, wanted or "True"), of_status=True, condition=name)
     if kind == "jsonpath" and rest:
         return Goal("condition met", _jsonpath(rest), of_status=_STATUS.match(rest) is not None)
     plain = {
