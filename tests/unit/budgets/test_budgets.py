@@ -18,7 +18,8 @@ import pytest
 
 import paddlecloud
 from paddlecloud.local.apiserver import negotiation
-from unit.budgets.rows import ROWS, Row, run
+from unit.budgets.inputs import Row, run
+from unit.budgets.rows import ROWS
 
 TIMES = 4
 ALLOWED = 2.6**2

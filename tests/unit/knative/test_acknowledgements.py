@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -119,22 +119,18 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     await made.gateways.stop(processes=True)
 
 
-async def test_a_table_is_followed_when_the_last_gateway_has_acknowledged_it(world: World) -> None:
+@pytest.mark.parametrize(
+    "goes", [Process.release, Process.close], ids=["the last gateway acknowledges", "the last gateway dies"]
+)
+async def test_a_table_is_followed_when_no_gateway_is_waited_for_any_more(
+    world: World, goes: Callable[[Process], None]
+) -> None:
     async with process(world.gateways, world.folder, listening=True) as slow:
         version = await world.held(slow)
         assert not world.has(version)
         assert world.has(version - 1), "what was there before is followed all the time"
         before = world.heard
-        slow.release()
-        await eventually(lambda: world.heard > before, what="routes that wait are looked at again")
-        assert world.has(version)
-
-
-async def test_a_gateway_that_dies_is_not_waited_for(world: World) -> None:
-    async with process(world.gateways, world.folder, listening=True) as doomed:
-        version = await world.held(doomed)
-        before = world.heard
-        doomed.close()
+        goes(slow)
         await eventually(lambda: world.heard > before, what="routes that wait are looked at again")
         assert world.has(version)
 

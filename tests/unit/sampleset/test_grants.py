@@ -87,14 +87,18 @@ async def test_a_granted_secret_is_used_as_one_of_the_sets_own(here: World) -> N
     assert handed_over(here) == [{"access-key": "AK", "secret-key": "SK"}]
 
 
-async def test_a_withdrawn_grant_stops_what_comes_next(here: World) -> None:
-    """What runs goes on, the status says so, nothing is scaled or imported; a new grant lets the set go on."""
+async def ready_then_withdrawn(here: World) -> None:
     await here.create_secret("keys", namespace=OWNER, **KEYS)
     await grant(here, NAMESPACE)
     await here.create_set(source=SOURCE)
     await here.phase("Ready")
     await grant(here, None)
     await refused(here, SAMPLESETS, "imagenet")
+
+
+async def test_a_withdrawn_grant_stops_what_comes_next(here: World) -> None:
+    """What runs goes on, the status says so, nothing is scaled or imported; a new grant lets the set go on."""
+    await ready_then_withdrawn(here)
     status = await here.status(SAMPLESETS, "imagenet")
     assert (status["phase"], condition(status, "Valid")[0]) == ("Ready", "False")
     orders = len(here.servers.orders)
@@ -112,12 +116,7 @@ async def test_a_withdrawn_grant_stops_what_comes_next(here: World) -> None:
 
 
 async def test_a_set_whose_grant_was_withdrawn_can_be_deleted(here: World) -> None:
-    await here.create_secret("keys", namespace=OWNER, **KEYS)
-    await grant(here, NAMESPACE)
-    await here.create_set(source=SOURCE)
-    await here.phase("Ready")
-    await grant(here, None)
-    await refused(here, SAMPLESETS, "imagenet")
+    await ready_then_withdrawn(here)
     await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
     await here.gone(SAMPLESETS, "imagenet")
 
