@@ -11,6 +11,7 @@ from paddlecloud.api.pattern import Pattern
 from paddlecloud.kube import jsonpath, quantity, selectors
 from paddlecloud.local.apiserver import apply as serverside
 from paddlecloud.local.apiserver import fieldset, negotiation, patch, strategic
+from paddlecloud.local.apiserver.builtin_validation_pod import validate_pod
 from paddlecloud.local.apiserver.duplicates import duplicate_fields
 from paddlecloud.local.apiserver.managed_fields import record_update
 from paddlecloud.local.apiserver.rbac import Rule
@@ -166,7 +167,15 @@ def formats(text: str) -> None:
         check(text)
 
 
+def tolerating(size: int) -> Any:
+    tolerations = [{"key": f"k{number}", "operator": "Exists"} for number in range(size // 36)]
+    spec = {"containers": [{"name": "a", "image": "i"}], "tolerations": tolerations}
+    pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": spec}
+    return pod, {**pod, "spec": {**spec, "tolerations": tolerations[::-1]}}
+
+
 def apiserver() -> Iterator[Row]:
+    yield Row("api: pods", "an update with many tolerations", tolerating, lambda pods: validate_pod(*pods), 1 << 19)
     for name, make in JSON.items():
         yield Row("api: application/json", name, make, negotiation.read_json)
         yield Row("api: application/json", f"twice the same: {name}", make, duplicate_fields)

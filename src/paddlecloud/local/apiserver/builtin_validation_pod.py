@@ -273,7 +273,7 @@ def pod_update(new: Object, old: Object) -> list[Cause]:
     elif before is not None and deadline > before:
         detail = "must be less than or equal to previous value"
         found.append(invalid("spec.activeDeadlineSeconds", deadline, detail))
-    kept = [_lasting(toleration) for toleration in new.get("tolerations") or ()]
+    kept = {_lasting(toleration) for toleration in new.get("tolerations") or ()}
     if any(_lasting(toleration) not in kept for toleration in old.get("tolerations") or ()):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         found.append(forbidden("spec.tolerations", detail))
@@ -288,8 +288,8 @@ def pod_update(new: Object, old: Object) -> list[Cause]:
     return found
 
 
-def _lasting(toleration: Object) -> Object:
-    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+def _lasting(toleration: Object) -> frozenset[tuple[str, str]]:
+    return frozenset((key, value) for key, value in toleration.items() if key != "tolerationSeconds")
 
 
 def _fixed_part(spec: Object, old: Object) -> Object:
