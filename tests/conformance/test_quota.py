@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource
 
-from .world import Here, eventually, sleeping_pod
+from .world import Here, a, eventually, sleeping_pod
 
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 LIMITS = Resource("", "v1", "limitranges", "LimitRange")
@@ -20,6 +20,19 @@ def limit(here: Here, **hard: str) -> None:
     wanted = {name.replace("_", "."): amount for name, amount in hard.items()}
     here.make(QUOTAS, "q", spec={"hard": wanted})
     eventually(lambda: here.get(QUOTAS, "q").get("status", {}).get("hard"), wanted)
+
+
+def wait_for_refusal(here: Here, resource: Resource, obj: Object) -> None:
+    """Until `obj` would be refused: a server may judge by a quota that it saw a moment ago."""
+
+    def refused() -> bool:
+        try:
+            here.create(resource, obj, dry_run=True)
+        except errors.Forbidden:
+            return True
+        return False
+
+    eventually(refused, True)
 
 
 def used(here: Here) -> Any:
@@ -41,6 +54,7 @@ def test_a_quota_counts_what_is_there_already(here: Here) -> None:
 def test_one_too_many_is_refused_with_numbers(here: Here) -> None:
     limit(here, pods="1")
     here.create(PODS, sleeping_pod("one"))
+    wait_for_refusal(here, PODS, sleeping_pod("two"))
     with pytest.raises(errors.Forbidden) as refused:
         here.create(PODS, sleeping_pod("two"))
     assert refused.value.message == (
@@ -68,6 +82,7 @@ def admitted(here: Here, wanted: Object) -> bool:
 def test_resources_are_added_up(here: Here) -> None:
     limit(here, requests_cpu="1", requests_memory="1Gi")
     here.create(PODS, pod("one", cpu="600m", memory="512Mi"))
+    wait_for_refusal(here, PODS, pod("two", cpu="600m", memory="1Mi"))
     with pytest.raises(errors.Forbidden, match="exceeded quota: q, requested: requests.cpu=600m"):
         here.create(PODS, pod("two", cpu="600m", memory="1Mi"))
     here.create(PODS, pod("three", cpu="400m", memory="512Mi"))
@@ -75,6 +90,7 @@ def test_resources_are_added_up(here: Here) -> None:
 
 def test_under_a_quota_every_pod_must_say_what_it_needs(here: Here) -> None:
     limit(here, requests_cpu="1")
+    wait_for_refusal(here, PODS, sleeping_pod("vague"))
     with pytest.raises(errors.Forbidden, match="must specify requests.cpu"):
         here.create(PODS, sleeping_pod("vague"))
 
@@ -83,6 +99,7 @@ def test_objects_are_counted_too(here: Here) -> None:
     eventually(lambda: here.exists(CONFIGMAPS, "kube-root-ca.crt"), True)
     limit(here, configmaps="2")
     here.make(CONFIGMAPS, "a")
+    wait_for_refusal(here, CONFIGMAPS, a(CONFIGMAPS, "b"))
     with pytest.raises(errors.Forbidden, match="exceeded quota: q, requested: configmaps=1"):
         here.make(CONFIGMAPS, "b")
 
@@ -92,6 +109,7 @@ def test_any_kind_can_be_counted(here: Here, widgets: Resource) -> None:
     here.make(QUOTAS, "q", spec={"hard": {name: "1"}})
     eventually(lambda: here.get(QUOTAS, "q").get("status", {}).get("hard"), {name: "1"})
     here.make(widgets, "a")
+    wait_for_refusal(here, widgets, a(widgets, "b"))
     with pytest.raises(errors.Forbidden, match="exceeded quota"):
         here.make(widgets, "b")
 
