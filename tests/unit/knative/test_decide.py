@@ -14,7 +14,15 @@ from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.knative import configuration, names, revision, route, service
 from paddlecloud.local.knative.conditions import Verdict
-from paddlecloud.local.knative.routing import is_split, labels_of, named_in, revision_entry, revisions_of, route_entries
+from paddlecloud.local.knative.routing import (
+    MOST_PORTS,
+    is_split,
+    labels_of,
+    named_in,
+    revision_entry,
+    revisions_of,
+    route_entries,
+)
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.validation import judge
 from unit.workloads.cluster import START as NOW
@@ -356,10 +364,17 @@ def test_a_route_that_is_served_stays_ready_while_gateways_connect_to_a_new_cont
 # The gateway's table
 
 
+def test_a_route_of_many_tags_has_ports_for_the_first_of_them_only() -> None:
+    tags = [{"revisionName": "r1", "percent": 0, "tag": f"t{number}"} for number in range(5000)]
+    labels = labels_of(obj("Route", "s", {"traffic": [*TO_R1, *tags]}))
+    assert labels[:3] == ["s", "t0-s", "t1-s"]
+    assert len(labels) == MOST_PORTS
+
+
 def test_a_route_is_known_by_all_its_hosts_and_its_tags_by_theirs() -> None:
     traffic = [{"revisionName": "r1", "percent": 100}, {"revisionName": "r2", "percent": 0, "tag": "next"}]
     made = obj("Route", "s", {}, status={"traffic": traffic})
-    assert labels_of(made) == {"s", "next-s"}
+    assert labels_of(made) == ["s", "next-s"]
     entries = route_entries(made, {"ns/s": 41001, "ns/next-s": 41002, "other/s": 41003})
     assert entries["host:s.ns.example.com"] == entries["host:s.ns.localhost"] == [["ns/r1", 100]]
     assert entries["path:ns/s"] == [["ns/r1", 100]]
@@ -444,6 +459,7 @@ REFUSED: dict[str, Object] = {
     "containerConcurrency": {"template": template(containerConcurrency=1001)},
     "timeoutSeconds": {"template": template(timeoutSeconds=601)},
     "must have prefix": {"template": {"metadata": {"name": "other"}, **template()}},
+    "at most 1000 targets": split(*({"percent": 0, "tag": f"t{number}"} for number in range(1001))),
     "sum to 90": split({"revisionName": "a", "percent": 90}),
     "latestRevision is true": split({"revisionName": "a", "latestRevision": True, "percent": 100}),
     "Multiple definitions": split({"percent": 50, "tag": "t"}, {"percent": 50, "tag": "t"}),

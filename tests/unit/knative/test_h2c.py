@@ -135,7 +135,7 @@ async def say(channel: Any, method: str = "Say", timeout: float = PATIENCE) -> b
 async def test_a_port_of_a_single_route_needs_no_host_follows_its_shares_and_ends_with_it(world: World) -> None:
     async with Pod("one") as one, Pod("two") as two:
         await world.start(r=entry(one), s=entry(two))
-        own = world.gateways.port_for("ns/a")
+        own = world.gateways.hold_ports(["ns/a"])["ns/a"]
         name = f"port-h2c:{own}"
 
         async def follow(target: list[Any] | None) -> None:

@@ -8,8 +8,11 @@ import signal
 import socket
 from pathlib import Path
 
+import pytest
+
 from harness import PATIENCE, eventually
 from paddlecloud.local.knative.gateway.sockets import connect_unix
+from paddlecloud.local.knative.reservations import Reservations
 from paddlecloud.local.knative.supervisor import Gateways
 
 NOBODY = 1 << 23
@@ -44,8 +47,10 @@ def supervisor(folder: Path) -> Gateways:
 async def test_ports_of_routes_stay_theirs_over_a_restart_and_are_free_when_released(tmp_path: Path) -> None:
     first = supervisor(tmp_path / "gateway")
     await first.ensure()
-    one, two = first.port_for("ns/one"), first.port_for("ns/two")
-    assert first.port_for("ns/one") == one != two
+    held = first.hold_ports(["ns/one", "ns/two"])
+    one, two = held["ns/one"], held["ns/two"]
+    assert first.hold_ports(["ns/one"]) == {"ns/one": one}
+    assert one != two
     first.release_ports(["ns/two", "ns/never"])
     await first.stop(processes=True)
     second = supervisor(tmp_path / "gateway")
@@ -59,6 +64,36 @@ async def test_ports_of_routes_stay_theirs_over_a_restart_and_are_free_when_rele
         await third.ensure()
         assert third.ports["ns/one"] != one, "somebody else has it now"
         await third.stop(processes=True)
+
+
+def test_a_port_on_which_no_gateway_listens_yet_cannot_be_taken_by_others(tmp_path: Path) -> None:
+    """Linux lets every user bind a port where nobody listens if all who hold it set SO_REUSEADDR."""
+    reservations = Reservations(tmp_path)
+    shared = reservations.take()
+    try:
+        for port in (*shared, *reservations.hold(["ns/one"]).values()):
+            for address in ("127.0.0.1", "0.0.0.0"):
+                with socket.socket() as thief:
+                    thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    with pytest.raises(OSError, match="in use"):
+                        thief.bind((address, port))
+    finally:
+        reservations.close()
+
+
+def test_routes_beyond_the_most_ports_have_none_until_one_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddlecloud.local.knative.reservations.MOST", 2)
+    reservations = Reservations(tmp_path)
+    reservations.take()
+    try:
+        assert set(reservations.hold(["ns/a", "ns/b", "ns/c"])) == {"ns/a", "ns/b"}
+        assert reservations.hold(["other/d"]) == {}
+        reservations.release(["ns/a"])
+        assert set(reservations.hold(["other/d"])) == {"other/d"}
+    finally:
+        reservations.close()
 
 
 async def test_a_gateway_of_an_earlier_release_is_replaced(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
@@ -215,9 +215,9 @@ class Knative:
         port = self.gateways.h2c_port
         return port, Verdict("Unknown", "GatewayStarting") if port is None else YES
 
-    def _ports_of(self, obj: Object) -> dict[str, int]:
+    def _ports_of(self, obj: Object) -> Mapping[str, int]:
         namespace = obj["metadata"]["namespace"]
-        return {label: self.gateways.port_for(label) for label in (f"{namespace}/{own}" for own in labels_of(obj))}
+        return self.gateways.hold_ports([f"{namespace}/{label}" for label in labels_of(obj)])
 
     def _is_acknowledged(self, obj: Object, port: int | None) -> bool:
         """Whether the gateways on `port` route by this status. If not, their acknowledgements requeue the route."""

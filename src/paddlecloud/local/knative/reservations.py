@@ -7,11 +7,18 @@ by another user of the machine while gateways start or restart.
 from __future__ import annotations
 
 import json
+import logging
 import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from paddlecloud.local.knative.gateway.sockets import reserved
+
+log = logging.getLogger(__name__)
+
+MOST = 1000
+"""Ports of single routes and tags held at a time. Each is a descriptor here and in every gateway, and one port less for
+all programs of the machine. Routes and tags beyond them are found by name, on the port that all share."""
 
 SHARED = ("port", "port-h2c")
 """Files with the ports that routes share, for HTTP/1.1 and for HTTP/2."""
@@ -44,11 +51,15 @@ class Reservations:
         http1, http2 = map(_port, self._shared)
         return http1, http2
 
-    def port_for(self, label: str) -> int:
-        if label not in self._ports:
+    def hold(self, labels: Collection[str]) -> dict[str, int]:
+        """The ports of these routes and tags, reserved now for those that have none; some get none where all are given
+        out."""
+        fresh = [label for label in labels if label not in self._ports]
+        for label in fresh:
             self._hold(label, 0)
+        if any(label in self._ports for label in fresh):
             self._record()
-        return self._ports[label]
+        return {label: self._ports[label] for label in labels if label in self._ports}
 
     def release(self, labels: Collection[str]) -> None:
         gone = [label for label in labels if label in self._ports]
@@ -63,7 +74,13 @@ class Reservations:
             sock.close()
 
     def _hold(self, label: str, port: object) -> None:
-        sock = self._own[label] = _reserve(port)
+        if len(self._ports) >= MOST:
+            return
+        try:
+            sock = self._own[label] = _reserve(port)
+        except OSError as error:
+            log.warning("no port for %s alone: %s", label, error)
+            return
         self._ports[label] = _port(sock)
 
     def _record(self) -> None:

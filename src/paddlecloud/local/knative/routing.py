@@ -18,11 +18,17 @@ LEADS_TO, NAMED, OF_REVISION = "leads to", "named", "revision"
 """Indexes: of routes by the revisions they lead to and by what their spec names, of pods by their revision."""
 
 
-def labels_of(route: Object) -> set[str]:
-    """The route's name and that of each of its tags, as first labels of hosts; those that are none are left out."""
+MOST_PORTS = 50
+"""Ports of one route: its own and those of its first tags. A route may have thousands of tags."""
+
+
+def labels_of(route: Object) -> list[str]:
+    """Of what has a port of its own, the route and its first tags: the first labels of their hosts. Those that are none
+    are left out."""
     name = route["metadata"]["name"]
     targets = [*_targets(route, "spec"), *_targets(route, "status")]
-    return set(filter(is_label, (name, *(f"{target['tag']}-{name}" for target in targets if target.get("tag")))))
+    labels = (name, *(f"{target['tag']}-{name}" for target in targets if target.get("tag")))
+    return list(dict.fromkeys(filter(is_label, labels)))[:MOST_PORTS]
 
 
 def route_entries(route: Object, ports: Mapping[str, int] = NO_PORTS, *, h2c: bool = False) -> Entries:

@@ -99,9 +99,9 @@ class Gateways:
         """Of single routes and their tags, by `namespace/label`; empty before `ensure`."""
         return self._reservations.ports
 
-    def port_for(self, label: str) -> int:
-        """The port of the route or tag `namespace/label`, reserved now if it has none. Only after `ensure`."""
-        return self._reservations.port_for(label)
+    def hold_ports(self, labels: Collection[str]) -> Mapping[str, int]:
+        """Of routes and tags `namespace/label`, reserved now for those that have none. Only after `ensure`."""
+        return self._reservations.hold(labels)
 
     def release_ports(self, labels: Collection[str]) -> None:
         """Of routes and tags that are gone."""

@@ -15,6 +15,8 @@ WEBHOOK = 'admission webhook "validation.webhook.serving.knative.dev" denied the
 CLASSES = ("kpa.autoscaling.knative.dev", "hpa.autoscaling.knative.dev")
 MOST_CONCURRENCY = 1000
 LONGEST_TIMEOUT = 600
+MOST_TARGETS = 1000
+"""Of a route. Each tag has hosts of its own in the tables of all gateways."""
 
 _NUMBERS = {
     "target": (0.01, float("inf")),
@@ -66,9 +68,13 @@ def _configuration(new: Object, old: Object | None) -> Iterator[str]:
 
 
 def _route(new: Object, old: Object | None) -> Iterator[str]:
-    traffic = (new.get("spec") or {}).get("traffic")
+    traffic: list[Object] = (new.get("spec") or {}).get("traffic") or []
+    changed = traffic != (((old or {}).get("spec") or {}).get("traffic") or [])
+    if changed and len(traffic) > MOST_TARGETS:
+        yield f"expected at most {MOST_TARGETS} targets, got {len(traffic)}: spec.traffic"
+        return
     yield from _traffic(traffic)
-    if traffic != ((old or {}).get("spec") or {}).get("traffic"):
+    if changed:
         yield from _tags(traffic, str(new["metadata"].get("name") or ""))
 
 

@@ -23,10 +23,13 @@ def listening(port: int) -> socket.socket:
 
 
 def reserved(port: int) -> socket.socket:
-    """Holds the port (any free one for 0) without taking connections."""
+    """Holds the port (any free one for 0) without taking connections.
+
+    SO_REUSEPORT lets processes of the same user bind it beside this one, also while old connections are in TIME_WAIT.
+    SO_REUSEADDR would let every user take a port on which nobody listens.
+    """
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.bind((HOST, port))
     except OSError:
