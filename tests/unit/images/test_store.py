@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import yaml
 
 import paddlecloud
 from harness import PATIENCE
-from paddlecloud.local.images import builder, host
+from paddlecloud.local.images import builder, host, library
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import KNOWN_FIELDS, parse_recipe, read_recipe
 from paddlecloud.local.images.store import ImageStore
@@ -368,3 +369,17 @@ def test_every_field_of_a_recipe_is_documented(page: str) -> None:
     text = (Path(__file__).parents[3] / page).read_text()
     rows = "".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
     assert not [field for field in KNOWN_FIELDS if f"`{field}`" not in rows]
+
+
+def test_what_lies_in_the_machines_tmp_is_shown_to_containers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their /tmp is their own: without a mount they would lack their interpreter and what jobs put on PYTHONPATH."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        place = Path(folder)
+        program = place / "python" / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        program.parent.mkdir(parents=True)
+        program.symlink_to(sys.executable)
+        monkeypatch.setattr(host, "find_python", lambda version: str(program))
+        cache = place / "cache" / "images"
+        found = ImageStore(cache=cache).resolve("python")
+        assert found is not None
+        assert {place / "python", library.folder(cache)} <= set(found.readonly)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +150,63 @@ def test_mount_points_are_found_behind_the_hosts_links(tmp_path: Path) -> None:
     assert resolve_target(f"{base}/./real/../link") == f"{base}/real"
     with pytest.raises(OSError, match="symbolic links"):
         resolve_target(f"{base}/loop/x")
+
+
+@pytest.fixture
+def in_tmp() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def own_tmp(folder: Path) -> Mount:
+    (folder / "own").mkdir()
+    return Mount("/tmp", str(folder / "own"), optional=True)
+
+
+async def test_a_volume_below_a_link_in_the_machines_tmp_lies_where_the_container_looks_for_it(
+    shims: ShimHarness, in_tmp: Path, forbid: str
+) -> None:
+    (in_tmp / "real").mkdir()
+    (in_tmp / "real" / "f").write_text("content\n")
+    (in_tmp / "link").symlink_to("real")
+    mounts = (own_tmp(in_tmp), Mount(f"{in_tmp}/link", f"{in_tmp}/link"))
+    _, text = await run(shims, f"cat {in_tmp}/link/f", forbid=forbid, mounts=mounts)
+    assert text == "content\n"
+
+
+@pytest.mark.parametrize("form", ["{}", "--config={}"])
+async def test_an_argument_that_the_private_tmp_hides_is_named_before_the_programs_output(
+    shims: ShimHarness, in_tmp: Path, forbid: str, form: str
+) -> None:
+    script = in_tmp / "train.py"
+    script.touch()
+    argv = ("sh", "-c", "echo began", form.format(script))
+    _, text = await run(shims, "", forbid=forbid, mounts=(own_tmp(in_tmp),), argv=argv)
+    note, began = text.splitlines()
+    assert note.startswith(f"note: {script} of this machine cannot be seen")
+    assert f"--volume {in_tmp}:{in_tmp}" in note
+    assert began == "began"
+
+
+async def test_nothing_is_noted_of_files_that_a_volume_shows_or_that_do_not_exist(
+    shims: ShimHarness, in_tmp: Path, forbid: str
+) -> None:
+    (in_tmp / "train.py").touch()
+    mounts = (own_tmp(in_tmp), Mount(str(in_tmp), str(in_tmp)))
+    argv = ("sh", "-c", "echo began", f"{in_tmp}/train.py", "/tmp/to/be/made", "/tmp")
+    _, text = await run(shims, "", forbid=forbid, mounts=mounts, argv=argv)
+    assert text == "began\n"
+
+
+@pytest.mark.parametrize("what", ["program", "directory"])
+async def test_a_start_that_the_private_tmp_prevents_says_so(
+    shims: ShimHarness, in_tmp: Path, forbid: str, what: str
+) -> None:
+    program = in_tmp / "train.sh"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    fields = {"argv": (str(program),)} if what == "program" else {"cwd": str(in_tmp)}
+    record, _ = await run(shims, "true", forbid=forbid, mounts=(own_tmp(in_tmp),), **fields)
+    assert record["exit_code"] == 128
+    named = program if what == "program" else in_tmp
+    assert f"{named} of this machine cannot be seen in the container, whose /tmp is its own" in record["message"]

@@ -381,6 +381,7 @@ def test_a_job_that_ran_before_waits_longer_for_the_image_it_had() -> None:
             "trainer: not found in the image: check its command",
         ),
         ("working directory /nowhere: No such file or directory", "working directory /nowhere"),
+        ('exec: "/tmp/x/train.sh": no such file or directory', "/tmp is the pod's own"),
     ],
 )
 def test_a_program_that_is_not_there_is_named(said: str, told: str) -> None:
@@ -391,6 +392,23 @@ def test_a_program_that_is_not_there_is_named(said: str, told: str) -> None:
     world.fail("job-worker-0", code=128, reason="StartError", message=said)
     world.settle()
     assert told in world.status["message"]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_hidden"),
+    [
+        ("python: can't open file '/tmp/x/train.py': [Errno 2] No such file or directory", True),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/tmp/x/data.txt'", True),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/var/tmp/x/data.txt'", False),
+        ("ValueError: /tmp/x/data.txt has no header", False),
+    ],
+)
+def test_a_file_that_a_pods_own_tmp_hides_is_explained(said: str, is_hidden: bool) -> None:
+    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    world.fail("job-worker-0", code=2, message=said)
+    world.settle()
+    assert said in world.status["message"]
+    assert ("/tmp is the pod's own" in world.status["message"]) is is_hidden
 
 
 def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:

@@ -90,6 +90,9 @@ _UNSTARTED = frozenset({"Image", "Config", "StartError"})
 _NO_PROGRAM = re.compile(r'exec: "([^"]+)": (?:executable file not found|stat \S+ no such file|no such file)')
 """How container runtimes report that the command's first word is no program."""
 
+_NOT_IN_TMP = re.compile(r"(?<![\w.])/tmp/[^\n]*(?:No such file|: not found)|No such file[^\n]*?(?<![\w.])/tmp/")
+_OWN_TMP = "(/tmp is the pod's own: what it needs of the machine's must be mounted)"
+
 PROGRAMS = ("python", "python3", "bash", "sh", "paddle", "mpirun", "torchrun", "env", "sleep", "cat", "echo")
 """Names that a misspelt command may have meant."""
 
@@ -121,8 +124,12 @@ class Failure(NamedTuple):
 
 def _sentence(kind: str, message: str) -> str:
     if kind in _UNSTARTED:
-        return start_error(message) if kind == "StartError" else first_and_last(message)
-    return verdict_of(message)
+        said = start_error(message) if kind == "StartError" else first_and_last(message)
+    else:
+        said = verdict_of(message)
+    # The embedded platform's kubelet may have named it already.
+    is_unexplained = _NOT_IN_TMP.search(said) and "cannot be seen in the container" not in said
+    return f"{said} {_OWN_TMP}" if is_unexplained else said
 
 
 def start_error(message: str) -> str:

@@ -24,6 +24,8 @@ class Environment:
     """A tree of files that appear in the container at their paths under it; copied, so that pods may write there."""
     readonly: tuple[Path, ...] = ()
     """Trees shared by all pods of the image, at their own paths, protected from them."""
+    library: Path | None = None
+    """The parts of this project on its PYTHONPATH, also in `readonly`; None where the recipe asks for none."""
     preload: tuple[str, ...] = ()
     """Modules that a warm parent of this image keeps imported."""
     stands_for: str = ""

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from paddlecloud.local.images import library
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.images.reference import Reference
@@ -52,8 +53,8 @@ def stands_for(name: str) -> str:
     return ""
 
 
-def _shell(reference: Reference, _: Path) -> Environment:
-    return Environment(image_id=_identity("host", reference.name), cmd=("sh",))
+def _shell(reference: Reference, cache: Path) -> Environment:
+    return Environment(image_id=_identity("host", reference.name), readonly=hidden_folders("", cache), cmd=("sh",))
 
 
 def _python(reference: Reference, cache: Path) -> Environment:
@@ -66,7 +67,8 @@ def _python(reference: Reference, cache: Path) -> Environment:
             f"{sys.version_info.major}.{sys.version_info.minor}"
         )
     folder = python_folder(program, cache)
-    return Environment(image_id=_identity("python", program), path=(str(folder),), readonly=(folder,), cmd=("python3",))
+    readonly = (folder, *hidden_folders(program, cache))
+    return Environment(image_id=_identity("python", program), path=(str(folder),), readonly=readonly, cmd=("python3",))
 
 
 def python_folder(program: str, cache: Path) -> Path:
@@ -81,6 +83,14 @@ def python_folder(program: str, cache: Path) -> Path:
             except FileExistsError:
                 continue  # another kubelet made it at the same moment
     return folder
+
+
+def hidden_folders(program: str, cache: Path) -> tuple[Path, ...]:
+    """What lies in this machine's /tmp, in whose place containers have their own, and must be shown to them: the
+    installation of their interpreter, and what jobs of this machine put on PYTHONPATH."""
+    tmp = Path("/tmp")  # noqa: S108 - see above
+    shared = [library.folder(cache)] if tmp in cache.parent.parents else []
+    return (*(folder for folder in list(Path(program).parents)[1:2] if tmp in folder.parents), *shared)
 
 
 def find_python(version: str) -> str | None:

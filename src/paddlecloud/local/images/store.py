@@ -16,7 +16,14 @@ from pathlib import Path
 from paddlecloud.local.images import library as project
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
-from paddlecloud.local.images.host import HOST_IMAGES, find_python, host_image, python_folder, stands_for
+from paddlecloud.local.images.host import (
+    HOST_IMAGES,
+    find_python,
+    hidden_folders,
+    host_image,
+    python_folder,
+    stands_for,
+)
 from paddlecloud.local.images.layers import Layers, layers_of
 from paddlecloud.local.images.plan import ImagePlan, plan_image
 from paddlecloud.local.images.recipe import FILE, Recipe, find_recipes
@@ -195,7 +202,8 @@ class ImageStore:
             workdir=plan.workdir,
             user=plan.user,
             root=root,
-            readonly=readonly,
+            readonly=tuple(dict.fromkeys((*readonly, *hidden_folders(plan.python, self.cache)))),
+            library=library,
             preload=plan.preload,
             stands_for=plan.stands_for,
         )

@@ -14,9 +14,9 @@ from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet import processes
 from paddlecloud.local.kubelet.env import ConfigError, expand_all
-from paddlecloud.local.kubelet.launch import DEFAULT_PATH, TMP
+from paddlecloud.local.kubelet.launch import DEFAULT_PATH
 from paddlecloud.local.kubelet.paths import PodPaths
-from paddlecloud.local.kubelet.sandbox import Mount
+from paddlecloud.local.kubelet.sandbox import TMP, Mount
 from paddlecloud.local.kubelet.wire import ContainerSpec
 from paddlecloud.local.volumes.model import Volume
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from paddlecloud.local.kubelet import cgroups, launch, processes, wire
+from paddlecloud.local.kubelet import cgroups, launch, private_tmp, processes, wire
 from paddlecloud.local.kubelet.cgroups import Limits, Place
 from paddlecloud.local.kubelet.eventloop import Loop, Timer
 from paddlecloud.local.kubelet.logfile import LogFile, format_chunk
@@ -108,9 +108,9 @@ class Container:
         os.makedirs(self._staging, exist_ok=True)
         if self.cgroup:
             cgroups.make(self.cgroup, Limits(memory=self.spec.memory_limit, cpu_millis=self.spec.cpu_millis))
-        if self.spec.note:
+        for note in self._notes():
             # Not of the program: nobody who reads its output or joins its streams gets it in place of an answer.
-            self._log.write(format_chunk(b"stderr", f"{self.spec.note}\n".encode(), time.time()))
+            self._log.write(format_chunk(b"stderr", f"{note}\n".encode(), time.time()))
         stdio = self._open_streams()
         ours, theirs = socket.socketpair()
         pid = os.fork()
@@ -136,6 +136,11 @@ class Container:
         self._report = ours
         self._loop.watch(ours.fileno(), self._on_report)
         self._changed()
+
+    def _notes(self) -> list[str]:
+        """The lines before the program's own."""
+        hidden = private_tmp.sentence(self.spec.argv, self.spec.mounts) if self._sandbox.mounts else ""
+        return [note for note in (self.spec.note, hidden and f"note: {hidden}") if note]
 
     def _open_streams(self) -> tuple[int, int, int]:
         """Standard input, output and error for the child; our ends are kept."""

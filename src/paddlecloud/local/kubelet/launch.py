@@ -13,15 +13,14 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from paddlecloud.local.kubelet import cgroups, linux, netguard, seccomp, warmstart
+from paddlecloud.local.kubelet import cgroups, linux, netguard, private_tmp, seccomp, warmstart
 from paddlecloud.local.kubelet.cgroups import Place
-from paddlecloud.local.kubelet.sandbox import Mount, Sandbox, become_user_in_namespace, build_root
+from paddlecloud.local.kubelet.sandbox import TMP, Mount, Sandbox, become_user_in_namespace, build_root
 from paddlecloud.local.kubelet.wire import ContainerSpec
 
 START_ERROR = 128
 """Exit code of a container whose program never started, as runc's users know it."""
 
-TMP = "/tmp"  # noqa: S108 - inside the container, where it is its own
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -54,12 +53,14 @@ def become(
             _take_terminal()
 
     env = _environment(spec, sandbox)
+    # Looked for now: the machine's /tmp is out of sight when a start fails for it.
+    hidden = private_tmp.sentence((spec.argv[0], spec.cwd), spec.mounts) if sandbox.mounts else ""
 
     def start() -> NoReturn:
         _fork_warm(spec.argv, env)
         _exec(spec.argv, env)
 
-    _run(prepare, start, tell=report.send)
+    _run(prepare, start, tell=lambda text: report.send(text + f"; {hidden}".encode() if hidden else text))
 
 
 def enter(

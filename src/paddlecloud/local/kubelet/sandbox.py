@@ -15,12 +15,13 @@ import fnmatch
 import os
 import posixpath
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from paddlecloud.local.kubelet import linux
 
 MAX_SYMLINKS = 40
+TMP = "/tmp"  # noqa: S108 - inside the container, where it is its own
 
 DEVICES = (
     *("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm", "mqueue", "fd"),
@@ -132,10 +133,11 @@ def _write(path: str, text: str) -> None:
         handle.write(text)
 
 
-def resolve_target(path: str) -> str:
+def resolve_target(path: str, replaced: Collection[str] = ()) -> str:
     """The path without symbolic links as the host's root has them: `/var/run/x` is `/run/x` on most machines.
 
-    Components that do not exist are kept, so that a mount point can be created there.
+    Components that do not exist are kept, so that a mount point can be created there; so are those below a folder of
+    `replaced`, in whose place the container has another: links that the host has there are not in it.
     """
     pending = [part for part in path.split("/") if part and part != "."]
     done = "/"
@@ -146,6 +148,8 @@ def resolve_target(path: str) -> str:
             done = posixpath.dirname(done)
             continue
         candidate = posixpath.join(done, part)
+        if done in replaced:
+            return posixpath.normpath("/".join((candidate, *pending)))
         try:
             link = os.readlink(candidate)
         except OSError:
@@ -167,7 +171,11 @@ def build_root(mounts: Iterable[Mount], *, staging: str) -> None:
     Mounts apply in the order of their depth, so that a volume inside another volume lies on top.
     """
     linux.unshare(linux.CLONE_NEWNS)
-    ordered = sorted(((resolve_target(mount.target), mount) for mount in mounts), key=lambda item: item[0].count("/"))
+    mounts = tuple(mounts)
+    tmp = [mount.target for mount in mounts if mount.target == TMP]
+    ordered = sorted(
+        ((resolve_target(mount.target, tmp), mount) for mount in mounts), key=lambda item: item[0].count("/")
+    )
     linux.mount("tmpfs", staging, kind="tmpfs", flags=linux.MS_NOSUID | linux.MS_NODEV, options="mode=755")
     _mirror("/", staging, [["dev"], *_missing(target for target, _ in ordered)])
     for target, mount in ordered:
