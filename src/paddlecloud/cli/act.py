@@ -62,6 +62,8 @@ def _scaled(session: Session, words: list[str]) -> list[Place]:
 
 
 def _refuse_ended(session: Session, where: Place, done: str) -> None:
+    if where.resource.kind not in outcome.FINISHING:
+        return  # elsewhere a phase such as Failed is no end, and another number may be what mends it
     found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
     ended = outcome.finished(found)
     if ended is not None:

@@ -473,6 +473,15 @@ def test_scale_patches_the_scale_subresource(stub: Stub, pdc: Pdc) -> None:
     assert body == {"spec": {"replicas": 3}}
 
 
+def test_an_object_that_is_no_job_is_scaled_in_a_phase_that_would_be_the_end_of_a_job(stub: Stub, pdc: Pdc) -> None:
+    stub.kinds.append(("example.com", "v1", "databases", "Database", True, []))
+    stub.add(
+        {"apiVersion": "example.com/v1", "kind": "Database", "metadata": {"name": "d"}, "status": {"phase": "Error"}}
+    )
+    result = pdc("scale", "databases/d", "--replicas", "3")
+    assert (result.code, result.out) == (0, "database.example.com/d scaled\n")
+
+
 @pytest.mark.parametrize(
     ("command", "subject", "patch", "says"),
     [
