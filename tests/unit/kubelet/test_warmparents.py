@@ -102,10 +102,18 @@ async def test_a_home_directory_with_other_files_is_left_alone(parents: WarmPare
     assert [path.name for path in home.iterdir()] == ["thesis.txt"]
 
 
-async def test_a_parent_finds_nothing_at_home_of_an_earlier_one(parents: WarmParents, image: Environment) -> None:
+async def test_a_parent_finds_nothing_at_home_of_an_earlier_one(
+    parents: WarmParents, image: Environment, tmp_path: Path
+) -> None:
     home = Path(image.env["HOME"])
     assert await found(parents, image) is not None
     (home / "deep").mkdir()
     (home / "deep" / "trace").touch()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    (home / "link").symlink_to(outside)
     assert await found(parents, image, RANK="1") is not None
     assert not (home / "deep").exists()
+    assert not (home / "link").is_symlink()
+    assert (outside / "kept").exists()

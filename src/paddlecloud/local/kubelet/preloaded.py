@@ -204,12 +204,12 @@ def _take_home(home: str) -> int:
     """Have an empty home directory; others wait for it until the descriptor returned is closed.
 
     A pod's home lies in the pod's own /tmp. The parent sees the machine's, where others may write: a directory of
-    somebody else is not used, and one with files that are not of warm parents is not cleared.
+    another user is not used, and one with files that are not of warm parents is not cleared.
     """
     try:
         os.mkdir(home, 0o700)
     except FileExistsError:
-        pass  # of an earlier parent, or of somebody else, which the next lines tell apart
+        pass  # of an earlier parent, or of others: the next lines find out
     except OSError as error:
         raise CannotPreload(f"home directory: {error}") from error
     found = os.lstat(home)
@@ -222,7 +222,8 @@ def _take_home(home: str) -> int:
     fcntl.flock(lock, fcntl.LOCK_EX)
     for folder, folders, files in os.walk(home, topdown=False):
         for name in folders:
-            os.rmdir(os.path.join(folder, name))
+            path = os.path.join(folder, name)
+            (os.unlink if os.path.islink(path) else os.rmdir)(path)
         for name in files:
             if name != _MARK:
                 os.unlink(os.path.join(folder, name))
