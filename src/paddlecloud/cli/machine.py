@@ -101,7 +101,7 @@ def free_port() -> int:
             try:
                 trial.bind(("127.0.0.1", port))
             except OSError:
-                continue  # somebody has it
+                continue  # in use by another program
             return port
     return 0
 

@@ -222,7 +222,7 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
     data = _data(args)
     found = machine.find(data) or machine.unannounced(data)
     running = found is not None and found.alive
-    jobs = _tell_of_jobs(session, data) if running else []
+    jobs = _warn_about_jobs(session, data) if running else []
     killed = found is not None and found.alive and _end_daemon(session, data, found)
     if found is not None and (killed or not running):
         _end_leftovers(session, data, "it was killed" if killed else "it had crashed")
@@ -235,7 +235,7 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_of_jobs(session: Session, data: Path) -> list[Running]:
+def _warn_about_jobs(session: Session, data: Path) -> list[Running]:
     """Say which jobs a stop interrupts; on a terminal, ask whether it should."""
     from paddlecloud.cli import unfinished
 

@@ -81,7 +81,7 @@ class Session:
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody sits at a terminal who could answer."""
+        """Whether the command runs on a terminal, where a user can answer."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     def confirm(self, question: str) -> None:

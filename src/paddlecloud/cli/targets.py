@@ -69,7 +69,7 @@ def name_in(api: Api, word: str, resource: Resource) -> str:
     kind, slash, name = word.rpartition("/")
     if not slash:
         return word
-    if api.entry(kind).resource[:3:2] != resource[:3:2]:  # group and plural
+    if api.entry(kind).resource.full_name != resource.full_name:
         raise UsageError(f'"{word}" is no {resource.kind}', next=f"pdc get {resource.plural}")
     return name
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from paddlecloud.cli.api import Api, connect
 from paddlecloud.kube.errors import ApiError, ConfigError
 from paddlecloud.kube.resource import PADDLEJOBS, SAMPLEJOBS, Object, Resource, controller_of
+from paddlecloud.local.workloads.resources import JOBS
 from paddlecloud.sdk.outcome import ending
 
-JOBS = Resource("batch", "v1", "jobs", "Job")
 KINDS = {PADDLEJOBS: "pdj", SAMPLEJOBS: "samplejob", JOBS: "job"}
 
 ANSWER_SECONDS = 5.0

@@ -99,7 +99,7 @@ def allows(expected: Any, value: Any) -> bool:
     if origin is Callable:
         return callable(value)
     if isinstance(origin, type) and issubclass(origin, Iterable):
-        # A text is a sequence of texts to Python, and a mistake to everybody else.
+        # To Python a text is a sequence of texts; as an argument it is a forgotten pair of brackets.
         if isinstance(value, (str, bytes)) or not isinstance(value, origin):
             return False
         return not isinstance(value, (list, tuple, set, frozenset)) or all(allows(inner[0], item) for item in value)

@@ -50,7 +50,7 @@ def ending(obj: Object) -> Literal["succeeded", "failed"] | None:
 
 
 def is_final(obj: Object) -> bool:
-    """Whether it has ended and its status will not change any more: nobody has asked for another run since."""
+    """Whether it has ended and its status will not change any more: no other run has been requested since."""
     if obj.get("kind") not in (*FINISHING, "Pod") or ending(obj) is None:
         return False
     meta, status = obj.get("metadata") or {}, obj.get("status") or {}

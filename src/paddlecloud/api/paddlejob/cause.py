@@ -1,6 +1,6 @@
 """Why a PaddleJob that should run does not: the one sentence of its status and of every command that explains it.
 
-Read from its pods. Of several causes that of the highest rank is given: what somebody must mend comes before what may
+Read from its pods. Of several causes that of the highest rank is given: what a user must correct comes before what may
 pass by itself, and pods that only wait for the others of their job are no cause.
 """
 
@@ -16,7 +16,7 @@ from paddlecloud.api.paddlejob import gate
 Pod = Mapping[str, Any]
 
 ON_THE_WAY = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons of waiting containers that need nobody."""
+"""Reasons of waiting containers that start without a correction."""
 
 _NUMBERED = re.compile(r"(.*?)(\d*)$")
 

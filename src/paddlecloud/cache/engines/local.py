@@ -36,7 +36,7 @@ class LocalEngine:
         own = (settings.shared or hidden) / manifests.NAME
         if own.parent != hidden:
             _forget_hidden(hidden)
-        fresh = not own.exists() or not os.listdir(self._data)  # or somebody took the data away
+        fresh = not own.exists() or not os.listdir(self._data)  # or the data was deleted
         self._manifest = Manifest(own)
         self._manifest_path = str(own)
         self._cache = NodeCache(settings.state / "cache.db", settings.levels)

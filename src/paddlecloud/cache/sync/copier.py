@@ -189,7 +189,7 @@ class Copier:
 
     def _wanted(self, entry: Entry, target: str) -> bool:
         """Whether to copy over what is there. `update` and `force-update` have the rules of `juicefs sync`. Without
-        them a file is kept only if nothing says that the source has another one: the hash that the store tells decides,
+        them a file is kept only if nothing says that the source has another one: the hash that the store gives decides,
         else size and time, as rclone decides; `juicefs sync` would look at the size alone and keep what is stale."""
         if self.options.force_update:
             return True

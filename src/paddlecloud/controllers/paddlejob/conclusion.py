@@ -88,7 +88,7 @@ def _end(case: Case, plan: Plan, phase: str, *, reason: str, message: str) -> Pl
 
 
 def on_record(case: Case, first: failure.Failure, action: str) -> Case:
-    """The case with a failure among the last few that its status tells of, and what was done about it.
+    """The case with a failure among the last few that its status lists, and what was done about it.
 
     The last lines of output are those of the newest; of older ones the line remains that says why.
     """

@@ -1,4 +1,4 @@
-"""Which spec a job is run by: its own, or the last valid one when a later edit makes no sense.
+"""Which spec a job is run by: its own, or the last valid one when a later edit is invalid.
 
 What runs must not be left alone because of a mistake that came later: nothing would be restarted or cleaned up then.
 So the last spec that was valid is kept in the job's status, where neither a restart of the controller nor an edit by a

@@ -56,18 +56,18 @@ def is_due(old: TransferProgress | None, *, now: float, every: float) -> bool:
 
 def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | None:
     """How far work on one or several servers has come, together."""
-    told = [report.progress for report in reports if report.progress is not None]
-    if not told:
+    reported = [report.progress for report in reports if report.progress is not None]
+    if not reported:
         return None
-    left = max((part.seconds_left or 0 for part in told), default=0)
+    left = max((part.seconds_left or 0 for part in reported), default=0)
     return TransferProgress(
-        files=sum(part.files for part in told),
-        total_files=sum(part.files_total for part in told),
-        skipped_files=sum(part.skipped for part in told) or None,
-        deleted_files=sum(part.deleted for part in told) or None,
-        bytes=sum(part.bytes for part in told),
-        total_bytes=sum(part.bytes_total for part in told),
-        bytes_per_second=int(sum(part.bytes_per_second for part in told)),
+        files=sum(part.files for part in reported),
+        total_files=sum(part.files_total for part in reported),
+        skipped_files=sum(part.skipped for part in reported) or None,
+        deleted_files=sum(part.deleted for part in reported) or None,
+        bytes=sum(part.bytes for part in reported),
+        total_bytes=sum(part.bytes_total for part in reported),
+        bytes_per_second=int(sum(part.bytes_per_second for part in reported)),
         seconds_left=int(left),
         update_time=rfc3339(now),
     )
@@ -75,9 +75,9 @@ def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | N
 
 def done(reports: list[JobReport], *, dry: bool = False) -> str:
     """What work that has succeeded did, in words; of a sync what was copied, kept and deleted."""
-    told = [report.progress for report in reports if report.progress is not None]
-    files, size = sum(part.files for part in told), size_text(sum(part.bytes for part in told))
-    same, gone = sum(part.skipped for part in told), sum(part.deleted for part in told)
+    reported = [report.progress for report in reports if report.progress is not None]
+    files, size = sum(part.files for part in reported), size_text(sum(part.bytes for part in reported))
+    same, gone = sum(part.skipped for part in reported), sum(part.deleted for part in reported)
     if not files and not gone:
         return "done"
     if not any(report.type == "sync" for report in reports):

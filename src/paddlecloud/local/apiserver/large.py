@@ -1,4 +1,4 @@
-"""Large objects: what takes long with them is done in a thread, so that everybody else is served meanwhile.
+"""Large objects: what takes long with them is done in a thread, so that other requests are served meanwhile.
 
 Reading, patching, shaping and judging cost up to two microseconds for each byte of a request and of the object that it
 is about. Beyond `LARGE` bytes those steps, which look at nothing but their arguments, go to one thread: one large

@@ -339,7 +339,7 @@ def _shown(info: KindInfo, record: Record) -> Object:
 
 
 def _is_same(new: Object, old: Object) -> bool:
-    return new == old and json_equal(new, old)  # the second look tells true from 1
+    return new == old and json_equal(new, old)  # to Python True equals 1, to JSON it does not
 
 
 def _unmet(what: str, wanted: str, found: str) -> str:

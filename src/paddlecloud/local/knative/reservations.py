@@ -39,7 +39,7 @@ class Reservations:
         return self._ports
 
     def take(self) -> tuple[int, int]:
-        """Hold the ports of last time, or others for those that somebody else has now. The two that routes share."""
+        """Hold the ports of last time, or others for those in use by now. Returns the two that routes share."""
         for name in SHARED:
             file = self._folder / name
             self._shared.append(_reserve(_recorded(file)))

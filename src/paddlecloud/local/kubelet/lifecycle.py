@@ -38,7 +38,7 @@ EVICTION_GRACE = 1.0
 
 DEADLINE_REASON = "DeadlineExceeded"
 ENDED_REASON = "Ended"
-"""Of a pod that its controller ended through its deadline, and said so: nobody set that deadline."""
+"""Of a pod that its controller ended through its deadline, as its annotation says: no user set that deadline."""
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 

@@ -151,7 +151,7 @@ def signal_actions() -> dict[int, bytes]:
 
 def set_signal_actions(actions: Mapping[int, bytes]) -> None:
     for number, action in actions.items():
-        _libc.sigaction(number, action, None)  # refused for SIGKILL and SIGSTOP, which nobody can change
+        _libc.sigaction(number, action, None)  # refused for SIGKILL and SIGSTOP, which cannot be handled
 
 
 class _MemoryMap(ctypes.Structure):

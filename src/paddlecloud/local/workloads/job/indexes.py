@@ -1,6 +1,6 @@
 """Sets of completion indexes as a status writes them: `0-3,5,7-8`. Pure.
 
-They are kept as runs, so that a status costs no more than its text, also one that somebody forged (`0-999999999`).
+They are kept as runs, so that a status costs no more than its text, also a forged one (`0-999999999`).
 """
 
 from __future__ import annotations
