@@ -10,6 +10,7 @@ from paddlecloud.local.apiserver.cel import LONGEST, EvaluationError, Unsupporte
 
 SELF: dict[str, Any] = {
     "low": 1,
+    "huge": 10**400,
     "high": 3,
     "rate": 0.5,
     "name": "a",
@@ -70,6 +71,7 @@ def test_an_expression_has_the_value_that_the_language_gives_it(text: str, value
         "1 / 0",
         "1 % 0",
         "9223372036854775807 + 1",
+        "self.huge * 0.5",
         "size(1)",
         "1 in self.name",
         "self.none > 1 || false",

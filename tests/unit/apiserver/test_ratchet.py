@@ -23,6 +23,8 @@ OLD = {"spec": {"size": 99, "parts": [{"name": "a", "w": -1}, {"name": "b"}], "m
         ("spec.parts[5].w", {"parts": []}, True),
         ("spec.map.k.with.dots", {"map": {"k.with.dots": "long"}}, False),
         ("spec.required", {"n": 2}, True),
+        ("spec.n", {**OLD["spec"], "n": True}, True),  # which Python calls equal to 1
+        ("spec.n", {**OLD["spec"], "n": 1.0}, False),
         ("", {"size": 99}, True),
     ],
 )

@@ -53,6 +53,22 @@ def test_a_rule_of_the_whole_object_is_judged_on_every_write() -> None:
     assert [cause[0] for cause in validate_field(wrong, "status", schema, {})] == [""]
 
 
+def test_a_division_of_fields_that_may_be_fractions_is_not_evaluated_on_whole_numbers() -> None:
+    fraction = {"type": "number"}
+    rule = "self.used / self.total <= 0.5"
+    schema = obj(spec=ruled(obj(used=fraction, total=fraction), rule))
+    assert list(unevaluated("schema", schema)) == [f"schema.properties[spec].{KEYWORD}"]
+    whole = obj(spec=ruled(obj(used=NUMBER, total=NUMBER), "self.used / self.total < 1"))
+    assert list(unevaluated("schema", whole)) == []
+
+
+def test_a_rule_that_is_nested_too_deeply_to_be_evaluated_is_broken() -> None:
+    text = "1"
+    for _ in range(35):
+        text = f"({text}{'+1' * 35})"
+    assert [cause[0] for cause in validate({"spec": {}}, obj(spec=ruled(obj(), f"{text} > 0")), {})] == ["spec"]
+
+
 def test_what_is_not_evaluated_is_named() -> None:
     schema = obj(
         known=BOUNDS,

@@ -20,6 +20,7 @@ PROGRAM = ("python", "train.py")
 @pytest.fixture
 def image(tmp_path: Path) -> Environment:
     (tmp_path / "ranked.py").write_text("import os\nRANK = os.environ.get('RANK')\n")
+    (tmp_path / "choosy.py").write_text("import os\nassert os.environ.get('RANK') != '9'\n")
     (tmp_path / "greedy.py").write_text("import os\nALL = dict(os.environ)\n")
     (tmp_path / "messy.py").write_text("open('trace.log', 'w').close()\n")
     variables = {"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path / "home")}
@@ -75,6 +76,17 @@ async def test_a_job_of_many_ranks_does_not_have_parents_replace_each_other(
     await clock.advance(IDLE)
     assert await found(parents, image, RANK="99") is not None
     assert parents.find(image, PROGRAM, {**image_env(image), "RANK": "0"}) is None, "it made room"
+
+
+async def test_variables_of_one_pod_with_which_modules_fail_do_not_keep_the_others_cold(
+    parents: WarmParents, image: Environment
+) -> None:
+    other = Environment("sha256:2", path=image.path, env=image.env, preload=("choosy",))
+    plain = await found(parents, other)
+    assert await found(parents, other, RANK="9") is None
+    assert plain is not None
+    assert await found(parents, other) is plain
+    assert await found(parents, other, RANK="1") is not None
 
 
 @pytest.mark.parametrize("module", ["greedy", "messy"])

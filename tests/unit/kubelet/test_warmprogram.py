@@ -78,6 +78,8 @@ ENVIRONMENTS = {
     "a path for modules": ({"PYTHONPATH": "/tmp/theirs"}, None),
     "a path for programs": ({"PATH": "/tmp/theirs"}, None),
     "a library": ({"LD_PRELOAD": "/tmp/theirs.so"}, None),
+    "a path that is a number": ({"PYTHONPATH": "7"}, None),
+    "a folder of libraries that is a number": ({"LD_LIBRARY_PATH": "7"}, None),
     "a word": ({"PADDLE_TRAINER_ID": "x"}, None),
     "another value than the image's": ({"FLAGS_a": "c"}, None),
 }

@@ -300,6 +300,8 @@ def _arithmetic(of: Callable[[Any, Any], Any], left: Expression, right: Expressi
             found = of(a, b)
         except ZeroDivisionError:
             raise EvaluationError("division by zero") from None
+        except OverflowError:  # a whole number of the object that no floating-point number is as large as
+            raise EvaluationError("overflow") from None
         return _whole(found) if isinstance(found, int) else found
 
     return value

@@ -28,7 +28,7 @@ class Rule(NamedTuple):
 def compiled(schema: Schema, path: tuple[str, ...] = ()) -> Iterator[Rule]:
     """The rules that are evaluated, those of an object before those of its fields."""
     for given in schema.get(KEYWORD) or ():
-        if (expression := _expression(given)) is not None:
+        if (expression := _expression(given, schema)) is not None:
             message = str(given.get("message") or f"failed rule: {given['rule']}").strip()
             yield Rule(path, str(schema.get("type") or ""), expression, message)
     for name, sub in (schema.get("properties") or {}).items():
@@ -38,7 +38,7 @@ def compiled(schema: Schema, path: tuple[str, ...] = ()) -> Iterator[Rule]:
 def unevaluated(path: str, schema: Schema, *, repeated: bool = False) -> Iterator[str]:
     """Paths of the rules that are stored only."""
     rules = schema.get(KEYWORD) or ()
-    if any(repeated or _expression(given) is None for given in rules):
+    if any(repeated or _expression(given, schema) is None for given in rules):
         yield f"{path}.{KEYWORD}"
     for name, sub in (schema.get("properties") or {}).items():
         yield from unevaluated(f"{path}.properties[{name}]", sub, repeated=repeated)
@@ -56,11 +56,19 @@ def broken(rules: Iterable[Rule], obj: Any) -> list[Cause]:
     ]
 
 
-def _expression(given: Mapping[str, Any]) -> Expression | None:
+def _expression(given: Mapping[str, Any], schema: Schema) -> Expression | None:
+    rule = str(given.get("rule") or "")
+    if "/" in rule and _has_floats(schema):
+        return None  # 1 and 2 in fields of type number are 1.0 and 2.0 there, which only their schema tells
     try:
-        return compile_rule(str(given.get("rule") or ""))
+        return compile_rule(rule)
     except (Unsupported, EvaluationError):
         return None
+
+
+def _has_floats(schema: Schema) -> bool:
+    below = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
+    return schema.get("type") == "number" or any(_has_floats(sub) for sub in below if isinstance(sub, Mapping))
 
 
 def _at(obj: Any, path: tuple[str, ...]) -> Any:
@@ -72,5 +80,5 @@ def _at(obj: Any, path: tuple[str, ...]) -> Any:
 def _holds(expression: Expression, value: Any) -> bool:
     try:
         return expression(value) is True
-    except EvaluationError:
+    except (EvaluationError, RecursionError):  # the second for a rule of a thousand nested operations
         return False

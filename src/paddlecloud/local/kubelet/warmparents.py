@@ -2,7 +2,8 @@
 
 An image asks for one by `preload` in its recipe. The first pod of an image starts cold and has the warm parent made;
 later ones fork from it. Modules may read variables when they are imported (a rank, a count of threads), so pods that
-differ in one of those have parents apart. A parent that cannot import its modules is given up; its image stays cold.
+differ in one of those have parents apart. A parent that cannot import its modules is given up; pods with its variables
+stay cold.
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ class WarmParents:
         self._ready: OrderedDict[Key, tuple[Launcher, float]] = OrderedDict()  # with the time of the last use
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._reads: dict[str, Collection[str]] = {}
-        self._broken: set[str] = set()
+        self._broken: set[Key] = set()
+        """With all variables of the parent. One pod's must not keep the image cold for others."""
 
     def find(self, image: Environment, argv: Sequence[str], env: Mapping[str, str]) -> Launcher | None:
         """The warm parent for a program of an image; None while there is none, which is then made for the next pod."""
         name = image.image_id
-        if not image.preload or not image.path or name in self._broken or warmprogram.parse(argv, env) is None:
+        if not image.preload or not image.path or warmprogram.parse(argv, env) is None:
             return None
         environment = self._environment(image, env)
-        if environment is None:
+        if environment is None or (name, frozenset(environment.items())) in self._broken:
             return None
         key = self._key(image, environment)
         launcher, _ = self._ready.get(key, (None, 0.0))
@@ -93,7 +95,7 @@ class WarmParents:
         launcher = Launcher(python=python, preload=image.preload, environment=environment)
         if not await launcher.start():
             log.warning("the modules %s cannot be preloaded; pods start cold", ", ".join(image.preload))
-            self._broken.add(name)
+            self._broken.add((name, frozenset(environment.items())))
             return False
         self._reads[name] = launcher.reads
         if environment != self._environment(image, env):

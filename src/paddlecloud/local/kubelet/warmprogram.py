@@ -100,6 +100,9 @@ _READ_NATIVELY = (
 """Beginnings of the variables that the interpreter and native libraries read when they are loaded. Reads by Python code
 are recorded while modules are imported; these cannot be."""
 
+_NAMING_CODE = ("PYTHON", "LD_")
+"""Beginnings of variables that name code to load, which a number can do as well: a folder may be called 7."""
+
 _FOLLOWED = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
 """Honoured by the fork itself, whatever its parent was started with."""
 
@@ -124,5 +127,9 @@ def parent_environment(
     could name code to load; all else comes from the image.
     """
     own = {name: value for name, value in image.items() if name not in _FOLLOWED}
-    own |= {name: value for name, value in relevant(env, reads).items() if _NUMBER.fullmatch(value)}
+    own |= {
+        name: value
+        for name, value in relevant(env, reads).items()
+        if _NUMBER.fullmatch(value) and not name.startswith(_NAMING_CODE)
+    }
     return own if relevant(own, reads) == relevant(env, reads) else None
