@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,35 @@ async def run(shims: ShimHarness, script: str, *, forbid: str, **fields: Any) ->
     await runtime.start(shims.container(root, script, **fields))
     record = await shims.exited(runtime)
     return record, output(root)
+
+
+SIGNALS = f"""{sys.executable} -c '
+import os, subprocess
+child = subprocess.Popen(["sleep", "600"])
+os.kill(child.pid, 9)
+print("own child", child.wait())
+try:
+    os.kill(-1, 0)  # nothing is sent: the kernel only says whether it would be
+    print("everybody")
+except PermissionError:
+    print("not everybody")
+'"""
+
+
+async def test_a_pod_signals_its_own_processes_and_not_everybody_on_the_machine(
+    shims: ShimHarness, forbid: str
+) -> None:
+    _, text = await run(shims, SIGNALS, forbid=forbid)
+    assert text == "own child -9\nnot everybody\n"
+
+
+async def test_neither_does_a_program_beside_the_container(shims: ShimHarness, forbid: str) -> None:
+    root = shims.pod_dir(forbid=forbid)
+    runtime = await shims.spawn(root)
+    await runtime.start(shims.container(root, "sleep 600"))
+    await shims.running(runtime)
+    _, text = await run_exec(root, "main", ("sh", "-c", SIGNALS), timeout=PATIENCE)
+    assert text == "own child -9\nnot everybody\n"
 
 
 async def test_volumes_appear_where_the_host_has_nothing(shims: ShimHarness, tmp_path: Path, forbid: str) -> None:

@@ -188,9 +188,20 @@ def _finish(spec: ContainerSpec, sandbox: Sandbox, stdio: Sequence[int]) -> None
     except OSError as error:
         raise StartError(f"working directory {spec.cwd}: {os.strerror(error.errno or 0)}") from error
     os.umask(spec.umask)
+    _spare_others(sandbox)
     _take_identity(spec, sandbox)
     # Last, because changing identity clears it: the program must not outlive its shim.
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _spare_others(sandbox: Sandbox) -> None:
+    """A slip in a pod must not end the platform, other pods and all else that the user runs."""
+    try:
+        if not (sandbox.mounts or os.getuid() == 0):
+            linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+        seccomp.forbid_signals_to_everybody()
+    except OSError:
+        pass  # a kernel without filters: pods can do what the user can
 
 
 def _take_identity(spec: ContainerSpec, sandbox: Sandbox) -> None:

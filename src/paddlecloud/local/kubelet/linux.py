@@ -49,11 +49,12 @@ class SyscallNumbers(NamedTuple):
     pidfd_getfd: int
     audit_arch: int  # what seccomp filters compare with
     chowns: tuple[int, ...]  # all that change a file's owner
+    kill: int
 
 
 _MACHINES = {
-    "x86_64": SyscallNumbers(155, 49, 42, 317, 434, 438, 0xC000003E, (92, 93, 94, 260)),
-    "aarch64": SyscallNumbers(41, 200, 203, 277, 434, 438, 0xC00000B7, (54, 55)),
+    "x86_64": SyscallNumbers(155, 49, 42, 317, 434, 438, 0xC000003E, (92, 93, 94, 260), 62),
+    "aarch64": SyscallNumbers(41, 200, 203, 277, 434, 438, 0xC00000B7, (54, 55), 129),
 }
 
 SYSCALLS = _MACHINES.get(platform.machine())

@@ -48,7 +48,7 @@ def install(*, privileged: bool) -> int:
         raise OSError("no system call numbers known for this machine")
     if not privileged:
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    asked = dict.fromkeys((numbers.bind, numbers.connect), seccomp.ASK)
+    asked: dict[int, int | seccomp.OnlyWith] = dict.fromkeys((numbers.bind, numbers.connect), seccomp.ASK)
     return seccomp.install(asked, flags=seccomp.NEW_LISTENER)
 
 

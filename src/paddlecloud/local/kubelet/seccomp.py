@@ -6,8 +6,10 @@ Filters stack and are inherited; none of them is a wall here. Standard library o
 from __future__ import annotations
 
 import ctypes
+import errno
 import struct
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from paddlecloud.local.kubelet import linux
 
@@ -17,28 +19,48 @@ ASK = 0x7FC00000
 DO_NOTHING = 0x00050000
 """Return success at once (`SECCOMP_RET_ERRNO` with no error)."""
 
+FORBID = DO_NOTHING | errno.EPERM
+
 NEW_LISTENER = 8
 
 _SET_MODE_FILTER = 1
 _INSTRUCTION = struct.Struct("=HBBI")  # code, jump if true, jump if false, operand
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # BPF: load a word, jump if equal, return
-_OFFSET_NR, _OFFSET_ARCH = 0, 4
+_OFFSET_NR, _OFFSET_ARCH, _OFFSET_FIRST_ARGUMENT = 0, 4, 16
 
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def assemble(rules: Mapping[int, int], *, audit_arch: int) -> bytes:
+class OnlyWith(NamedTuple):
+    """An action for calls with this first argument, a number of 32 bits; others are allowed."""
+
+    first_argument: int
+    action: int
+
+
+def assemble(rules: Mapping[int, int | OnlyWith], *, audit_arch: int) -> bytes:
     """What happens by number of the call; all others, and those of another machine's binaries, are allowed."""
-    code = [(_LOAD, 0, 0, _OFFSET_ARCH), (_EQUAL, 0, 1 + 2 * len(rules), audit_arch), (_LOAD, 0, 0, _OFFSET_NR)]
-    for number, action in rules.items():
-        code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, action)]
-    code.append((_RETURN, 0, 0, ALLOW))
+    judged = [step for number, action in rules.items() for step in _judge(number, action)]
+    code = [(_LOAD, 0, 0, _OFFSET_ARCH), (_EQUAL, 0, 1 + len(judged), audit_arch), (_LOAD, 0, 0, _OFFSET_NR)]
+    code += [*judged, (_RETURN, 0, 0, ALLOW)]
     return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code)
 
 
-def install(rules: Mapping[int, int], *, flags: int = 0) -> int:
+def _judge(number: int, action: int | OnlyWith) -> list[tuple[int, int, int, int]]:
+    if isinstance(action, int):
+        return [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, action)]
+    return [
+        (_EQUAL, 0, 4, number),
+        (_LOAD, 0, 0, _OFFSET_FIRST_ARGUMENT),
+        (_EQUAL, 0, 1, action.first_argument & 0xFFFFFFFF),
+        (_RETURN, 0, 0, action.action),
+        (_RETURN, 0, 0, ALLOW),
+    ]
+
+
+def install(rules: Mapping[int, int | OnlyWith], *, flags: int = 0) -> int:
     """Filter this process and all that come from it. Raises OSError where the kernel does not offer it.
 
     Needs CAP_SYS_ADMIN in its own user namespace, or `no_new_privs`.
@@ -59,3 +81,9 @@ def forgive_ownership() -> None:
     """
     if linux.SYSCALLS is not None:
         install(dict.fromkeys(linux.SYSCALLS.chowns, DO_NOTHING))
+
+
+def forbid_signals_to_everybody() -> None:
+    """Let `kill -1` fail with EPERM: without a PID namespace it would end every process of the user on this machine."""
+    if linux.SYSCALLS is not None:
+        install({linux.SYSCALLS.kill: OnlyWith(-1, FORBID)})
