@@ -1,4 +1,4 @@
-"""A platform inside the test's own event loop: every part real, no network, no other process."""
+"""A platform inside the test's own event loop: every part real, no network, no other process. And `pdc` beside it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import Target
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.platform import Platform
@@ -29,3 +30,11 @@ async def inner(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Platform]:
 @pytest.fixture
 async def client(inner: Platform) -> Client:
     return inner.client(user_agent="test")
+
+
+@pytest.fixture
+def main_context(server: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`main` of the command line, when the test calls it, reaches the server; its cache and folder are the test's."""
+    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)

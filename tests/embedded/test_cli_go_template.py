@@ -11,8 +11,6 @@ import pytest
 from harness import Kubectl
 from paddlecloud.cli.main import main
 
-Target = Any
-
 OBJECTS: list[dict[str, Any]] = [
     {
         "apiVersion": "v1",
@@ -117,9 +115,7 @@ WHAT = (["cm"], ["cm,svc"], ["svc", "front"], ["cm", "slow"], ["priorityclass", 
 
 
 @pytest.fixture(autouse=True)
-def context(server: Target, kubectl: Kubectl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def objects(main_context: None, kubectl: Kubectl) -> None:
     for obj in OBJECTS:
         kubectl("apply", "-f", "-", input=json.dumps(obj))
 

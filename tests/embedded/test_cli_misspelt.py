@@ -17,22 +17,12 @@ from paddlecloud.cli.commands import COMMANDS
 from paddlecloud.cli.failures import INVALID, NOT_FOUND, TIMEOUT, USAGE
 from paddlecloud.cli.main import main
 
-Target = Any
 Refused = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def refused(
-    server: Target,
-    namespace: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Refused:
+def refused(main_context: None, namespace: str, capsys: pytest.CaptureFixture[str]) -> Refused:
     """Exit code and stderr of a command in the test's namespace."""
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, str]:
         code = main([*arguments] if "-n" in arguments else ["-n", namespace, *arguments])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -102,17 +101,7 @@ def objects() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def run(
-    server: Target,
-    namespace: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Run:
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
+def run(main_context: None, server: Target, namespace: str, capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: str) -> tuple[int, str, str]:
         code = main(["-n", namespace, *arguments])
         said = capsys.readouterr()

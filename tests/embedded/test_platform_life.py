@@ -317,12 +317,13 @@ def asked(answer: str, *args: str) -> tuple[int, str]:
         [sys.executable, "-m", "paddlecloud.cli.main", *args], stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
-    said = b""
+    said, answered = b"", False
     with contextlib.suppress(OSError), os.fdopen(ours, "r+b", buffering=0) as terminal:  # it ends with an error
         while part := terminal.read(4096):
             said += part
-            if part.rstrip().endswith(b"[y/N]"):
+            if b"[y/N]" in said and not answered:  # a read may end within the question
                 terminal.write(answer.encode() + b"\n")
+                answered = True
     return process.wait(), said.decode()
 
 
