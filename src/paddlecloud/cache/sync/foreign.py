@@ -52,17 +52,22 @@ def sync_with_juicefs(
     options: SyncOptions, location: Location, credentials: Credentials, task: Task, *, environment: Mapping[str, str]
 ) -> None:
     """JuiceFS compares sizes, or with `--update` times: without either option both are asked, one after the other, so
-    that a file of the same size that is newer is copied as well."""
+    that a newer file of the same size is copied as well. Only the last run deletes: after a run that has deleted
+    at the source, the next would take the files for gone and delete them at the destination."""
     program = find_juicefs(environment)
     keys = {**environment, **credentials.environment(location.scheme)}
-    by_size = [options] if options.update or options.force_update else [options, replace(options, update=True)]
+    runs = [options]
+    if not (options.update or options.force_update):
+        runs = [replace(options, delete_src=False, delete_dst=False), replace(options, update=True)]
     counted = []
-    for each in by_size:
+    for each in runs:
         command = [program, "sync", *arguments(each), "--check-new", each.source, each.destination]
         text = run(command, task, environment=keys, credentials=credentials)
         counted.append({name: int(number) for name, number in _COUNTS.findall(text)})
     found = counted[0].get("copied", 0) + counted[0].get("skipped", 0)
-    copied = sum(counts.get("copied", 0) for counts in counted)
+    copies = [counts.get("copied", 0) for counts in counted]
+    copied = max(copies) if options.dry else sum(copies)  # a dry run leaves to the second what the first has found
     task.progress.expect(0, counted[0].get("Found", 0))
     task.progress.report(files=found, skipped=max(0, found - copied))
-    task.progress.deleted = sum(counts.get("deleted", 0) for counts in counted)
+    if options.delete_dst and not options.delete_src:  # it counts deletions on both sides together
+        task.progress.deleted = counted[-1].get("deleted", 0)
