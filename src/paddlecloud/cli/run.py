@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 
 from paddlecloud.cli import output
@@ -68,8 +69,11 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
 def _command(args: argparse.Namespace) -> list[str]:
     if args.words:
-        given = " ".join([*args.words, *args.after_dashes])
-        raise UsageError(f"what to run comes after --, and {args.words[0]!r} stands before", next=f"pdc run -- {given}")
+        program = [*args.words, *args.after_dashes]
+        if program[0].endswith(".py"):  # a script is seldom executable, and never found on the PATH
+            program = ["python", *program]
+        advice = f"pdc run -- {shlex.join(program)}"
+        raise UsageError(f"what to run comes after --, and {args.words[0]!r} stands before", next=advice)
     if not args.after_dashes:
         raise UsageError("there is no program to run", why=USAGE, next="pdc run --help")
     return list(args.after_dashes)

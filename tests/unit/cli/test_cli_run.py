@@ -188,3 +188,21 @@ def test_variables_come_from_here_when_only_named(ours: Stub, pdc: Pdc, monkeypa
     env = sent(ours)["spec"]["worker"]["template"]["spec"]["containers"][0]["env"]
     assert {"name": "WANDB_KEY", "value": "s3cret=x"} in env
     assert {"name": "B", "value": "1=2"} in env
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["loop.py"], "pdc run -- python loop.py"),
+        (["loop.py", "--", "--steps", "two words"], "pdc run -- python loop.py --steps 'two words'"),
+        (["python", "loop.py"], "pdc run -- python loop.py"),
+        (["./loop.sh"], "pdc run -- ./loop.sh"),
+    ],
+)
+def test_a_program_before_the_dashes_is_answered_with_the_command_that_works(
+    ours: Stub, pdc: Pdc, words: list[str], advice: str
+) -> None:
+    result = pdc("run", *words)
+    assert result.code == 2
+    assert f"next:  {advice}\n" in result.err
+    assert ours.asked("POST") == []
