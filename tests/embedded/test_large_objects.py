@@ -108,6 +108,14 @@ async def test_unknown_fields_are_named_up_to_a_number(raw: Raw) -> None:
     assert refused.json["message"].count("unknown field") == MAX_CAUSES
 
 
+@pytest.mark.parametrize("name", ["two\r\nlines: 1", "nothing\x00"], ids=["line break", "null"])
+async def test_an_unknown_field_whose_name_fits_into_no_header_is_dropped_without_a_warning(
+    raw: Raw, name: str
+) -> None:
+    made = await raw("POST", f"{CORE}/configmaps", {"metadata": {"name": "x"}, name: 1, "other": 1})
+    assert (made.status, made.headers.get("Warning")) == (201, '299 - "unknown field \\"other\\""')
+
+
 # --- overtaken while they are computed --------------------------------------------------------------------------------
 
 
@@ -121,6 +129,16 @@ async def test_patches_of_one_large_object_at_the_same_time_all_hold(raw: Raw) -
     assert [reply.status for reply in replies] == [200, 200, 200], [reply.body[:200] for reply in replies]
     found = (await raw("GET", f"{CORE}/configmaps/shared")).json["data"]
     assert {f"new{number}" for number in range(3)} <= found.keys()
+
+
+async def test_a_warning_is_given_once_however_often_a_large_update_is_computed(raw: Raw) -> None:
+    await raw("POST", f"{CORE}/configmaps", config("shared", 20_000))
+    patches = [{"unheard": 1, "data": {f"new{number}": "x"}} for number in range(3)]
+    replies = await asyncio.gather(
+        *(raw("PATCH", f"{CORE}/configmaps/shared", patch, content_type=MERGE) for patch in patches)
+    )
+    given = [(reply.status, reply.headers.get("Warning")) for reply in replies]
+    assert given == [(200, '299 - "unknown field \\"unheard\\""')] * 3
 
 
 async def test_updates_of_one_large_object_at_the_same_time_do_not_overwrite_each_other_unseen(raw: Raw) -> None:

@@ -4,6 +4,7 @@ alone, for clients that want no more of an object."""
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from .negotiation import encode
 from .registry import KindInfo
 from .request import Answer
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
 
 
@@ -47,10 +49,15 @@ _stored_value: Callable[[Record], bytes] = operator.attrgetter("value")
 
 
 def warning_headers(warnings: list[str]) -> dict[str, str]:
-    """RFC 7234 warnings, which kubectl prints. One header, entries separated as the RFC has it."""
-    if not warnings:
+    """RFC 7234 warnings, which kubectl prints. One header, entries separated as the RFC has it.
+
+    As kube-apiserver (endpoints/filters/warning.go): each text once, and none with control characters, which no header
+    can hold.
+    """
+    shown = [text for text in dict.fromkeys(warnings) if not _CONTROL.search(text)][:20]
+    if not shown:
         return {}
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in warnings[:20])
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in shown)
     return {"Warning": ", ".join(f'299 - "{text}"' for text in quoted)}
 
 
