@@ -211,3 +211,45 @@ async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_
 
     await until("the service answers", answered, clock)
     backend.close()
+
+
+@pytest.fixture
+def few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paddlecloud.local.descriptors.share", lambda one_of: 8)
+
+
+async def test_a_service_of_many_ports_leaves_descriptors_for_others_and_says_what_is_not_served(
+    client: Client, few_descriptors: None, workloads: Workloads, clock: FakeClock
+) -> None:
+    async def serve(name: str, count: int) -> list[tuple[str, int]]:
+        """Where the Service should be reached."""
+        ports: list[Object] = [{"name": f"p{number}", "port": 8700 + number} for number in range(count)]
+        made = await client.create(
+            SERVICES, {"metadata": {"name": name}, "spec": {"ports": ports}}, namespace="default"
+        )
+        by_hand = {
+            "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": ["127.70.9.9"]}],
+            "ports": ports,
+        }
+        await client.create(SLICES, by_hand, namespace="default")
+        return [(made["spec"]["clusterIP"], port["port"]) for port in ports]
+
+    async def listened(address: tuple[str, int]) -> bool:
+        try:
+            _, writer = await asyncio.open_connection(*address)
+        except ConnectionRefusedError:
+            return False
+        writer.close()
+        return True
+
+    async def told() -> bool:
+        events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
+        return [event["message"].partition(":")[0] for event in events] == ["some ports are not served"]
+
+    wide = await serve("wide", 9)
+    await until("what is not served is told once", told, clock)
+    (other,) = await serve("other", 1)
+    await until("the other service is served", lambda: listened(other), clock)
+    assert [await listened(address) for address in wide] == [True, True, *[False] * 7]

@@ -12,11 +12,12 @@ import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from paddlecloud.local import descriptors
 from paddlecloud.local.knative.gateway.sockets import reserved
 
 log = logging.getLogger(__name__)
 
-MOST = 1000
+MOST = min(1000, descriptors.share(one_of=4))
 """Ports of single routes and tags held at a time. Each is a descriptor here and in every gateway, and one port less for
 all programs of the machine. Routes and tags beyond them are found by name, on the port that all share."""
 

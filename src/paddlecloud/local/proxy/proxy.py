@@ -10,13 +10,15 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import SERVICES, Key, Object
-from paddlecloud.local import lowports
+from paddlecloud.local import descriptors, lowports
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.routes import Address, routes_of, unsupported
 from paddlecloud.local.workloads.endpoint_controller import by_service, service_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
 RETRY = 2.0
+RETRY_FULL = 30.0
+"""Seconds until a Service that has as many addresses as it may, or finds them all in use, tries again."""
 _HINTS = {errno.EADDRINUSE: "another program listens there"}
 
 
@@ -31,7 +33,11 @@ UNAVAILABLE, MOVED = Note("PortUnavailable", "Warning"), Note("PortMoved", "Norm
 
 
 class ServiceProxy:
-    """Adds its controller to a manager; `close` ends all that it listens on."""
+    """Adds its controller to a manager; `close` ends all that it listens on.
+
+    Each address is a descriptor of the control plane, and a Service may have thousands of ports: all Services together
+    have half of the descriptors, one Service a quarter of that.
+    """
 
     def __init__(self, manager: Manager, clock: Clock) -> None:
         self._clock = clock
@@ -39,6 +45,8 @@ class ServiceProxy:
         self._services = manager.informer(SERVICES)
         self._slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
         self._listeners: dict[Address, tuple[Key, Listener]] = {}
+        self._most = descriptors.share(one_of=2)
+        self._most_of_one = self._most // 4
         self._told: dict[Key, set[str]] = {}
         # One worker: an address that moves from one Service to another must be let go before it is taken.
         controller = manager.controller("service-proxy", self._reconcile, workers=1)
@@ -63,10 +71,15 @@ class ServiceProxy:
             return None
         notes = dict.fromkeys(unsupported(service), UNAVAILABLE)
         retry = None
+        mine = sum(owner == key for owner, _ in self._listeners.values())
         for address, route in routes.items():
             held = self._listeners.get(address)
             if held is not None and held[0] == key:
                 held[1].update(route)
+                continue
+            if mine >= self._most_of_one or len(self._listeners) >= self._most:
+                notes[self._full()] = UNAVAILABLE
+                retry = RETRY_FULL
                 continue
             listener = Listener(address, route, self._clock)
             try:
@@ -77,9 +90,16 @@ class ServiceProxy:
                 retry = RETRY
                 continue
             self._listeners[address] = (key, listener)
+            mine += 1
         notes |= {text: MOVED for address in routes if (text := _moved(address))}
         await self._tell(key, service, notes)
         return retry
+
+    def _full(self) -> str:
+        return (
+            f"some ports are not served: this machine listens on at most {self._most_of_one} addresses for one Service "
+            f"and {self._most} for all; have fewer ports, or a higher limit of open files (ulimit -n) for pdc up"
+        )
 
     async def _tell(self, key: Key, service: Object, notes: dict[str, Note]) -> None:
         """Each of them once, until it has gone and come back; what could not be written is told at the next look."""
