@@ -166,7 +166,7 @@ def note(name: str, report: Path, *, seconds: float) -> None:
     skipped = int(suite.get("skipped", 0))
     seen = load_seen()
     seen[name] = {
-        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain") else ""),
+        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _changes() else ""),
         "date": datetime.date.today().isoformat(),
         "passed": int(suite.get("tests", 0)) - skipped,
         "skipped": skipped,
@@ -174,6 +174,12 @@ def note(name: str, report: Path, *, seconds: float) -> None:
     }
     SEEN.write_text(yaml.safe_dump(seen, sort_keys=True), encoding="utf-8")
     PAGE.write_text(render(seen), encoding="utf-8")
+
+
+def _changes() -> str:
+    """What lies on top of the commit, other than the record of the parts before."""
+    record = [f":!{path.relative_to(ROOT)}" for path in (SEEN, PAGE)]
+    return _git("status", "--porcelain", "--", ".", *record)
 
 
 def load_seen() -> dict[str, dict[str, Any]]:
