@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.server
+import json
 import os
 import signal
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,7 @@ from paddlecloud.kube.resource import (
 from paddlecloud.local.kubelet import wire
 from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
 from paddlecloud.local.kubelet.node import NodeConfig
+from unit.images.wheels import write_wheel
 from unit.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of, waiting_reason
 
 
@@ -200,6 +205,68 @@ async def test_an_image_that_must_be_made_is_pulled_before_the_container_is_crea
     await machine.phase("made", "Succeeded")
     steps = ["Pulling", "Pulled", "Created", "Started"]
     await eventually(lambda: _reasons(machine, "made"), steps)
+
+
+@contextlib.contextmanager
+def held_back(wheel: Path) -> Iterator[tuple[str, threading.Event]]:
+    """A package index on this machine with one wheel, sent only after the event is set."""
+    release = threading.Event()
+    name = wheel.name.partition("-")[0]
+
+    class Index(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.endswith(".whl"):
+                release.wait(PATIENCE)
+                body = wheel.read_bytes()
+            else:
+                body = f'<a href="/files/{wheel.name}">{wheel.name}</a>'.encode()
+            self.send_response(200 if name in self.path else 404)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with contextlib.suppress(OSError):  # the installer may be gone
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing: the test's own output is what counts."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/simple", release
+        finally:
+            release.set()
+            server.shutdown()
+            thread.join()
+
+
+async def test_while_an_image_is_built_the_pod_says_what_is_installed_and_how_far_it_is(
+    machine: TestMachine, tmp_path: Path
+) -> None:
+    recipe = machine.data / "images" / "slow" / "image.yaml"
+    recipe.parent.mkdir(parents=True)
+    with held_back(write_wheel(tmp_path, "slowly")) as (index, release):
+        body = {"names": ["example.com/slow:v1"], "pip": ["slowly"], "pip-options": ["--no-cache-dir", "-i", index]}
+        recipe.write_text(json.dumps(body))
+        await machine.run("true", name="slow", container={"image": "example.com/slow:v1"})
+        pod = await machine.until("slow", lambda pod: "so far" in waiting_message(pod))
+        assert waiting_reason(pod) == "ContainerCreating"
+        assert waiting_message(pod).startswith('image "example.com/slow:v1": installing slowly: ')
+        pulling = ("Normal", "Pulling", 'Pulling image "example.com/slow:v1": installing slowly')
+        await eventually(lambda: _pulls(machine, "slow"), [pulling], what="a build on its way is no warning")
+        release.set()
+        await machine.phase("slow", "Succeeded")
+
+
+def waiting_message(pod: Object) -> str:
+    return str((state_of(pod).get("state", {}).get("waiting") or {}).get("message", ""))
+
+
+async def _pulls(machine: TestMachine, name: str) -> list[tuple[str, str, str]]:
+    return [event for event in await reported(machine, name) if event[1] != "Scheduled"]
 
 
 async def _reasons(machine: TestMachine, name: str) -> list[str]:

@@ -9,11 +9,13 @@ something runs, the reason is told on stderr.
 from __future__ import annotations
 
 import queue
+import shutil
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from paddlecloud.api.paddlejob.cause import ON_THE_WAY
 from paddlecloud.cli import members, outcome
 from paddlecloud.cli.api import Api
 from paddlecloud.cli.failures import INTERRUPTED, OK
@@ -34,7 +36,7 @@ LOOK_SECONDS = 1.0
 GATHER_SECONDS = 0.05
 """Changes come in bursts; a look answers for all within this time."""
 WATCH_SECONDS = 60
-FIRST_NEWS, NEXT_NEWS = 2.0, 5.0
+FIRST_NEWS, NEXT_NEWS, NEXT_LIVE = 2.0, 5.0, 1.0
 PATIENCE = 10.0
 """How long after the end of the job a log stream may take to end as well."""
 BUFFER = 10_000
@@ -78,6 +80,7 @@ class Follower:
                 self._print_until_changed()
                 owner = read_object(self._session, self._place)
         except KeyboardInterrupt:
+            self._news.clear()
             self._session.note(f"detached; it goes on. To come back: pdc logs -f {self._place.display}")
             return INTERRUPTED
 
@@ -143,12 +146,14 @@ class Follower:
             return item.pod is None
         if isinstance(item, Exception):
             raise item
+        self._news.clear()
         self._writer.write(item)
         if self._items.empty():
             sys.stdout.flush()
         return False
 
     def _conclude(self, end: Outcome, owner: Object | None) -> int:
+        self._news.clear()
         if end.exit_code != OK:
             self._session.note(f"{self._place.display} {end.state}: {end.message}")
             if owner is not None and (step := outcome.next_step(owner)):
@@ -218,13 +223,23 @@ class Watch(threading.Thread):
             time.sleep(LOOK_SECONDS)
 
 
+def is_terminal(stream: TextIO) -> bool:
+    return stream.isatty()
+
+
 class News:
-    """While nothing runs, says why, whenever that changes and at most every few seconds."""
+    """While nothing runs, says why, whenever that changes and at most every few seconds.
+
+    On a terminal a reason that passes by itself, such as an image that is built, is one line that is written anew.
+    """
 
     def __init__(self, session: Session, place: Place) -> None:
         self._session = session
         self._place = place
         self._said = ""
+        self._terminal = is_terminal(sys.stderr)
+        self._rows = 0
+        """Rows of the terminal that hold a text which is written over by the next one."""
         self._quiet_until = time.monotonic() + FIRST_NEWS
 
     def tell(self, owner: Object) -> None:
@@ -232,8 +247,22 @@ class News:
             return
         from paddlecloud.cli.describe import examine
 
-        self._quiet_until = time.monotonic() + NEXT_NEWS
+        self._quiet_until = time.monotonic() + (NEXT_LIVE if self._terminal else NEXT_NEWS)
         _, _, verdict = examine(self._session, owner)
-        if verdict.text != self._said:
-            self._said = verdict.text
+        if verdict.text == self._said:
+            return
+        self._said = verdict.text
+        self.clear()
+        if self._terminal and verdict.reason in ON_THE_WAY:
+            sys.stderr.write(verdict.text)
+            sys.stderr.flush()
+            self._rows = -(-len(verdict.text) // shutil.get_terminal_size().columns)
+        else:
             self._session.note(f"{self._place.display}: {verdict.text}")
+
+    def clear(self) -> None:
+        """Make room for other output."""
+        if self._rows:
+            sys.stderr.write("\r\x1b[K" + "\x1b[A\x1b[2K" * (self._rows - 1))
+            sys.stderr.flush()
+            self._rows = 0

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from paddlecloud.cli.session import wants_colour
+from paddlecloud.kube.sizes import size as size
 
 Tell = Callable[[str], None]
-
-UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @contextmanager
@@ -74,12 +73,3 @@ class Meter:
         if self._shown and self._terminal:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-
-def size(count: float) -> str:
-    """`1.3 GB`: three digits at most, powers of 1000."""
-    for unit in UNITS:
-        if count < 1000 or unit == UNITS[-1]:
-            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError("the last unit takes everything")

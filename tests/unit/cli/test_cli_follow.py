@@ -170,6 +170,37 @@ def test_until_something_runs_the_reason_is_told(stub: Stub, pdc: Pdc, monkeypat
     assert result.err.count("no GPU") == 1, "the same news are told once"
 
 
+def test_on_a_terminal_the_progress_of_an_image_is_one_text_that_is_written_over(
+    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(follow, "NEXT_LIVE", 0.0)
+    monkeypatch.setattr(follow, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    job = make_job(stub, phase="Starting", workers=1, servers=0)
+    looks = 0
+
+    def go_on(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        waits = {
+            "reason": "ContainerCreating",
+            "message": f"installing paddle: {looks} MB of 100 MB, 9 s left for these",
+        }
+        container = {"name": "paddle", "state": {"waiting": waits}}
+        pod = {"phase": "Pending", "containerStatuses": [container]}
+        stub.objects[("pods", "default", "wide-worker-0")]["status"] = pod
+        if looks == 4:
+            job["status"]["phase"] = "Failed"
+
+    stub.before = go_on
+    err = pdc("logs", "-f", "wide").err
+    texts = err.split("\r\x1b[K\x1b[A\x1b[2K")
+    assert len(texts) >= 3, "a text of two rows is removed before the next one"
+    assert all("9 s left for these" in text and "\n" not in text for text in texts[:-1])
+    assert "MB of 100 MB" not in texts[-1], "nothing of it stays"
+
+
 def test_a_change_is_noticed_at_once_where_it_can_be_watched(
     stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,8 @@ from paddlecloud.local.images import dockerfile
 from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.local.images.store import SHIPPED, ImageStore
 
-from .test_store import write_recipe, write_wheel
+from .test_store import write_recipe
+from .wheels import write_wheel
 
 Step = tuple[str, str]
 

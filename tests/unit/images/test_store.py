@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import KNOWN_FIELDS, parse_recipe, read_recipe
 from paddlecloud.local.images.store import ImageStore
 
+from .wheels import write_wheel
+
 
 def write_recipe(folder: Path, name: str, **fields: Any) -> Path:
     place = folder / name
@@ -28,18 +29,6 @@ def write_recipe(folder: Path, name: str, **fields: Any) -> Path:
     fields.setdefault("names", [f"example.com/{name}:v1"])
     path = place / "image.yaml"
     path.write_text(yaml.safe_dump(fields))
-    return path
-
-
-def write_wheel(folder: Path, name: str = "tiny", body: str = "VALUE = 41\n") -> Path:
-    """A wheel that needs no index to be installed."""
-    path = folder / f"{name}-1.0-py3-none-any.whl"
-    info = f"{name}-1.0.dist-info"
-    with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(f"{name}.py", body)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
     return path
 
 
@@ -133,7 +122,7 @@ async def test_builds_of_one_image_at_a_time_happen_once(
     running, most, total = 0, 0, 0
     release = asyncio.Event()
 
-    async def install(plan: Any, layer: Path, progress: Any) -> None:
+    async def install(plan: Any, layer: Path, progress: Any, how_far: Any) -> None:
         nonlocal running, most, total
         running, total = running + 1, total + 1
         most = max(most, running)
@@ -189,7 +178,7 @@ async def test_a_cancelled_build_ends_its_programs_and_leaves_nothing(store: Ima
     started = asyncio.Event()
     pids: list[int] = []
 
-    async def install(plan: Any, layer: Path, progress: Any) -> None:
+    async def install(plan: Any, layer: Path, progress: Any, how_far: Any) -> None:
         def note(line: str) -> None:
             if line.isdigit():
                 pids.append(int(line))

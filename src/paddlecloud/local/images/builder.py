@@ -15,15 +15,19 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
+from paddlecloud.local.images.build_progress import BuildProgress, bytes_written
 from paddlecloud.local.images.errors import BuildError
 from paddlecloud.local.images.layers import Layers, layers_of, mark_complete
 from paddlecloud.local.images.plan import ImagePlan
 
 KEPT_LINES = 20
+LOOK_SECONDS = 1.0
+"""How often the installer's process is looked at."""
 
 Progress = Callable[[str], None]
 
@@ -32,12 +36,15 @@ class Builder:
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
 
-    async def build(self, plan: ImagePlan, *, progress: Progress = lambda line: None) -> None:
-        """Have both layers; raises `BuildError`."""
+    async def build(
+        self, plan: ImagePlan, *, progress: Progress = lambda line: None, how_far: Progress = lambda text: None
+    ) -> None:
+        """Have both layers; raises `BuildError`. `progress` gets every line of the build, `how_far` now and then the
+        sentence that replaces the one before."""
         for package in await asyncio.to_thread(_missing_apt, plan.apt):
             progress(f"the recipe names the system package {package}, which this machine does not have")
         makers: dict[str, Callable[[Path], Awaitable[None]]] = {
-            "packages": lambda layer: _install(plan, layer, progress),
+            "packages": lambda layer: _install(plan, layer, progress, how_far),
             "files": lambda layer: asyncio.to_thread(copy_files, plan.files, layer / "root"),
         }
         for kind, key in layers_of(plan):
@@ -96,7 +103,7 @@ def copy_files(files: Mapping[str, Path], root: Path) -> None:
             shutil.copy2(source, place)
 
 
-async def _install(plan: ImagePlan, layer: Path, progress: Progress) -> None:
+async def _install(plan: ImagePlan, layer: Path, progress: Progress, how_far: Progress) -> None:
     venv = layer / "venv"
     python = str(venv / "bin" / "python")
     if uv := shutil.which("uv"):
@@ -109,7 +116,18 @@ async def _install(plan: ImagePlan, layer: Path, progress: Progress) -> None:
         await run([plan.python, "-m", "venv", *own, str(venv)], progress)
         pip = [outside, "-m", "pip", "--python", python] if outside else [python, "-m", "pip"]
         command = [*pip, "install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]
-    await run([*command, *plan.pip_options, *plan.pip], progress)
+    with tempfile.TemporaryDirectory(prefix="paddlecloud-build-") as scratch:
+        meter = BuildProgress(plan.pip, time.monotonic, folder=Path(scratch))
+
+        def hear(line: str) -> None:
+            meter.line(line)
+            progress(line)
+
+        def look(pid: int) -> None:
+            meter.written(bytes_written(pid))
+            how_far(meter.text())
+
+        await run([*command, *plan.pip_options, *plan.pip], hear, look=look, env={"TMPDIR": scratch})
 
 
 async def _find_pip(interpreter: str) -> str | None:
@@ -126,11 +144,18 @@ async def _find_pip(interpreter: str) -> str | None:
     return None
 
 
-async def run(command: list[str], progress: Progress) -> None:
-    """Run a build step, passing on its lines; ends it and its children when the build is cancelled."""
+async def run(
+    command: list[str],
+    progress: Progress,
+    *,
+    look: Callable[[int], None] = lambda pid: None,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Run a build step, passing on its lines; ends it and its children when the build is cancelled. `look` is called
+    with the id of its process every second."""
     progress(" ".join(command[:6]) + (" …" if len(command) > 6 else ""))
     # The platform's own interpreter settings must not leak into another environment.
-    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+    own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -138,12 +163,13 @@ async def run(command: list[str], progress: Progress) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
-            env=env,
+            env={**own, **(env or {})},
         )
     except OSError as error:
         raise BuildError(f"{command[0]} cannot be started: {error}") from error
     assert process.stdout is not None
     last: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
+    looking = asyncio.create_task(_look_again(process.pid, look))
     try:
         while raw := await process.stdout.readline():
             line = raw.decode(errors="replace").rstrip()
@@ -155,8 +181,16 @@ async def run(command: list[str], progress: Progress) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             await asyncio.shield(process.wait())
         raise
+    finally:
+        looking.cancel()
     if code != 0:
         raise BuildError(f"{' '.join(command[:4])} … exited with {code}", log=tuple(last))
+
+
+async def _look_again(pid: int, look: Callable[[int], None]) -> None:
+    while True:
+        look(pid)
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def _missing_apt(packages: tuple[str, ...]) -> list[str]:

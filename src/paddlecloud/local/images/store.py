@@ -6,6 +6,7 @@ that a user can replace what is shipped. They are read again when a file changed
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import time
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paddlecloud.local.images import library as project
+from paddlecloud.local.images.build_progress import contents
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.host import (
@@ -53,18 +55,14 @@ class ImageInfo:
 
 
 class ImageStore:
-    """`on_progress` hears (image, line) while something is built."""
-
     def __init__(
         self,
         *,
         cache: Path | None = None,
         folders: Sequence[Path] = (),
-        on_progress: Callable[[str, str], None] = lambda image, line: None,
     ) -> None:
         self.cache = cache or default_cache()
         self._folders = [SHIPPED, *folders]
-        self._on_progress = on_progress
         self._layers = Layers(self.cache)
         self._looked = -LOOK_PERIOD
         self._stamp: tuple[tuple[str, int], ...] | None = None
@@ -72,6 +70,7 @@ class ImageStore:
         self._errors: list[RecipeError] = []
         self._plans: dict[Path, ImagePlan] = {}
         self._found: dict[str, Recipe | None] = {}
+        self._how_far: dict[str, str] = {}  # by the key of the packages that are installed now
 
     # Finding
 
@@ -220,7 +219,15 @@ class ImageStore:
             )
         return await self.build(image)
 
-    async def build(self, image: str, *, progress: Callable[[str], None] | None = None) -> Environment:
+    def how_far(self, image: str) -> str:
+        """What is installed for an image that is not built yet and how far that is; empty where nothing is."""
+        recipe = self.find(image)
+        plan = self._usable_plan(recipe) if recipe else None
+        if plan is None or not plan.pip or self._layers.is_built(plan):
+            return ""
+        return self._how_far.get(plan.packages_key) or contents(plan.pip)
+
+    async def build(self, image: str, *, progress: Callable[[str], None] = lambda line: None) -> Environment:
         from paddlecloud.local.images.builder import Builder  # not for those who only look: it is slow to import
 
         self.reload()
@@ -231,14 +238,14 @@ class ImageStore:
                 raise ImageUnavailable(self._no_recipe(image))
             return host
 
-        def tell(line: str) -> None:
-            self._on_progress(image, line)
-            if progress is not None:
-                progress(line)
-
         try:
             plan = self.plan(recipe)
-            await Builder(self._layers).build(plan, progress=tell)
+            key = plan.packages_key
+            how_far = functools.partial(self._how_far.__setitem__, key)
+            try:
+                await Builder(self._layers).build(plan, progress=progress, how_far=how_far)
+            finally:
+                self._how_far.pop(key, None)
         except (RecipeError, BuildError) as error:
             raise ImageUnavailable(
                 f"image {image}: {error}\nTo see the whole build: pdc image build {image}"

@@ -29,6 +29,9 @@ class Images(Protocol):
     def resolve(self, image: str) -> Environment | None:
         """The environment of an image that is ready to use; None when it must be built, or nobody can."""
 
+    def how_far(self, image: str) -> str:
+        """What is being built for an image, with bytes, rate and time left as far as known; empty for nothing."""
+
     async def prepare(self, image: str, *, policy: str) -> Environment:
         """The environment of an image, built now if need be. Raises `images.errors.ImageUnavailable`."""
 

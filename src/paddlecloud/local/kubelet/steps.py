@@ -21,8 +21,9 @@ class Steps:
         self._ordered: set[tuple[str, int]] = set()
         """Runs that this kubelet ordered and that are not known to have begun."""
 
-    def pulling(self, image: str) -> None:
-        self._record("Pulling", f'Pulling image "{image}"')
+    def pulling(self, image: str, what: str) -> None:
+        """`what` is built for it, in words; may be empty."""
+        self._record("Pulling", f'Pulling image "{image}"' + (f": {what}" if what else ""))
 
     def pulled(self, name: str, image: str, seconds: float) -> None:
         self._record("Pulled", f'Successfully pulled image "{image}" in {seconds:.1f}s')

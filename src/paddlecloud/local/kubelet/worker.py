@@ -39,6 +39,8 @@ from paddlecloud.local.volumes.errors import VolumeError
 log = logging.getLogger(__name__)
 
 RETRY_BASE, RETRY_CAP = 1.0, 60.0
+BUILD_REPORTS = 2.0
+"""Seconds between two reports of an image that is being built: each is a write of the pod's status."""
 
 
 class PodWorker:
@@ -66,6 +68,7 @@ class PodWorker:
             changed=self.poke,
         )
         self._pulls: dict[str, asyncio.Task[None]] = {}
+        self._building: dict[str, Waiting] = {}
         self._images: dict[str, str] = {}
         self._stand_ins: dict[str, str] = {}
         self._failures = 0
@@ -173,7 +176,7 @@ class PodWorker:
         now = self._machine.clock.now()
         observed = self._observe(now)
         view = decide(self.pod, observed, now)
-        view.waiting = {**self._obstacles.waiting(), **view.waiting}
+        view.waiting = {**self._building, **self._obstacles.waiting(), **view.waiting}
         self._steps.observe(observed.runs)
         self._tell(notices(view, observed))
         return await self._publisher.publish(self.pod, build_status(self.pod, observed, view, now), now=now)
@@ -283,7 +286,8 @@ class PodWorker:
 
         async def pull() -> None:
             began = self._machine.clock.now()
-            self._steps.pulling(container["image"])
+            self._steps.pulling(container["image"], self._machine.images.how_far(container["image"]))
+            reporting = asyncio.create_task(self._report_build(name, container["image"]))
             try:
                 await self._machine.images.prepare(container["image"], policy=policy)
                 self._steps.pulled(name, container["image"], self._machine.clock.now() - began)
@@ -292,10 +296,20 @@ class PodWorker:
                 waiting = Waiting(error.reason, str(error))
                 self._obstacles.note(name, waiting, now=self._machine.clock.now(), timed=True)
             finally:
+                reporting.cancel()
+                self._building.pop(name, None)
                 del self._pulls[name]
                 self.poke()
 
         self._pulls[name] = asyncio.create_task(pull(), name=f"image {container['image']}")
+
+    async def _report_build(self, name: str, image: str) -> None:
+        """Keep the container's status saying how far its image is."""
+        while True:
+            await self._machine.clock.sleep(BUILD_REPORTS)
+            if text := self._machine.images.how_far(image):
+                self._building[name] = Waiting("ContainerCreating", f'image "{image}": {text}', expected=True)
+                self.poke()
 
     def _tell(self, current: Iterable[Notice]) -> None:
         """Write an Event for every notice that is new, beside the worker: nobody waits for one."""
