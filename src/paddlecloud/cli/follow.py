@@ -25,7 +25,7 @@ from paddlecloud.cli.placing import Place
 from paddlecloud.cli.serverside import read as read_object
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
-from paddlecloud.kube.resource import PODS, Object, Resource
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object, Resource
 from paddlecloud.sdk.logs import Line, Options, read
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ GATHER_SECONDS = 0.05
 """Changes come in bursts; a look answers for all within this time."""
 WATCH_SECONDS = 60
 FIRST_NEWS, NEXT_NEWS, NEXT_LIVE = 2.0, 5.0, 1.0
+UNSCHEDULABLE = frozenset(("Unschedulable", "NotEnoughResources"))
+"""Reasons of verdicts that `pdc explain` answers with what would help."""
 PATIENCE = 10.0
 """How long after the end of the job a log stream may take to end as well."""
 BUFFER = 10_000
@@ -231,12 +233,14 @@ class News:
     """While nothing runs, says why, whenever that changes and at most every few seconds.
 
     On a terminal a reason that passes by itself, such as an image that is built, is one line that is written anew.
+    Once the pods are known to fit nowhere, the command that says what would help follows, once.
     """
 
     def __init__(self, session: Session, place: Place) -> None:
         self._session = session
         self._place = place
         self._said = ""
+        self._advised = False
         self._terminal = is_terminal(sys.stderr)
         self._rows = 0
         """Rows of the terminal that hold a text which is written over by the next one."""
@@ -259,6 +263,10 @@ class News:
             self._rows = -(-len(verdict.text) // shutil.get_terminal_size().columns)
         else:
             self._session.note(f"{self._place.display}: {verdict.text}")
+        if verdict.reason in UNSCHEDULABLE and not self._advised:
+            self._advised = True
+            kind = "pdj" if self._place.resource == PADDLEJOBS else self._place.resource.kind.lower()
+            self._session.note(f"next:  pdc explain {kind}/{self._place.name}")
 
     def clear(self) -> None:
         """Make room for other output."""

@@ -201,6 +201,60 @@ def test_on_a_terminal_the_progress_of_an_image_is_one_text_that_is_written_over
     assert "MB of 100 MB" not in texts[-1], "nothing of it stays"
 
 
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "elsewhere"])
+@pytest.mark.parametrize("reason", ["Unschedulable", "NotEnoughResources"])
+def test_pods_that_fit_nowhere_are_followed_by_the_command_that_says_what_helps_once(
+    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, reason: str, terminal: bool
+) -> None:
+    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(follow, "NEXT_NEWS", 0.0)
+    monkeypatch.setattr(follow, "NEXT_LIVE", 0.0)
+    monkeypatch.setattr(follow, "is_terminal", lambda stream: terminal)
+    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    job = make_job(stub, phase="Pending", workers=1, servers=0)
+    looks = 0
+
+    def unscheduled(message: str) -> dict[str, object]:
+        condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+        return {"phase": "Pending", "conditions": [condition]}
+
+    def go_on(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        pod = stub.objects[("pods", "default", "wide-worker-0")]
+        pod["status"] = unscheduled("no GPU" if looks < 4 else "no node")
+        if looks == 7:
+            job["status"]["phase"] = "Failed"
+
+    stub.before = go_on
+    lines = pdc("logs", "-f", "wide").err.splitlines()
+    assert lines.count("next:  pdc explain pdj/wide") == 1
+    assert "no GPU" in lines[lines.index("next:  pdc explain pdj/wide") - 1], "right after the cause"
+    assert any("no node" in line for line in lines), "the cause is still told when it changes"
+
+
+def test_a_cause_that_is_no_lack_of_room_is_not_sent_to_explain(
+    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    job = make_job(stub, phase="Pending", workers=1, servers=0)
+    job["status"]["message"] = "pods are created"
+    stub.objects[("pods", "default", "wide-worker-0")]["status"] = {"phase": "Pending"}
+    looks = 0
+
+    def go_on(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        if looks == 4:
+            job["status"]["phase"] = "Failed"
+
+    stub.before = go_on
+    err = pdc("logs", "-f", "wide").err
+    assert "pods are created" in err
+    assert "pdc explain" not in err
+
+
 def test_a_change_is_noticed_at_once_where_it_can_be_watched(
     stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
