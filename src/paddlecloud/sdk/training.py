@@ -13,13 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from paddlecloud.kube.quantity import QuantityError, parse
+from paddlecloud.kube.quantity import ONE, Amount, QuantityError, parse
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.checking import ArgumentError
 
 DEFAULT_IMAGE = "paddlecloud/paddle:3.3"
 NAME_LENGTH = 40
 """Leaves room for `-<n>` and for `-worker-<index>` within the 63 characters of a host name."""
+
+LEAST_MEMORY: Amount = 2**20 * ONE
+"""No program runs in less: who asks for less has left out a unit or chosen a wrong one."""
+MOST_GIBIBYTES = 64
+"""A larger number without a unit is more likely one of mebibytes."""
 
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _INTERPRETERS = re.compile(r"(python|pypy|bash|sh)[0-9.]*")
@@ -101,9 +106,29 @@ def _positive(what: str, amount: str) -> None:
     try:
         value = parse(amount)
     except QuantityError as error:
-        raise TrainingError(f"{what} {amount!r} is not a quantity such as 2, 500m or 4Gi") from error
+        meant = _meant_suffix(amount) if what == "memory" else ""
+        raise TrainingError(f"{what} {amount!r} is not a quantity such as 2, 500m or 4Gi{meant}") from error
     if value <= 0:
         raise TrainingError(f"{what} must be more than {amount}")
+    if what == "memory" and value < LEAST_MEMORY:
+        raise TrainingError(f"memory {amount} means {value / ONE:.12g} bytes; did you mean {_meant_unit(amount)}?")
+
+
+def _meant_suffix(amount: str) -> str:
+    """`4GB`, `4 gib` and `4g` are not written as Kubernetes writes them."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe])i?b?", amount.strip(), re.IGNORECASE)
+    if not found:
+        return ""
+    number, letter = found[1], found[2].upper()
+    decimal = "k" if letter == "K" else letter
+    return f"; did you mean {number}{decimal} or {number}{letter}i?"
+
+
+def _meant_unit(amount: str) -> str:
+    number = re.match(r"\+?([0-9.]*)", amount)
+    digits = number[1] if number else ""
+    plain = digits == amount.lstrip("+") and float(digits) <= MOST_GIBIBYTES
+    return f"{digits}{'Gi' if plain else 'Mi'}"
 
 
 def _template(training: Training) -> Object:

@@ -151,6 +151,8 @@ def test_a_job_that_could_not_begin_ends_with_the_command_that_helps(
         (["--elastic", "4", "--", "x"], "MIN:MAX"),
         (["--elastic", "4:2", "--", "x"], "MIN:MAX"),
         (["--cpu", "much", "--", "x"], "cpu 'much'"),
+        (["--memory", "4", "--", "x"], "4 means 4 bytes; did you mean 4Gi?"),
+        (["--memory", "4GB", "--", "x"], "did you mean 4G or 4Gi?"),
         (["--env", "NOT_SET_ANYWHERE", "--", "x"], "has no value"),
         (["--volume", "/data", "--", "x"], "SRC:PATH"),
         (["--volume", "/nowhere/at/all:/data", "--", "x"], "there is no /nowhere/at/all"),

@@ -123,9 +123,22 @@ def test_the_roles_share_nothing_that_could_be_changed_by_one() -> None:
         (Training(command=["x"], workers=9, elastic=(1, 2)), "9 workers"),
         (Training(command=["x"], cpu="two"), "cpu 'two'"),
         (Training(command=["x"], memory="0"), "memory must be more"),
+        (Training(command=["x"], memory="4"), r"memory 4 means 4 bytes; did you mean 4Gi\?"),
+        (Training(command=["x"], memory="2048"), r"2048 means 2048 bytes; did you mean 2048Mi\?"),
+        (Training(command=["x"], memory="500m"), r"500m means 0.5 bytes; did you mean 500Mi\?"),
+        (Training(command=["x"], memory="512Ki"), r"512Ki means 524288 bytes; did you mean 512Mi\?"),
+        (Training(command=["x"], memory="4GB"), r"memory '4GB' is not .*; did you mean 4G or 4Gi\?"),
+        (Training(command=["x"], memory="1.5 gib"), r"did you mean 1.5G or 1.5Gi\?"),
+        (Training(command=["x"], memory="512mb"), r"did you mean 512M or 512Mi\?"),
         (Training(command=["x"], env={"1A": "x"}), "'1A'"),
     ],
 )
 def test_what_makes_no_job_is_said(training: Training, complaint: str) -> None:
     with pytest.raises(TrainingError, match=complaint):
         job(training, name="x")
+
+
+@pytest.mark.parametrize("memory", ["1Mi", "1048576", "4G", "0.5Gi", "1e9"])
+def test_memory_that_a_program_can_run_in_is_taken_as_it_is(memory: str) -> None:
+    resources = container(job(Training(command=["x"], memory=memory), name="x"), "worker")["resources"]
+    assert resources["limits"]["memory"] == memory
