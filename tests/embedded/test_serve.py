@@ -34,7 +34,9 @@ def fetch(url: str, body: bytes | None = None) -> Any:
         return json.load(answer)
 
 
-def test_a_folder_is_served_and_its_new_version_taken_up(serve: Any, tmp_path: Path) -> None:
+def test_a_folder_is_served_and_its_new_version_taken_up(
+    serve: Any, server: Target, namespace: str, tmp_path: Path
+) -> None:
     root = tmp_path / "my_scale"
     models.linear(root / "1", factor=2)
     said = serve(str(root)).stdout
@@ -44,6 +46,8 @@ def test_a_folder_is_served_and_its_new_version_taken_up(serve: Any, tmp_path: P
     body = json.dumps({"feed": [{"x": [1, 2, 3]}]}).encode()
     assert fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[2, 4, 6]]}}
     assert fetch(f"{url}/v2/models/my-scale/infer", json.dumps(fetch(example)).encode())["model_version"] == "1"
+    for subject in ("pds/my-scale", "my-scale"):
+        assert "my-scale" in pdc("-n", namespace, "logs", subject, env=server.env).stdout
     models.linear(root / "2", factor=3)
     until(lambda: fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[3, 6, 9]]}})
 

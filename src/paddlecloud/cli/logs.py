@@ -1,7 +1,7 @@
-"""`pdc logs`: of a job or a pod; several ranks are merged by time and each line tells its rank.
+"""`pdc logs`: of a job, a pod or a service; several pods are merged by time and each line tells its rank or its pod.
 
-Without --rank or --all-ranks a job shows its rank 0. Ctrl-C detaches and never ends the job. With -f the exit code is
-the job's: 0 completed, 100 failed, 103 deleted.
+Without --rank or --all-ranks a job shows its rank 0. A service shows all of its pods, those of its canary
+too. Ctrl-C detaches and never ends the job. With -f the exit code is the job's: 0 completed, 100 failed, 103 deleted.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from paddlecloud.cli.placing import Place
 from paddlecloud.cli.session import SCHEMA, Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.resource import Object
 from paddlecloud.local.images import stand_in
 from paddlecloud.sdk.logs import Line, Options, merged
 
-USAGE = "pdc logs JOB, POD or KIND/NAME"
+USAGE = "pdc logs JOB, POD, SERVICE or KIND/NAME"
+BARE = ("pdj", "pods", "pds")
+"""What a name without a kind may mean, the likeliest first."""
+SERVICE = "PaddleService"
+ASLEEP = "it sleeps: without requests it is scaled to zero, and the next request starts a pod"
 PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("logs", description=__doc__)
-    parser.add_argument("subject", metavar="JOB|POD|KIND/NAME")
+    parser.add_argument("subject", metavar="JOB|POD|SERVICE|KIND/NAME")
     parser.add_argument("-f", "--follow", action="store_true", help="go on printing until the job or pod ends")
     parser.add_argument("--tail", type=number(0), metavar="N", help="only the last N lines of each rank")
     parser.add_argument("--since", type=duration, metavar="TIME", help="only lines younger than 5m, 1h …")
@@ -47,6 +51,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
         members.parse_ranks(args.rank)
     with attempting(f"read the logs of {args.subject}"):
         place, owner = find(session, args.subject)
+        if owner.get("kind") == SERVICE and args.rank is None:
+            args.all_ranks = True  # requests go to all of its pods, and those have no ranks
         writer = Writer(session, as_json=fmt.name == "json")
         ended = outcome.finished(owner) if args.follow else None
         if args.follow and (ended is None or members.members_of(session, owner)):
@@ -56,6 +62,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         chosen = choose(session, owner)
         if not chosen:
             raise _no_pods(session, place, owner)
+        chosen = _started(session, chosen)
         writer.introduce(chosen)
         for line in session.api.each(merged(session.api.client, chosen, options)):
             writer.write(line)
@@ -63,23 +70,22 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
 
 def find(session: Session, subject: str) -> tuple[Place, Object]:
-    """The job, pod or other owner of pods that is meant; a bare name is a PaddleJob if there is one, else a pod."""
+    """The job, pod or other owner of pods that is meant; a bare name is looked for among the `BARE` kinds in turn."""
     api, namespace = session.api, session.namespace
     if "/" in subject:
         entry, name = targets.one(api, [subject], usage=USAGE)
         place = Place(entry.resource, name, namespace if entry.resource.namespaced else None)
         return place, api.do(api.client.get(place.resource, name, place.namespace))
-    try:
-        place = Place(api.entry("pdj").resource, subject, namespace)
-        return place, api.do(api.client.get(place.resource, subject, namespace))
-    except (UnknownKind, NotFound):
-        pass  # then it must be a pod
-    try:
-        return Place(PODS, subject, namespace), api.do(api.client.get(PODS, subject, namespace))
-    except NotFound:
-        message = f'no PaddleJob and no pod "{subject}" in namespace {namespace}'
-        missing = (subject, ("pdj", "pods"))
-        raise CliError(message, next="pdc ps", exit_code=NOT_FOUND, missing=missing) from None
+    served = []
+    for kind in BARE:
+        try:
+            place = Place(api.entry(kind).resource, subject, namespace)
+            served.append(kind)
+            return place, api.do(api.client.get(place.resource, subject, namespace))
+        except (UnknownKind, NotFound):
+            continue  # not installed, or it is of another kind
+    message = f'no PaddleJob, pod or PaddleService "{subject}" in namespace {namespace}'
+    raise CliError(message, next="pdc ps", exit_code=NOT_FOUND, missing=(subject, tuple(served)))
 
 
 def choose(session: Session, owner: Object) -> list[Member]:
@@ -97,6 +103,17 @@ def choose(session: Session, owner: Object) -> list[Member]:
         pods = len({one.name for one in found})
         session.note(f"showing {chosen[0].tag} of {pods} pods; --all-ranks shows every one")
     return chosen
+
+
+def _started(session: Session, chosen: list[Member]) -> list[Member]:
+    """Without those that have no log yet, which would be the end of the command; all of them where none has one."""
+    started = [one for one in chosen if one.kept_in or one.started(session.args.container)]
+    if not started:
+        return chosen
+    for one in chosen:
+        if one not in started:
+            session.note(f"pod/{one.name} has not started")
+    return started
 
 
 class Writer:
@@ -142,6 +159,7 @@ def _no_pods(session: Session, place: Place, owner: Object) -> CliError:
     from paddlecloud.cli.describe import examine
 
     _, _, verdict = examine(session, owner)
-    return CliError(
-        f"{place.display} has no pods", why=verdict.text, next=f"pdc describe {place.display}", exit_code=NOT_FOUND
-    )
+    asleep = owner.get("kind") == SERVICE and verdict.state == "ok"
+    reason = ASLEEP if asleep else verdict.text
+    step = f"pdc describe {place.display}"
+    return CliError(f"{place.display} has no pods", why=reason, next=step, exit_code=NOT_FOUND)

@@ -16,6 +16,8 @@ from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 
 JOB_LABEL = "paddlepaddle.org/job-name"
 SET_LABEL = "paddlepaddle.org/sampleset"
+SERVICE_LABEL = "PaddleService"
+"""Of all pods of a PaddleService, on Knative and as Deployments, canary included; the original controller's too."""
 ROLE_LABELS = ("paddlepaddle.org/role", "paddle-res-type")
 """Ours, and the one that pods of the original operators carry."""
 INDEX_LABELS = (
@@ -104,6 +106,8 @@ async def pods_of(client: Client, obj: Object) -> list[Object]:
     uid = str(meta.get("uid"))
     if obj.get("kind") == "SampleSet":  # its cache servers belong to a StatefulSet
         return await _list(client, namespace, f"{SET_LABEL}={meta['name']}")
+    if obj.get("kind") == "PaddleService":  # its pods belong to ReplicaSets
+        return await _list(client, namespace, f"{SERVICE_LABEL}={meta['name']}")
     if obj.get("kind") == "PaddleJob":
         labelled = await _list(client, namespace, f"{JOB_LABEL}={meta['name']}")
         if owned := [pod for pod in labelled if _owned_by(pod, uid)]:

@@ -55,7 +55,7 @@ def test_output_is_collected_as_json(run: Pdc, sleeper: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (["nobody", "--", "ls"], 3, 'no PaddleJob and no pod "nobody"'),
+        (["nobody", "--", "ls"], 3, 'no PaddleJob, pod or PaddleService "nobody"'),
         (["sleeper", "-c", "nope", "--", "ls"], 5, "container nope is not valid"),
         (["sleeper"], 2, "no program to run"),
         (["sleeper", "ls"], 2, "comes after --"),

@@ -14,7 +14,7 @@ import pytest
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.members import member, parse_ranks
 from unit.cli.conftest import Pdc
-from unit.cli.samples import PENDING, READY, make_job, pod_with
+from unit.cli.samples import PENDING, READY, make_job, make_service, pod_with
 from unit.cli.stub import Stub
 
 
@@ -331,6 +331,38 @@ def test_ranks_are_merged_by_time_and_prefixed(stub: Stub, pdc: Pdc) -> None:
     assert out[0] in ("worker-0 | worker0 says 0", "ps-0     | ps0 says 0")
     assert [line[-1] for line in out] == sorted(line[-1] for line in out), "in the order of time"
     assert out[2] == "worker-1 | worker1 says 0"
+
+
+@pytest.mark.parametrize("subject", ["pds/line", "line"])
+def test_logs_of_a_service_are_those_of_all_its_pods(stub: Stub, pdc: Pdc, subject: str) -> None:
+    make_service(stub)
+    result = pdc("logs", subject)
+    assert result.code == 0, result.err
+    assert result.out.splitlines() == [
+        "line-default-pod | default answers",
+        "line-canary-pod  | canary answers",
+    ]
+    asked = [query["container"] for path, query, _ in stub.asked("GET") if path.endswith("/log")]
+    assert asked == ["paddleserving", "paddleserving"]
+
+
+def test_a_pod_that_has_not_started_does_not_hide_the_logs_of_the_others(stub: Stub, pdc: Pdc) -> None:
+    make_service(stub)
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    canary = stub.objects[("pods", "default", "line-canary-pod")]
+    canary["status"] = {"phase": "Pending", "containerStatuses": [{"name": "paddleserving", "state": waiting}]}
+    log = "/api/v1/namespaces/default/pods/line-canary-pod/log"
+    stub.refuse[("GET", log)] = (400, {"code": 400, "reason": "BadRequest", "message": "waiting to start"})
+    result = pdc("logs", "pds/line")
+    assert (result.code, result.out) == (0, "default answers\n")
+    assert result.err == "pod/line-canary-pod has not started\n"
+
+
+def test_logs_of_a_service_that_is_scaled_to_zero_say_so(stub: Stub, pdc: Pdc) -> None:
+    make_service(stub, endpoints=())
+    result = pdc("logs", "pds/line")
+    assert result.code == 3
+    assert "has no pods: it sleeps: without requests it is scaled to zero" in result.err
 
 
 @pytest.mark.parametrize(
