@@ -170,6 +170,6 @@ def test_a_model_that_cannot_be_served_says_why_in_the_pods_status(kubectl: Kube
         found.update((status.get("containerStatuses") or [{}])[0].get("state", {}).get("terminated") or {})
         return bool(found)
 
-    until(ended, timeout=60)
+    until(ended, timeout=240)  # its image may have to be built first
     assert found["exitCode"] == 2
     assert "/nowhere is no folder" in found["message"]

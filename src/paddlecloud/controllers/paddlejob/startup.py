@@ -35,7 +35,7 @@ _CLASSES = {NOT_FOUND: "Image", PULL_FAILED: "Image", CONFIG: "Config"}
 _PULLING = frozenset({"ErrImagePull", "ImagePullBackOff"})
 
 _ABSENT = re.compile(
-    r"not found|no recipe|manifest unknown|does not exist|no such host|denied|unauthorized|authentication required",
+    r"not found|no recipe|manifest unknown|does not exist|denied|unauthorized|authentication required",
     re.IGNORECASE,
 )
 """How registries, and the embedded platform, report an image that is not there or may not be pulled."""
