@@ -14,12 +14,12 @@ from paddlecloud.cli.why import Verdict, why
 from paddlecloud.kube.errors import Forbidden
 from paddlecloud.kube.resource import Object
 
-USAGE = "pdc describe KIND NAME… or KIND/NAME…"
+USAGE = "pdc describe KIND NAME…, KIND/NAME… or JOB…"
 
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("describe")
-    parser.add_argument("words", nargs="*", metavar="KIND [NAME…]")
+    parser.add_argument("words", nargs="*", metavar="KIND [NAME…]|JOB")
     add_all_namespaces(parser)
     add_selectors(parser)
     parser.set_defaults(run=run)
@@ -50,7 +50,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def fetch(session: Session, args: argparse.Namespace) -> list[Object]:
     api = session.api
     found: list[Object] = []
-    for target in targets.resolve(api, args.words, usage=USAGE):
+    for target in targets.resolve(api, targets.with_jobs(api, args.words, session.namespace), usage=USAGE):
         namespace = session.scope if target.resource.namespaced else None
         if target.names:
             found += [api.do(api.client.get(target.resource, name, namespace)) for name in target.names]

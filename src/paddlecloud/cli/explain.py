@@ -1,4 +1,4 @@
-"""`pdc explain`: a verdict on an object (`pdj/x`), or the documentation of a field (`pdj.spec.worker`).
+"""`pdc explain`: a verdict on an object (`pdj/x`, or a job by its name), or the schema of a field (`pdj.spec.worker`).
 
 A verdict is one true sentence, in English or Chinese, with a word a program can match. What waits for a node also gets
 the scheduler's account of it: what it needs, what is free where, who holds it, and what would let it start.
@@ -9,19 +9,21 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paddlecloud.cli import output
+from paddlecloud.cli import output, targets
 from paddlecloud.cli.failures import attempting
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.phrases import LANGUAGES, preferred
 from paddlecloud.cli.session import Session
 
-USAGE = "pdc explain KIND/NAME or KIND[.FIELD…]"
+USAGE = "pdc explain KIND/NAME, JOB or KIND[.FIELD…]"
 COLOURS = {"ok": "green", "failed": "red"}
 
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("explain", description=__doc__)
-    parser.add_argument("subject", metavar="KIND/NAME|KIND.FIELD", help="an object, or a kind with a path of fields")
+    parser.add_argument(
+        "subject", metavar="KIND/NAME|JOB|KIND.FIELD", help="an object, or a kind with a path of fields"
+    )
     parser.add_argument("--lang", choices=LANGUAGES, help="language of the verdict (default: that of the locale)")
     parser.add_argument("--recursive", action="store_true", help="all fields below, without descriptions")
     parser.add_argument("--api-version", metavar="GROUP/VERSION", help="this version of the kind")
@@ -31,14 +33,16 @@ def add_commands(parsers: Parsers) -> None:
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     with attempting(f"explain {args.subject}"):
-        return _object(session, args, fmt) if "/" in args.subject else _field(session, args, fmt)
+        subject = args.subject
+        if "." not in subject:
+            [subject] = targets.with_jobs(session.api, [subject], session.namespace)
+        return _object(session, args, subject, fmt) if "/" in subject else _field(session, args, fmt)
 
 
-def _object(session: Session, args: argparse.Namespace, fmt: output.Format) -> int:
-    from paddlecloud.cli import targets
+def _object(session: Session, args: argparse.Namespace, subject: str, fmt: output.Format) -> int:
     from paddlecloud.cli.describe import examine
 
-    entry, name = targets.one(session.api, [args.subject], usage=USAGE)
+    entry, name = targets.one(session.api, [subject], usage=USAGE)
     namespace = session.namespace if entry.resource.namespaced else None
     obj = session.api.do(session.api.client.get(entry.resource, name, namespace))
     language = args.lang or preferred()

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from paddlecloud.cli.api import Api
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.kube.discovery import Entry, UnknownKind
-from paddlecloud.kube.resource import Resource
+from paddlecloud.kube.errors import ApiError
+from paddlecloud.kube.resource import PADDLEJOBS, Resource
 
 
 class Target(NamedTuple):
@@ -54,6 +55,23 @@ def resolve(api: Api, words: list[str], *, usage: str) -> list[Target]:
                 raise
             targets += [Target(entry, names) for entry in members]
     return targets
+
+
+def with_jobs(api: Api, words: list[str], namespace: str) -> list[str]:
+    """The words, as `pdj/NAME` where the first is no kind but the name of a PaddleJob; a misspelt kind stays one."""
+    if not words or any("/" in word for word in words):
+        return words
+    try:
+        api.entry(words[0].split(",")[0])
+        return words
+    except UnknownKind:
+        if api.category(words[0]):
+            return words
+    try:
+        api.do(api.client.get(PADDLEJOBS, words[0], namespace))
+    except ApiError:
+        return words  # neither: what it is not is then said of the kind
+    return [f"pdj/{word}" for word in words]
 
 
 def one(api: Api, words: list[str], *, usage: str) -> tuple[Entry, str]:

@@ -54,7 +54,7 @@ class Goal(NamedTuple):
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("wait", description=__doc__)
-    parser.add_argument("words", nargs="*", metavar="KIND/NAME")
+    parser.add_argument("words", nargs="*", metavar="KIND/NAME|JOB")
     parser.add_argument(
         "--for",
         dest="goal",
@@ -231,7 +231,7 @@ def _jsonpath(text: str) -> Check:
 def _places(session: Session, args: argparse.Namespace) -> list[Place]:
     api = session.api
     places = []
-    for target in targets.resolve(api, args.words, usage=USAGE):
+    for target in targets.resolve(api, targets.with_jobs(api, args.words, session.namespace), usage=USAGE):
         namespace = session.namespace if target.resource.namespaced else None
         if target.names:
             places += [Place(target.resource, name, namespace) for name in target.names]

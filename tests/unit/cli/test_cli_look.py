@@ -189,6 +189,24 @@ def test_describe_a_job_shows_its_pods_and_their_events(stub: Stub, pdc: Pdc) ->
     assert "spec:\n  worker:\n    replicas: 2\n" in out
 
 
+@pytest.mark.parametrize(
+    ("command", "flags", "shows"),
+    [
+        ("describe", [], "wide-worker-0"),
+        ("explain", [], "wide: ok"),
+        ("wait", ["--for=finished"], "paddlejob.batch.paddlepaddle.org/wide finished"),
+    ],
+)
+def test_a_job_needs_no_kind_before_its_name(stub: Stub, pdc: Pdc, command: str, flags: list[str], shows: str) -> None:
+    make_job(stub, phase="Completed")
+    result = pdc(command, "wide", *flags)
+    assert result.code == 0, result.err
+    assert shows in result.out
+    misspelt = pdc(command, "paddlejbs", *flags)
+    assert misspelt.code == 3
+    assert 'no resource type "paddlejbs"; did you mean "paddlejobs"?' in misspelt.err
+
+
 def test_describe_hides_secrets(stub: Stub, pdc: Pdc) -> None:
     stub.kinds.append(("", "v1", "secrets", "Secret", True, []))
     stub.add({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": "aHVudGVyMg=="}})
