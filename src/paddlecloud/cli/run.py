@@ -14,18 +14,20 @@ import shlex
 import sys
 
 from paddlecloud.cli import output
-from paddlecloud.cli.failures import CONFLICT, OK, CliError, UsageError, attempting
+from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, OK, CliError, UsageError, attempting
 from paddlecloud.cli.here import is_embedded
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.placing import of_object
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import AlreadyExists
-from paddlecloud.kube.resource import PADDLEJOBS, Object
+from paddlecloud.kube.errors import AlreadyExists, Forbidden, NotFound
+from paddlecloud.kube.resource import PADDLEJOBS, PERSISTENTVOLUMECLAIMS, SAMPLESETS, Object, Resource
 from paddlecloud.sdk.training import DEFAULT_IMAGE, Training, TrainingError, job, next_name, prepare, stem
 
 USAGE = "pdc run [flags] -- python train.py"
 TRIES = 20
 """How often a derived name may be taken by somebody else between looking and creating."""
+VOLUME_KINDS = (PERSISTENTVOLUMECLAIMS, SAMPLESETS)
+"""What `--volume NAME:PATH` may name. The controller of a SampleSet creates the claim of the same name."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -41,7 +43,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--memory", default="", metavar="AMOUNT", help="memory of each pod, also its limit: 4Gi")
     parser.add_argument("--env", action="append", default=[], metavar="K[=V]", help="K alone takes the value from here")
     parser.add_argument(
-        "--volume", action="append", default=[], metavar="SRC:PATH[:ro]", help="a directory, or the name of a PVC"
+        "--volume", action="append", default=[], metavar="SRC:PATH[:ro]", help="a directory, a PVC or a SampleSet"
     )
     parser.add_argument("--retries", type=number(0), default=0, metavar="N", help="restart N times on failure")
     parser.add_argument("-d", "--detach", action="store_true", help="do not follow the logs")
@@ -58,6 +60,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         training = _training(session, args, command)
         if args.dry_run:
             return _show(session, _named(session, training), fmt)
+        _check_volumes(session, training)
         created = _create(session, training)
     if not follows:
         if fmt.name:
@@ -101,6 +104,29 @@ def _training(session: Session, args: argparse.Namespace, command: list[str]) ->
         lacks_image = not local and args.image is None
         fix = f"pdc run --image IMAGE-WITH-YOUR-CODE -- {' '.join(command)}    (or `pdc up` for a platform here)"
         raise UsageError("cannot run that", why=str(error), next=fix if lacks_image else "pdc run --help") from error
+
+
+def _check_volumes(session: Session, training: Training) -> None:
+    """A pod that mounts a claim which does not exist waits without end, so the job is not created."""
+    for name in filter(None, (mount.claim for mount in training.mounts)):
+        if not any(_exists(session, resource, name) for resource in VOLUME_KINDS):
+            raise CliError(
+                f'there is neither a PersistentVolumeClaim nor a SampleSet "{name}" in namespace {session.namespace}',
+                next="pdc get pvc, or pdc get sampleset; a directory is written ./NAME:PATH",
+                exit_code=NOT_FOUND,
+                missing=(name, tuple(resource.full_name for resource in VOLUME_KINDS)),
+            )
+
+
+def _exists(session: Session, resource: Resource, name: str) -> bool:
+    """True also for what these credentials may not read: the pods may still mount it."""
+    try:
+        session.api.do(session.api.client.get(resource, name, session.namespace))
+    except NotFound:
+        return False
+    except Forbidden:
+        pass  # unknown, so no reason to refuse
+    return True
 
 
 def _create(session: Session, training: Training) -> Object:

@@ -169,6 +169,7 @@ def test_mistakes_are_usage_errors_and_create_nothing(ours: Stub, pdc: Pdc, flag
 
 def test_volumes_are_directories_or_claims(ours: Stub, pdc: Pdc, tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
+    ours.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "imagenet"}})
     flags = ["--volume", f"{tmp_path}/d:/d", "--volume", "imagenet:/data:ro"]
     assert pdc("run", "-d", *flags, "--", "x").code == 0
     volumes = sent(ours)["spec"]["worker"]["template"]["spec"]["volumes"][1:]
@@ -176,6 +177,26 @@ def test_volumes_are_directories_or_claims(ours: Stub, pdc: Pdc, tmp_path: Path)
         {"name": "mount-1", "hostPath": {"path": f"{tmp_path}/d"}},
         {"name": "mount-2", "persistentVolumeClaim": {"claimName": "imagenet"}},
     ]
+
+
+@pytest.mark.parametrize("detach", [["-d"], []], ids=["detached", "followed"])
+@pytest.mark.parametrize("kind", ["PersistentVolumeClaim", "SampleSet"])
+def test_a_volume_that_does_not_exist_is_refused_with_the_nearest_name(
+    ours: Stub, pdc: Pdc, kind: str, detach: list[str]
+) -> None:
+    ours.add({"kind": kind, "metadata": {"name": "samples"}})
+    result = pdc("run", *detach, "--volume", "sample:/data", "--", "x")
+    assert result.code == 3
+    assert 'neither a PersistentVolumeClaim nor a SampleSet "sample"' in result.err
+    assert 'did you mean "samples"?' in result.err
+    assert ours.asked("POST") == []
+    assert pdc("run", "-d", "--volume", "samples:/data", "--", "x").code == 0
+
+
+def test_a_volume_that_may_not_be_read_is_left_to_the_api_server(ours: Stub, pdc: Pdc) -> None:
+    path = "/api/v1/namespaces/default/persistentvolumeclaims/imagenet"
+    ours.refuse[("GET", path)] = (403, {"reason": "Forbidden", "code": 403, "message": "no"})
+    assert pdc("run", "-d", "--volume", "imagenet:/data", "--", "x").code == 0
 
 
 def test_a_relative_directory_means_nothing_on_other_machines(stub: Stub, pdc: Pdc) -> None:
