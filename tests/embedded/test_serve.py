@@ -76,6 +76,17 @@ def test_a_service_that_is_refused_leaves_nothing_behind(serve: Any, server: Tar
     assert pdc("-n", namespace, "get", "pds", "-o", "name", env=server.env).stdout == ""
 
 
+def test_a_mistyped_folder_is_refused_where_there_is_no_model_store(
+    serve: Any, server: Target, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models.linear(tmp_path / "digits", factor=2)
+    monkeypatch.chdir(tmp_path)
+    refused = serve("digts", check=False)
+    assert refused.returncode == 5
+    assert 'there is no folder digts here: did you mean "digits"?' in refused.stderr
+    assert pdc("-n", namespace, "get", "pds", "-o", "name", env=server.env).stdout == ""
+
+
 def test_another_model_takes_the_place_of_a_service_only_by_its_name(
     serve: Any, server: Target, namespace: str, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ def is_embedded(session: Session) -> bool:
 
 def data_of(session: Session) -> Path:
     """The directory given with --data; else that of the platform behind the context; else the default one."""
-    if session.args.data is not None:
+    if getattr(session.args, "data", None) is not None:  # not every command has the flag
         return Path(session.args.data).expanduser().resolve()
     default = machine.default_data().expanduser().resolve()
     port = _context_port(session)

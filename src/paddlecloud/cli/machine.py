@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CONTEXT = "paddlecloud-local"
+MODEL_ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
 PORTS = range(20_000, 30_000)
 """Where a first start looks for a port: below NodePorts and below what the kernel gives to outgoing connections, so
 that hardly anything takes it while the platform is down."""
@@ -31,6 +32,8 @@ class Endpoint(NamedTuple):
     started: float
     nodes: int
     alive: bool
+    model_store: bool = False
+    """Whether it was started with the URL of a model store, so that `pdc serve NAME` can mean a model in it."""
 
     @property
     def url(self) -> str:
@@ -49,7 +52,7 @@ def find(data: Path) -> Endpoint | None:
         nodes = int(found.get("nodes") or 1)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Endpoint(pid, port, started, nodes, _is_daemon(pid, data))
+    return Endpoint(pid, port, started, nodes, _is_daemon(pid, data), found.get("modelStore") is True)
 
 
 def unannounced(data: Path) -> Endpoint | None:
@@ -70,7 +73,8 @@ def _is_daemon(pid: int, data: Path) -> bool:
 
 
 def announce(data: Path, *, port: int, nodes: int) -> None:
-    body = {"pid": os.getpid(), "port": port, "started": time.time(), "nodes": nodes}
+    store = bool(os.environ.get(MODEL_ENDPOINT))
+    body = {"pid": os.getpid(), "port": port, "started": time.time(), "nodes": nodes, "modelStore": store}
     write_private(data / "endpoint.json", json.dumps(body))
 
 

@@ -14,15 +14,16 @@ import argparse
 import re
 from pathlib import Path
 
-from paddlecloud.cli import outcome, output
+from paddlecloud.cli import machine, outcome, output
 from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, OK, CliError, InputError, UsageError, attempting
-from paddlecloud.cli.here import is_embedded
+from paddlecloud.cli.here import data_of, is_embedded
 from paddlecloud.cli.outcome import Outcome
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.placing import Place, of_object
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.wait import Goal, wait_for
 from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import Object, Resource
 
 PADDLESERVICES = Resource("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService")
@@ -97,6 +98,8 @@ def service(
 def _reference(session: Session, model: str) -> str:
     """What the server is given: a folder here is looked at first, and is of use to this machine's pods alone."""
     if "://" in model or ("/" not in model and not Path(model).exists()):
+        if ":" not in model:
+            _refuse_mistyped_folder(session, model)
         return model
     from paddlecloud.serving import artifact
     from paddlecloud.serving.errors import ModelError
@@ -111,6 +114,22 @@ def _reference(session: Session, model: str) -> str:
             next="put it behind a URL as .tar.gz, or `pdc up` for a platform here",
         )
     return Path(model).resolve().as_uri()
+
+
+def _refuse_mistyped_folder(session: Session, model: str) -> None:
+    """A plain word is a model in the model store; a platform of this machine without a store can only mean a folder."""
+    if not is_embedded(session):
+        return
+    platform = machine.find(data_of(session))
+    if platform is not None and platform.model_store:
+        return
+    folders = [entry.name for entry in Path().iterdir() if entry.is_dir()]
+    raise InputError(
+        f"there is no folder {model} here",
+        why=question(model, folders)
+        or f"and no model store: the platform was started without {machine.MODEL_ENDPOINT}",
+        next="pdc serve ./FOLDER",
+    )
 
 
 def _name(model: str) -> str:
