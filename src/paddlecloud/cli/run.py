@@ -48,7 +48,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--retries", type=number(0), default=0, metavar="N", help="restart N times on failure")
     parser.add_argument("-d", "--detach", action="store_true", help="do not follow the logs")
     parser.add_argument("--dry-run", action="store_true", help="print what would be created")
-    parser.set_defaults(run=run, after_dashes=[], rank=None, all_ranks=True, timestamps=False)
+    parser.set_defaults(run=run, after_dashes=[], rank=None, all_ranks=True, timestamps=False, data=None)
 
 
 def run(session: Session, args: argparse.Namespace) -> int:
@@ -61,6 +61,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         if args.dry_run:
             return _show(session, _named(session, training), fmt)
         _check_volumes(session, training)
+        _question_image(session, args.image)
         created = _create(session, training)
     if not follows:
         if fmt.name:
@@ -116,6 +117,24 @@ def _check_volumes(session: Session, training: Training) -> None:
                 exit_code=NOT_FOUND,
                 missing=(name, tuple(resource.full_name for resource in VOLUME_KINDS)),
             )
+
+
+def _question_image(session: Session, image: str | None) -> None:
+    """Warns of a name that no recipe of the embedded platform answers for and that is close to one.
+
+    It refuses nothing: a recipe that is written while the pods wait is found.
+    """
+    if image is None or not is_embedded(session):
+        return
+    from paddlecloud.cli.here import data_of
+    from paddlecloud.cli.image import store_of
+    from paddlecloud.kube.nearest import question
+
+    store = store_of(data_of(session))
+    if store.find(image) is None and store.resolve(image) is None:
+        meant = question(image, (name for recipe in store.recipes() for name in recipe.names))
+        if meant:
+            session.warn(f'no recipe answers for image "{image}"; {meant}')
 
 
 def _exists(session: Session, resource: Resource, name: str) -> bool:

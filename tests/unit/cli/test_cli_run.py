@@ -199,6 +199,21 @@ def test_a_volume_that_may_not_be_read_is_left_to_the_api_server(ours: Stub, pdc
     assert pdc("run", "-d", "--volume", "imagenet:/data", "--", "x").code == 0
 
 
+def test_a_misspelt_image_of_the_embedded_platform_is_questioned_at_once(ours: Stub, pdc: Pdc) -> None:
+    result = pdc("run", "-d", "--image", "paddlecloud/padle:3.3", "--", "x")
+    question = 'no recipe answers for image "paddlecloud/padle:3.3"; did you mean "paddlecloud/paddle:3.3"?'
+    assert (result.code, result.err) == (0, f"Warning: {question}\n")
+
+
+@pytest.mark.parametrize("image", ["paddlecloud/paddle:3.3", "python:3.11", "example.com/other:1"])
+def test_an_image_that_is_known_or_like_no_other_is_not_questioned(ours: Stub, pdc: Pdc, image: str) -> None:
+    assert pdc("run", "-d", "--image", image, "--", "x").err == ""
+
+
+def test_images_of_other_clusters_are_not_questioned(stub: Stub, pdc: Pdc) -> None:
+    assert pdc("run", "-d", "--image", "paddlecloud/padle:3.3", "--", "x").err == ""
+
+
 def test_a_relative_directory_means_nothing_on_other_machines(stub: Stub, pdc: Pdc) -> None:
     result = pdc("run", "-d", "--image", "x", "--volume", "./d:/d", "--", "x")
     assert result.code == 2
