@@ -28,6 +28,8 @@ from paddlecloud.cache.programs import find_juicefs, run
 from paddlecloud.cache.progress import EXAMPLES, Task
 from paddlecloud.storage.credentials import Credentials
 
+FEW_FILES = 10_000
+"""So many are counted one by one."""
 TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
 CHECKED_AT_ONCE = 1000
@@ -53,7 +55,7 @@ class JuiceFsEngine:
         folders = [folder for level in settings.levels for folder in level.folders]
         self._orders = Orders(self._data, folders, self._manifest, settings.environment, settings.sources)
         self._lock = threading.Lock()
-        self._totals: tuple[float, int, int] = (-TOTALS_FRESH, 0, 0)
+        self._totals: tuple[float, int, int] = (-TOTALS_FRESH, FEW_FILES + 1, 0)  # not asked for yet: maybe many
 
     def close(self) -> None:
         self._manifest.close()
@@ -199,12 +201,14 @@ class JuiceFsEngine:
         )
 
     def _set_size(self) -> tuple[int, int]:
-        """JuiceFS keeps the sums of folders itself; asking costs one request, not a walk."""
+        """JuiceFS keeps the sums of folders itself; asking costs one request, not a walk. The sums may stay wrong by the
+        folders that came and went meanwhile: a set of few files is counted."""
         with self._lock:
             at, files, size = self._totals
             if time.monotonic() - at < TOTALS_FRESH:
                 return files, size
-        text = self._juicefs(Task(), "info", "--recursive", self._data)
+        count = ["--strict"] if files <= FEW_FILES else []
+        text = self._juicefs(Task(), "info", "--recursive", *count, self._data)
         found = {name: int(number) for name, number in _SIZES.findall(text)}
         with self._lock:
             self._totals = (time.monotonic(), found.get("files", 0), found.get("length", 0))
