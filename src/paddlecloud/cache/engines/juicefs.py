@@ -201,7 +201,7 @@ class JuiceFsEngine:
         )
 
     def _set_size(self) -> tuple[int, int]:
-        """JuiceFS keeps the sums of folders itself; asking costs one request, not a walk. The sums may stay wrong by the
+        """JuiceFS keeps the sums of folders itself; asking costs one request, not a walk. The sums may stay wrong by
         folders that came and went meanwhile: a set of few files is counted."""
         with self._lock:
             at, files, size = self._totals

@@ -70,6 +70,18 @@ def _check(result: int, what: str) -> int:
     return result
 
 
+def end_without_destructors() -> None:
+    """Let `exit` end this process before the destructors of the libraries that are loaded now, its streams written.
+
+    For a child of fork: its libraries believe in threads that it does not have, and abort when they wait for them.
+    Handlers run in the reverse order, so those of libraries that are loaded later run as usual.
+    """
+    on_exit = getattr(_libc, "on_exit", None)  # of glibc: unlike those of `atexit`, its handlers are given the status
+    if on_exit is not None:
+        on_exit(_libc._exit, None)
+        on_exit(_libc.fcloseall, None)
+
+
 def unshare(flags: int) -> None:
     _check(_libc.unshare(flags), f"unshare({flags:#x})")
 

@@ -153,6 +153,7 @@ def become(call: Call) -> Callable[[], None]:
     _take_options(call)
     _take_signals(preloaded)
     _renew()
+    linux.end_without_destructors()
     _take_folder(preloaded)
     sys.stdout.buffer.write(preloaded.printed[0])
     sys.stderr.buffer.write(preloaded.printed[1])
