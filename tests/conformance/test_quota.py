@@ -35,6 +35,19 @@ def wait_for_refusal(here: Here, resource: Resource, obj: Object) -> None:
     eventually(refused, True)
 
 
+def create_when_it_fits(here: Here, resource: Resource, obj: Object) -> None:
+    """Create what fits, as soon as the server has caught up with the quota and what it counts."""
+
+    def admitted() -> bool:
+        try:
+            here.create(resource, obj)
+        except errors.Forbidden:
+            return False
+        return True
+
+    eventually(admitted, True)
+
+
 def used(here: Here) -> Any:
     return here.get(QUOTAS, "q")["status"]["used"]
 
@@ -53,7 +66,7 @@ def test_a_quota_counts_what_is_there_already(here: Here) -> None:
 
 def test_one_too_many_is_refused_with_numbers(here: Here) -> None:
     limit(here, pods="1")
-    here.create(PODS, sleeping_pod("one"))
+    create_when_it_fits(here, PODS, sleeping_pod("one"))
     wait_for_refusal(here, PODS, sleeping_pod("two"))
     with pytest.raises(errors.Forbidden) as refused:
         here.create(PODS, sleeping_pod("two"))
@@ -64,28 +77,19 @@ def test_one_too_many_is_refused_with_numbers(here: Here) -> None:
 
 def test_what_goes_makes_room(here: Here) -> None:
     limit(here, pods="1")
-    here.create(PODS, sleeping_pod("one"))
+    create_when_it_fits(here, PODS, sleeping_pod("one"))
     here.delete(PODS, "one", grace_period=0)
     eventually(lambda: used(here), {"pods": "0"})
-    eventually(lambda: admitted(here, sleeping_pod("two")), True)
-
-
-def admitted(here: Here, wanted: Object) -> bool:
-    """A server may judge by a quota it saw a moment ago."""
-    try:
-        here.create(PODS, wanted)
-    except errors.Forbidden:
-        return False
-    return True
+    create_when_it_fits(here, PODS, sleeping_pod("two"))
 
 
 def test_resources_are_added_up(here: Here) -> None:
     limit(here, requests_cpu="1", requests_memory="1Gi")
-    here.create(PODS, pod("one", cpu="600m", memory="512Mi"))
+    create_when_it_fits(here, PODS, pod("one", cpu="600m", memory="512Mi"))
     wait_for_refusal(here, PODS, pod("two", cpu="600m", memory="1Mi"))
     with pytest.raises(errors.Forbidden, match="exceeded quota: q, requested: requests.cpu=600m"):
         here.create(PODS, pod("two", cpu="600m", memory="1Mi"))
-    here.create(PODS, pod("three", cpu="400m", memory="512Mi"))
+    create_when_it_fits(here, PODS, pod("three", cpu="400m", memory="512Mi"))
 
 
 def test_under_a_quota_every_pod_must_say_what_it_needs(here: Here) -> None:
@@ -98,7 +102,7 @@ def test_under_a_quota_every_pod_must_say_what_it_needs(here: Here) -> None:
 def test_objects_are_counted_too(here: Here) -> None:
     eventually(lambda: here.exists(CONFIGMAPS, "kube-root-ca.crt"), True)
     limit(here, configmaps="2")
-    here.make(CONFIGMAPS, "a")
+    create_when_it_fits(here, CONFIGMAPS, a(CONFIGMAPS, "a"))
     wait_for_refusal(here, CONFIGMAPS, a(CONFIGMAPS, "b"))
     with pytest.raises(errors.Forbidden, match="exceeded quota: q, requested: configmaps=1"):
         here.make(CONFIGMAPS, "b")
@@ -108,7 +112,7 @@ def test_any_kind_can_be_counted(here: Here, widgets: Resource) -> None:
     name = f"count/{widgets.plural}.{widgets.group}"
     here.make(QUOTAS, "q", spec={"hard": {name: "1"}})
     eventually(lambda: here.get(QUOTAS, "q").get("status", {}).get("hard"), {name: "1"})
-    here.make(widgets, "a")
+    create_when_it_fits(here, widgets, a(widgets, "a"))
     wait_for_refusal(here, widgets, a(widgets, "b"))
     with pytest.raises(errors.Forbidden, match="exceeded quota"):
         here.make(widgets, "b")

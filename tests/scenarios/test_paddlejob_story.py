@@ -53,7 +53,10 @@ def test_a_collective_job_that_is_hurt_scaled_and_suspended(kubectl: Kubectl, st
 
 
 def test_the_pods_of_a_healthy_job_have_the_events_of_kubernetes_and_nothing_alarming(kubectl: Kubectl) -> None:
-    """As `pdc events` shows them: a cluster's kubelet warns of the ConfigMap that the pods of a job wait for."""
+    """As `pdc events` shows them: a cluster's kubelet warns of the ConfigMap that the pods of a job wait for.
+
+    A busy cluster's kubelet may also be late with the volume of its own for the API's token; that is not the job's.
+    """
     apply(kubectl, job("calm", "true"))
     reached(kubectl, "calm", "Completed")
     for pod in ("calm-worker-0", "calm-worker-1"):
@@ -61,7 +64,8 @@ def test_the_pods_of_a_healthy_job_have_the_events_of_kubernetes_and_nothing_ala
 
         def complete(pod: str = pod, shown: list[list[object]] = shown) -> bool:
             found = read(kubectl, "events", "--field-selector", f"involvedObject.name={pod}")["items"]
-            shown[:] = rows(sorted(found, key=order), time.time())
+            listed = rows(sorted(found, key=order), time.time())
+            shown[:] = [row for row in listed if "kube-api-access" not in str(row[-1])]
             # While a pod waits, a cluster's kubelet pulls again with each attempt to start its container.
             steps = dict.fromkeys(reason for _, _, reason, *_ in shown if reason not in ("Waiting", "Pulling"))
             return list(steps) == ["Scheduled", "Pulled", "Created", "Started"]
