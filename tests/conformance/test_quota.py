@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, Object, Resource
 
 from .world import Here, a, eventually, sleeping_pod
 
@@ -15,11 +15,16 @@ QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 LIMITS = Resource("", "v1", "limitranges", "LimitRange")
 
 
+NOTHING = "secrets"
+"""What no quota here allows: a server that refuses it has seen the quota with its status."""
+
+
 def limit(here: Here, **hard: str) -> None:
-    """A quota that is in force: the server has counted what is there."""
-    wanted = {name.replace("_", "."): amount for name, amount in hard.items()}
+    """A quota that is in force: the server has counted what is there, and judges by it."""
+    wanted = {**{name.replace("_", "."): amount for name, amount in hard.items()}, NOTHING: "0"}
     here.make(QUOTAS, "q", spec={"hard": wanted})
     eventually(lambda: here.get(QUOTAS, "q").get("status", {}).get("hard"), wanted)
+    wait_for_refusal(here, SECRETS, a(SECRETS, "s"))
 
 
 def wait_for_refusal(here: Here, resource: Resource, obj: Object) -> None:
@@ -28,8 +33,8 @@ def wait_for_refusal(here: Here, resource: Resource, obj: Object) -> None:
     def refused() -> bool:
         try:
             here.create(resource, obj, dry_run=True)
-        except errors.Forbidden:
-            return True
+        except errors.Forbidden as error:
+            return "status unknown" not in error.message
         return False
 
     eventually(refused, True)
@@ -49,7 +54,8 @@ def create_when_it_fits(here: Here, resource: Resource, obj: Object) -> None:
 
 
 def used(here: Here) -> Any:
-    return here.get(QUOTAS, "q")["status"].get("used")
+    counts = here.get(QUOTAS, "q")["status"].get("used") or {}
+    return {name: amount for name, amount in counts.items() if name != NOTHING}
 
 
 def pod(name: str, **requests: str) -> Object:
@@ -115,7 +121,7 @@ def test_any_kind_can_be_counted(here: Here, widgets: Resource) -> None:
         """A server finds new kinds within half a minute, and counts them for quotas that are made from then on."""
         here.make(QUOTAS, "q", spec={"hard": {name: "1"}})
         eventually(lambda: here.get(QUOTAS, "q").get("status", {}).get("hard"), {name: "1"})
-        if name in (used(here) or {}):
+        if name in used(here):
             return True
         here.delete(QUOTAS, "q")
         return False

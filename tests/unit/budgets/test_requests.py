@@ -7,6 +7,7 @@ other processes do not count, so a loaded machine is not mistaken for a slow ser
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -37,9 +38,14 @@ def longest_callback(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         run(handle)
         found[0] = max(found[0], time.thread_time() - began)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(asyncio.Handle, "_run", measured)
-        yield found
+    gc.collect()
+    gc.disable()  # it would count what all tests before this one left behind
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(asyncio.Handle, "_run", measured)
+            yield found
+    finally:
+        gc.enable()
 
 
 async def _first(frames: AsyncIterator[bytes]) -> bytes:
