@@ -25,7 +25,7 @@ _BINARY_FACTORS = {"KiB": 2**10, "kiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 class BuildProgress:
-    """Told the lines of the installer; `text` is the sentence for now. The clock is the caller's, in seconds."""
+    """Reads the lines of the installer; `text` is the progress message now. The caller gives the time, in seconds."""
 
     def __init__(self, requirements: Sequence[str], clock: Callable[[], float], *, folder: Path) -> None:
         """`folder` is where the installer puts files while it downloads them, if it is one that does (pip)."""
