@@ -121,7 +121,14 @@ class Platform:
         }
         if gpus:
             container["resources"] = {"limits": {RESOURCE: gpus}}
-        spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
+        mounts, volumes = _own_folders()
+        container["volumeMounts"] = mounts
+        spec = {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [container],
+            "volumes": volumes,
+        }
         drive(self.client.create(PODS, {"metadata": {"name": name}, "spec": spec}, namespace="default"))
 
     def status(self, name: str) -> Any:
@@ -138,6 +145,14 @@ class Platform:
     def refusal(self, name: str) -> str:
         conditions = self.status(name).get("conditions") or ()
         return next((str(c.get("message")) for c in conditions if c.get("reason") == "Unschedulable"), "")
+
+
+def _own_folders() -> tuple[list[Any], list[Any]]:
+    """This Python and this checkout, mounted where they are: a pod's own /tmp hides them if they lie in /tmp."""
+    folders = {"python": sys.prefix, "checkout": str(Path(__file__).resolve().parents[2])}
+    mounts = [{"name": name, "mountPath": path, "readOnly": True} for name, path in folders.items()]
+    volumes = [{"name": name, "hostPath": {"path": path}} for name, path in folders.items()]
+    return mounts, volumes
 
 
 def until(check: Callable[[], Any], what: str) -> Any:
