@@ -16,6 +16,7 @@ RULES = {
     "bounds": "!has(self.low) || self.low <= self.replicas",
     "inner": "!has(self.inner) || (has(self.inner.count) ? self.inner.count : 0) + self.replicas < 10",
     "word": "!has(self.word) || self.word in ['one', 'two'] && size(self.word) == 3",
+    "path": "!has(self.path) || self.path.startsWith('/') && !self.path.endsWith('/') && !self.path.contains('//')",
 }
 SCHEMA: Object = {
     "type": "object",
@@ -27,6 +28,7 @@ SCHEMA: Object = {
                 "low": NUMBER,
                 "inner": {"type": "object", "properties": {"count": NUMBER}},
                 "word": {"type": "string", "maxLength": 20},
+                "path": {"type": "string"},
             },
             "x-kubernetes-validations": [{"rule": rule, "message": f"breaks {name}"} for name, rule in RULES.items()],
         },
@@ -67,6 +69,10 @@ def refusal(status: Object) -> str:
         ({"inner": {"count": 8}}, ""),
         ({"word": "one"}, ""),
         ({"word": "three"}, "word"),
+        ({"path": "/a/b"}, ""),
+        ({"path": "a"}, "path"),
+        ({"path": "/a/"}, "path"),
+        ({"path": "/a//b"}, "path"),
     ],
 )
 def test_an_object_that_breaks_a_rule_is_not_created(here: Here, ruled: Resource, spec: Object, broken: str) -> None:

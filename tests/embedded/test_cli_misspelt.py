@@ -42,13 +42,13 @@ def job(**spec: Any) -> dict[str, Any]:
     }
 
 
-MODEL = {
+MODEL: dict[str, Any] = {
     "apiVersion": "serving.paddlepaddle.org/v1",
     "kind": "PaddleService",
     "metadata": {"name": "digits"},
     "spec": {"model": "nothing:v1", "service": {"minScale": 0}},
 }
-SET = {
+SET: dict[str, Any] = {
     "apiVersion": "batch.paddlepaddle.org/v1alpha1",
     "kind": "SampleSet",
     "metadata": {"name": "words"},
@@ -179,6 +179,25 @@ FILES = [
         INVALID,
         'did you mean "command"?',
         "pdc explain pod.spec.containers",
+    ),
+    *(
+        (
+            {**SET, "spec": {**SET["spec"], "source": {"uri": uri}}},
+            INVALID,
+            words,
+            "pdc explain sampleset.spec.source.uri",
+        )
+        for uri, words in (
+            ("numbers", "must be SCHEME://BUCKET[.ENDPOINT][/PREFIX]"),
+            ("/data/x", "must be SCHEME://BUCKET[.ENDPOINT][/PREFIX]"),
+            ("file://tmp/x", "the address of a folder must have three slashes, as in file:///data/x"),
+        )
+    ),
+    (
+        {**MODEL, "spec": {"model": "file://models/digits"}},
+        INVALID,
+        "the address of a folder must have three slashes",
+        "pdc explain paddleservice.spec.model",
     ),
 ]  # fmt: skip
 

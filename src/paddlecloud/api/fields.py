@@ -17,12 +17,27 @@ _QUANTITY = (
 )
 
 
-def doc(text: str, *, required: bool = False, **constraints: Any) -> msgspec.Meta:
+class Rule(NamedTuple):
+    """A rule of an object or of a field, which the API server enforces on every write, also through `scale`."""
+
+    expression: str
+    """In CEL, with the object or the field as `self`. Defaults are filled in already; other fields may be missing."""
+    message: str
+
+
+def written(rules: tuple[Rule, ...]) -> dict[str, Any]:
+    """Rules as a schema has them."""
+    return {"x-kubernetes-validations": [{"rule": rule.expression, "message": rule.message} for rule in rules]}
+
+
+def doc(text: str, *, required: bool = False, rules: tuple[Rule, ...] = (), **constraints: Any) -> msgspec.Meta:
     """The annotation of a field: what it means, and JSON-schema keywords such as `minimum` or `enum`.
 
-    `required` puts the field into the schema's `required` list although the struct can be built without it.
+    `required` puts the field into the schema's `required` list although the struct can be built without it. `rules`
+    are for the API server alone: what says the same for stored objects lives with the kind.
     """
     extra = {"required": True} if required else None
+    constraints |= written(rules) if rules else {}
     return msgspec.Meta(description=text, extra_json_schema=constraints or None, extra=extra)
 
 
@@ -42,12 +57,18 @@ Embedded = Annotated[dict[str, Any], _schema(**{"x-kubernetes-preserve-unknown-f
 """An object of Kubernetes kept whole: a pod template, a volume, a probe. Its own kind's rules apply when it is used."""
 
 
-class Rule(NamedTuple):
-    """A rule between fields of an object, which the API server enforces on every write, also through `scale`."""
+FOLDER_ADDRESS = Rule(
+    "!self.startsWith('file://') || self.startsWith('file:///')",
+    "the address of a folder must have three slashes, as in file:///data/x: after two stands the name of a host",
+)
+"""`folder_address_problem` judges the same for objects that are stored already."""
 
-    expression: str
-    """In CEL, with the object as `self`. Defaults are filled in already; other fields may be missing."""
-    message: str
+
+def folder_address_problem(address: str) -> str | None:
+    scheme, _, rest = address.partition("://")
+    if scheme != "file" or rest.startswith("/"):
+        return None
+    return f"{FOLDER_ADDRESS.message}; did you mean file:///{rest}?"
 
 
 class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):

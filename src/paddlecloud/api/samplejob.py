@@ -26,7 +26,7 @@ from paddlecloud.api.fields import (
 )
 from paddlecloud.api.kind import Column, KindDeclaration
 from paddlecloud.api.problems import Problem, declared_problems, decode_as, encode, invalid, required
-from paddlecloud.api.sampleset import Secret, TransferProgress, uri_problem
+from paddlecloud.api.sampleset import ADDRESS_RULES, Secret, TransferProgress, uri_problem
 
 __all__ = [
     "DECLARATION",
@@ -59,7 +59,9 @@ class SampleSetReference(Wire):
 class SyncOptions(Wire, rename="kebab"):
     """Options of an import, under the names `juicefs sync` gives them."""
 
-    source: Annotated[str | None, doc("Where to copy from; the SampleSet's own source when left out.")] = None
+    source: Annotated[
+        str | None, doc("Where to copy from; the SampleSet's own source when left out.", rules=ADDRESS_RULES)
+    ] = None
     destination: Annotated[str | None, doc("Directory inside the set; its root when left out.")] = None
     start: Annotated[IntOrString | None, doc("First key to copy.")] = None
     end: Annotated[IntOrString | None, doc("Last key to copy.")] = None

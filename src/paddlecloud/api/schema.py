@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as shapes
 
-from paddlecloud.api.fields import Rule
+from paddlecloud.api.fields import Rule, written
 from paddlecloud.api.kind import KindDeclaration
 
 Schema = dict[str, Any]
@@ -67,7 +67,7 @@ def _object(shape: shapes.StructType) -> Schema:
         schema["required"] = required
     rules: tuple[Rule, ...] = getattr(shape.cls, "RULES", ())
     if rules:
-        schema["x-kubernetes-validations"] = [{"rule": rule.expression, "message": rule.message} for rule in rules]
+        schema |= written(rules)
     return schema
 
 

@@ -63,7 +63,8 @@ def test_cache_levels_split_their_paths() -> None:
         ({}, "spec.source.uri", "FieldValueRequired"),
         ({**SOURCE, "partitions": 0}, "spec.partitions", "FieldValueInvalid"),
         ({**SOURCE, "partitions": 2_000_000_000}, "spec.partitions", "FieldValueInvalid"),
-        ({"source": {"uri": "bos://x"}}, "spec.source.uri", "FieldValueInvalid"),
+        ({"source": {"uri": "bos://"}}, "spec.source.uri", "FieldValueInvalid"),
+        ({"source": {"uri": "file://tmp/x"}}, "spec.source.uri", "FieldValueInvalid"),
         ({"source": {"uri": "bucket/path/x"}}, "spec.source.uri", "FieldValueInvalid"),
         ({"source": {"uri": "https://example.org/y"}}, "spec.source.uri", "FieldValueInvalid"),
         ({"source": {"uri": "gopher://example.org"}}, "spec.source.uri", "FieldValueInvalid"),
@@ -112,6 +113,20 @@ def test_free_space_ratio(ratio: str | int, fits: bool) -> None:
 )
 def test_sources_that_can_be_read(uri: str) -> None:
     assert sampleset.uri_problem(uri) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "meant"),
+    [
+        ("/data/x", "did you mean file:///data/x?"),
+        ("file://data/x", "did you mean file:///data/x?"),
+        ("numbers", "as in file:///data/x"),
+        ("s3://", "names no bucket or host"),
+    ],
+)
+def test_an_address_of_another_form_is_answered_with_the_right_one(uri: str, meant: str) -> None:
+    (problem,) = sampleset.validate(sample_set({"source": {"uri": uri}}))
+    assert problem.message.endswith(meant)
 
 
 def test_a_set_whose_data_is_there_needs_no_source() -> None:

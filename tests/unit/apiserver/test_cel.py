@@ -18,6 +18,7 @@ SELF: dict[str, Any] = {
     "list": [1, 2],
     "inner": {"count": 2},
     "in": 1,
+    "contains": 1,
 }
 
 VALUES: list[tuple[str, Any]] = [
@@ -36,6 +37,9 @@ VALUES: list[tuple[str, Any]] = [
     ("'low' in self", True),
     ("3 in [1, 2]", False),
     ("size(self.list) + size(self.name)", 3),
+    ("self.name.startsWith('a') && self.name.endsWith('a') && self.name.contains('')", True),
+    ("self.name.startsWith('b') || self.name.contains('ab') || 'ba'.endsWith('b')", False),
+    ("self.contains == self.low", True),
     ("has(self.low) && !has(self.lower)", True),
     ("has(self.inner) ? self.inner.count : 0", 2),
     ("has(self.outer) ? self.outer.count : 0", 0),
@@ -73,6 +77,8 @@ def test_an_expression_has_the_value_that_the_language_gives_it(text: str, value
         "9223372036854775807 + 1",
         "self.huge * 0.5",
         "size(1)",
+        "self.low.startsWith('1')",
+        "self.name.contains(1)",
         "1 in self.name",
         "self.none > 1 || false",
     ],
@@ -94,7 +100,7 @@ def test_what_has_no_value_is_an_error(text: str) -> None:
         "1 2",
         "oldSelf.low <= self.low",
         "self.list.all(x, x > 0)",
-        "self.name.startsWith('a')",
+        "self.name.matches('a')",
         "duration(self.name)",
         "self.__in__ == 1",
         "has(self)",

@@ -135,7 +135,7 @@ async def test_a_set_that_names_another_folder_is_refused_and_nothing_is_made(
 @pytest.mark.parametrize("uri", ["file:///etc", "file:///home/me/.ssh", "file:///home/me/platform/x"])
 async def test_a_set_whose_source_is_refused_is_not_valid_and_nothing_is_made(here: World, uri: str) -> None:
     await here.stop_controllers()
-    here.options = replace(here.options, sources=HERE)
+    here.options = replace(here.options, sources=HERE, exists=lambda _: True)
     here.start_controllers()
     await here.create_set(csi={"driver": "local"}, source={"uri": uri})
     await here.said("imagenet", "ErrorFolderNotAllowed")
@@ -150,6 +150,24 @@ async def test_a_set_whose_source_is_refused_is_not_valid_and_nothing_is_made(he
     await here.stop_controllers()
     here.options = replace(here.options, sources=NodeFolders.for_reading({"PADDLECLOUD_READ_ROOTS": ""}))
     here.start_controllers()
+    await here.pass_time(60)
+    assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "Ready", "its data is there already"
+
+
+async def test_a_source_that_does_not_exist_is_reported_before_anything_is_made_and_then_awaited(here: World) -> None:
+    await here.stop_controllers()
+    folders: set[str] = set()
+    here.options = replace(here.options, sources=HERE, exists=folders.__contains__)
+    here.start_controllers()
+    await here.create_set(csi={"driver": "local"}, source={"uri": "file:///home/me/typo"})
+    await here.said("imagenet", "ErrorSourceNotExist")
+    status = await here.status(SAMPLESETS, "imagenet")
+    assert condition(status, "Valid")[0] == "False"
+    assert status["message"].startswith("spec.source.uri: /home/me/typo does not exist on this machine")
+    assert await here.get(STATEFULSETS, "imagenet-runtime") is None
+    folders.add("/home/me/typo")
+    await here.phase("Ready")
+    folders.clear()
     await here.pass_time(60)
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "Ready", "its data is there already"
 
@@ -254,7 +272,7 @@ def test_files_of_this_machine_are_never_deleted_by_a_sync() -> None:
 
 
 async def test_cache_servers_of_this_machine_get_the_rule_and_no_folder_of_it(here: World) -> None:
-    here.options = Options(image="runtime", local_root="/var/lib/sets", sources=HERE)
+    here.options = Options(image="runtime", local_root="/var/lib/sets", sources=HERE, exists=lambda _: True)
     await here.stop_controllers()
     here.start_controllers()
     await here.create_set(source={"uri": "file:///home/me/data"})

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from paddlecloud.api.fields import CONDITION_LIST, Condition, Embedded, Int32, Int64, IntOrString, Root, Time, Wire, doc
+from paddlecloud.api.fields import (
+    CONDITION_LIST,
+    FOLDER_ADDRESS,
+    Condition,
+    Embedded,
+    Int32,
+    Int64,
+    IntOrString,
+    Root,
+    Time,
+    Wire,
+    doc,
+)
 
 AUTOSCALERS = {"kpa": "kpa.autoscaling.knative.dev", "hpa": "hpa.autoscaling.knative.dev"}
 
@@ -26,7 +38,10 @@ class EndpointSpec(Wire):
     )
     model: Annotated[
         str | None,
-        doc("Model to serve without an image of one's own: NAME:VERSION in the model store, or a URI."),
+        doc(
+            "Model to serve without an image of one's own: NAME:VERSION in the model store, or a URI.",
+            rules=(FOLDER_ADDRESS,),
+        ),
     ] = None
 
 
@@ -82,7 +97,7 @@ class PaddleServiceSpec(Wire):
     canary_traffic_percent: Annotated[
         Int32 | None, doc("Share of the canary; 50 when left out.", minimum=0, maximum=100)
     ] = None
-    model: Annotated[str | None, doc("Shorthand for default.model.")] = None
+    model: Annotated[str | None, doc("Shorthand for default.model.", rules=(FOLDER_ADDRESS,))] = None
     allow_model_code: Annotated[
         bool | None, doc("Run the processor that a fetched model brings along. It is code: trust where it comes from.")
     ] = None

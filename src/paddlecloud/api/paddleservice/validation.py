@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from paddlecloud.api.fields import folder_address_problem
 from paddlecloud.api.paddleservice.settings import percent_text, window_seconds, window_text
 from paddlecloud.api.paddleservice.spec import EndpointSpec, PaddleService, PaddleServiceSpec, ServiceSpec
 from paddlecloud.api.problems import TOO_LONG, Problem, declared_problems, invalid, not_supported, required
@@ -33,11 +34,11 @@ def validate(service: PaddleService) -> list[Problem]:
     if spec.default is None and not spec.model:
         problems.append(required("spec.default", "say what to serve"))
     if spec.default is None and spec.model:
-        problems += _plain_http(spec, "spec.model", spec.model)
+        problems += _model(spec, "spec.model", spec.model)
     for field, endpoint in (("spec.default", spec.default), ("spec.canary", spec.canary)):
         if endpoint is not None:
             problems += _endpoint(endpoint, field)
-            problems += _plain_http(spec, f"{field}.model", endpoint.model or "")
+            problems += _model(spec, f"{field}.model", endpoint.model or "")
     if spec.runtime_version and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", spec.runtime_version):
         text = "is the name of the container: lower-case letters, digits and dashes"
         problems.append(invalid("spec.runtimeVersion", spec.runtime_version, text))
@@ -54,8 +55,10 @@ def _name(name: str) -> Iterator[Problem]:
         yield invalid("metadata.name", name, "must be lower-case letters, digits and dashes, beginning with a letter")
 
 
-def _plain_http(spec: PaddleServiceSpec, field: str, model: str) -> Iterator[Problem]:
+def _model(spec: PaddleServiceSpec, field: str, model: str) -> Iterator[Problem]:
     """The inference server refuses it too; here it is said before a pod is made."""
+    if text := folder_address_problem(model):
+        yield invalid(field, model, text)
     if model.lower().startswith("http://") and "#" not in model and not spec.allow_plain_http:
         text = "comes over plain http: use https, append #sha256=HEX of the archive, or set spec.allowPlainHttp"
         yield invalid(field, model, text)

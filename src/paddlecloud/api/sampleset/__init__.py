@@ -12,6 +12,7 @@ from paddlecloud.api.kind import AGE, Column, KindDeclaration
 from paddlecloud.api.problems import decode_as, encode
 from paddlecloud.api.sampleset.settings import LevelSettings, Normalised, SampleSetSettings, Secret, normalise
 from paddlecloud.api.sampleset.spec import (
+    ADDRESS_RULES,
     MAX_PARTITIONS,
     PHASES,
     SampleSet,
@@ -22,6 +23,7 @@ from paddlecloud.api.sampleset.spec import (
 from paddlecloud.api.sampleset.validation import SCHEMES, uri_problem, validate
 
 __all__ = [
+    "ADDRESS_RULES",
     "DECLARATION",
     "MAX_PARTITIONS",
     "PHASES",

@@ -7,12 +7,14 @@ from typing import Annotated
 import msgspec
 
 from paddlecloud.api.fields import (
+    FOLDER_ADDRESS,
     Conditions,
     Embedded,
     Int32,
     Int64,
     IntOrString,
     Root,
+    Rule,
     SecretReference,
     Time,
     Wire,
@@ -28,15 +30,23 @@ MAX_PARTITIONS = 10_000
 """Each is a cache server on a node of its own."""
 
 
+ADDRESS_FORM = (
+    "must be SCHEME://BUCKET[.ENDPOINT][/PREFIX], as in bos://bucket.bj.bcebos.com/imagenet; for a folder file:// and "
+    "its absolute path, as in file:///data/x"
+)
+ADDRESS_RULES = (Rule("self == '' || self.contains('://')", ADDRESS_FORM), FOLDER_ADDRESS)
+"""What an address must look like; `uri_problem` judges the same, and more, for objects stored already."""
+
+
 class Source(Wire):
     """Where the data comes from."""
 
     uri: Annotated[
         str | None,
         doc(
-            "SCHEME://BUCKET[.ENDPOINT][/PREFIX], for example bos://bucket.bj.bcebos.com/imagenet. Not to be changed "
-            "once the data has been synchronised.",
-            minLength=10,
+            "SCHEME://BUCKET[.ENDPOINT][/PREFIX], for example bos://bucket.bj.bcebos.com/imagenet; a folder is file:// "
+            "and its absolute path, for example file:///data/x. Not to be changed once the data has been synchronised.",
+            rules=ADDRESS_RULES,
         ),
     ] = None
     secret_ref: Annotated[

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from paddlecloud.api.fields import folder_address_problem
 from paddlecloud.api.problems import TOO_LONG, Problem, declared_problems, invalid, required
-from paddlecloud.api.sampleset.spec import Csi, SampleSet, SampleSetSpec
+from paddlecloud.api.sampleset.spec import ADDRESS_FORM, Csi, SampleSet, SampleSetSpec
 
 SCHEMES = (
     *("b2", "bos", "ceph", "cos", "eos", "file", "gs", "hdfs", "ibmcos", "jss", "ks3", "minio", "mss", "nos", "obs"),
@@ -37,9 +38,15 @@ def validate(sample_set: SampleSet) -> list[Problem]:
 
 def uri_problem(uri: str) -> str | None:
     """Why a source cannot be read, or None. Web addresses must point at an archive: they cannot be listed."""
+    if uri.startswith("/"):
+        return f"{ADDRESS_FORM}; did you mean file://{uri}?"
     if uri.count("://") != 1:
-        return "must be SCHEME://BUCKET[.ENDPOINT][/PREFIX]"
+        return ADDRESS_FORM
     scheme, _, rest = uri.partition("://")
+    if scheme == "file":
+        return folder_address_problem(uri)
+    if not rest.strip("/"):
+        return f"{ADDRESS_FORM}: this one names no bucket or host"
     if scheme in ("http", "https"):
         return None if rest.split("?")[0].endswith(ARCHIVES) else f"{scheme} sources must end in {', '.join(ARCHIVES)}"
     return None if scheme in SCHEMES else f"scheme {scheme} is unknown: use one of {', '.join(SCHEMES)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from paddlecloud import __version__
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
 from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers.node_folders import DEFAULT_CACHES, NodeFolders, local_cache, named_by, own_folder
-from paddlecloud.controllers.sampleset import names, transfer
+from paddlecloud.controllers.sampleset import conditions, names, transfer
 from paddlecloud.controllers.sampleset.access import Access
 from paddlecloud.controllers.sampleset.access import read as read_access
 from paddlecloud.controllers.sampleset.answers import Figures, JobReport
@@ -33,6 +34,8 @@ class Options:
     """Which folders of nodes sets may name for their caches."""
     sources: NodeFolders | None = None
     """Which folders `file://` sources may name; None where pods see no files but their own."""
+    exists: Callable[[str], bool] = os.path.exists
+    """Whether this machine has a file or folder; asked for sources that `sources` allows."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Options:
@@ -127,6 +130,8 @@ class Observed:
     """Why server 0 would not take the import."""
     trouble: str = ""
     """What the last pass could not do."""
+    missing_source: str = ""
+    """The folder of this machine that is to be imported and does not exist."""
 
     @property
     def access(self) -> Access | None:
@@ -208,6 +213,11 @@ class Case:
     @cached_property
     def access(self) -> Access | None:
         return self.observed.access
+
+    @property
+    def imports(self) -> bool:
+        """Whether the source is still to be read."""
+        return not (self.settings.no_sync or conditions.holds(self.old.conditions, "Synced"))
 
     @property
     def source_secret(self) -> SecretView:

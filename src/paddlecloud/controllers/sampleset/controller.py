@@ -6,6 +6,7 @@ is a convenience; losing it costs a question.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.sampleset import SampleSetStatus, Secret, decode, normalise
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.sampleset import names
+from paddlecloud.controllers.sampleset import names, transfer
 from paddlecloud.controllers.sampleset.access import fresh as fresh_access
 from paddlecloud.controllers.sampleset.asking import Interview
 from paddlecloud.controllers.sampleset.case import Case, Observed, Options, SecretView
@@ -238,7 +239,7 @@ class SampleSetController(Operator):
         observed = replace(observed, nodes=labelled)
         if sample_set["metadata"].get("deletionTimestamp"):
             return await self._observe_leaving(replace(case, observed=observed), sample_set)
-        observed = replace(observed, secrets=await self._secrets(case))
+        observed = replace(observed, secrets=await self._secrets(case), missing_source=await self._missing_source(case))
         if case.phase == "Bound" and not any(server.ready for server in observed.runtimes):
             observed = replace(observed, warning=await self._last_warning(key))
         if case.phase in ("PartialReady", "Ready"):
@@ -271,6 +272,16 @@ class SampleSetController(Operator):
         own, needed = case.settings.namespace, case.phase in ("", "Mount", "Syncing", "SyncFailed")
         wanted = [secret for secret in case.secrets if needed or grants.is_foreign(secret, own)]
         return {secret: await read_secret(self._client, secret, namespace=own) for secret in wanted}
+
+    async def _missing_source(self, case: Case) -> str:
+        """The folder of this machine that is still to be imported, if it does not exist; else empty."""
+        source, sources = case.settings.uri, self.options.sources
+        if not case.imports or sources is None or not source.startswith("file://"):
+            return ""
+        if transfer.source_problem(source, sources):
+            return ""  # whether it exists is nobody's to know who may not read it
+        folder = transfer.folder_of(source)
+        return "" if await asyncio.to_thread(self.options.exists, folder) else folder
 
     async def _last_warning(self, key: Key) -> tuple[str, str] | None:
         pod = names.runtime_pod(key.name, 0)

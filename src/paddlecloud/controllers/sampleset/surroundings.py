@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from paddlecloud.controllers import grants
-from paddlecloud.controllers.sampleset import adoption, conditions, names, objects, transfer
+from paddlecloud.controllers.sampleset import adoption, names, objects, transfer
 from paddlecloud.controllers.sampleset.case import Case
 from paddlecloud.controllers.sampleset.draft import Draft
 from paddlecloud.kube.resource import Object
@@ -26,9 +26,16 @@ def check(draft: Draft) -> bool:
     if refused := _refused_folder(case):
         draft.complain("Valid", "FolderNotAllowed", refused, event="ErrorFolderNotAllowed")
         return False
-    imports = not (settings.no_sync or conditions.holds(case.old.conditions, "Synced"))
-    if imports and (refused := transfer.source_problem(settings.uri, case.options.sources)):
+    if case.imports and (refused := transfer.source_problem(settings.uri, case.options.sources)):
         draft.complain("Valid", "FolderNotAllowed", f"spec.source: {refused}", event="ErrorFolderNotAllowed")
+        return False
+    if case.imports and (folder := case.observed.missing_source):
+        text = (
+            f"spec.source.uri: {folder} does not exist on this machine: make the folder, or name another as "
+            "file:///PATH; the import begins once it exists"
+        )
+        draft.complain("Valid", "SourceNotExist", text, event="ErrorSourceNotExist")
+        draft.look_again(AGAIN)
         return False
     if case.driver == "juicefs" and settings.secret is None:
         text = "spec.secretRef.name: the juicefs engine needs the Secret of its file system"

@@ -108,11 +108,16 @@ def sync_options(
     return {**options, "source": source, "destination": target}
 
 
+def folder_of(source: str) -> str:
+    """The path that a `file://` source names."""
+    return "/" + source.removeprefix("file://").lstrip("/")
+
+
 def source_problem(source: str, sources: NodeFolders | None) -> str:
     """Why a folder of this machine may not be imported; empty where it may, and for every other source."""
     if sources is None or not source.startswith("file://"):
         return ""
-    problem = sources.problem("/" + source.removeprefix("file://").lstrip("/"))
+    problem = sources.problem(folder_of(source))
     return f"source {source}: {problem}" if problem else ""
 
 

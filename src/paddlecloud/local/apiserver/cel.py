@@ -1,8 +1,9 @@
 """Expressions of CEL, as far as rules between the fields of one object need them.
 
-The subset: literals, `self` and its fields, `has()`, `size()`, indexes, lists, `in`, comparisons, whole-number and
-floating-point arithmetic, `!`, `&&`, `||` and `? :`. There are no macros over lists, no functions on strings and no
-`oldSelf`, so an expression takes time in proportion to its own length. Everything else is `Unsupported`: the caller
+The subset: literals, `self` and its fields, `has()`, `size()`, indexes, lists, `in`, comparisons, `contains()`,
+`startsWith()` and `endsWith()` of strings, whole-number and floating-point arithmetic, `!`, `&&`, `||` and `? :`. There
+are no macros over lists, no regular expressions and no `oldSelf`, so an expression takes time in proportion to its own
+length and that of the strings that it names. Everything else is `Unsupported`: the caller
 decides what to do with such a rule. Semantics are those of the language definition (google/cel-spec, doc/langdef.md):
 whole numbers have 64 bits and overflow is an error, `&&` and `||` ignore an error on one side where the other decides.
 """
@@ -132,7 +133,13 @@ class _Parser:
             length += 1
             if length > _DEEPEST:
                 raise Unsupported("nested too deeply")
-            if sign == ".":
+            if sign == "." and self._calls():
+                of = _ON_STRINGS[self._next()[1]]
+                self._expect("(")
+                value = _asked(of, value, self.ternary(depth + 1))
+                self._expect(")")
+                self._selected = None
+            elif sign == ".":
                 selected = (value, self._field())
                 value = _index(value, _constant(selected[1]))
                 self._selected = selected
@@ -141,6 +148,11 @@ class _Parser:
                 self._expect("]")
                 self._selected = None
         return value
+
+    def _calls(self) -> bool:
+        """Whether a function of strings follows the dot."""
+        name, bracket = (text for _, text in (*self._tokens[self._at : self._at + 2], ("", ""), ("", ""))[:2])
+        return name in _ON_STRINGS and bracket == "("
 
     def _field(self) -> str:
         kind, name = self._next()
@@ -250,6 +262,16 @@ def _size(of: Expression) -> Expression:
     return value
 
 
+def _asked(of: Callable[[str, str], bool], text: Expression, part: Expression) -> Expression:
+    def value(self: Value) -> Value:
+        found, wanted = text(self), part(self)
+        if not (isinstance(found, str) and isinstance(wanted, str)):
+            raise EvaluationError("no such overload: a function of strings on what is none")
+        return of(found, wanted)
+
+    return value
+
+
 def _boolean(of: Expression, self: Value) -> bool:
     found = of(self)
     if not isinstance(found, bool):
@@ -346,6 +368,11 @@ def _within(left: Expression, right: Expression) -> Expression:
     return value
 
 
+_ON_STRINGS: dict[str, Callable[[str, str], bool]] = {
+    "contains": operator.contains,
+    "startsWith": str.startswith,
+    "endsWith": str.endswith,
+}
 _RELATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
     "==": lambda left, right: lambda self: _same(left(self), right(self)),
     "!=": lambda left, right: lambda self: not _same(left(self), right(self)),
