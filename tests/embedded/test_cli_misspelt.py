@@ -211,3 +211,21 @@ def test_a_file_with_a_misspelt_word_is_answered_with_the_right_one(
     assert words in said
     assert said.endswith(f"next:  {following}\n")
     assert answer == code
+
+
+def test_everything_that_is_wrong_with_a_file_is_said_at_once(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(
+        "apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob\nmetadata: {name: x}\nspec:\n"
+        "  wroker: {}\n  cleanPodPolcy: Always\n  backoffLimit: -1\n  worker:\n    replicas: two\n"
+    )
+    answer, said = refused("apply", "-f", "x.yaml")
+    assert answer == INVALID
+    assert "from x.yaml:5:" in said
+    for words in (
+        'did you mean "worker"?',
+        'did you mean "cleanPodPolicy"?',
+        "spec.worker.replicas in line 9",
+        "spec.backoffLimit in line 7",
+        "spec.cleanPodPolcy in line 6",
+    ):
+        assert words in said

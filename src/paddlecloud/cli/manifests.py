@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from paddlecloud.cli.failures import InputError, UsageError
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.yamlio import YamlError, load_all
+from paddlecloud.kube.yamlio import YamlError, read_all
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MAX_BYTES = 32 << 20
@@ -22,8 +23,19 @@ FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
 
 class Manifest(NamedTuple):
     object: Object
-    source: str
-    """`file.yaml:12`, for messages."""
+    file: str
+    """As messages call it."""
+    line: int
+    """Where its document begins."""
+    inside: str
+    """Its path in the document; empty unless it is an item of a List."""
+    text: str
+    """Of the whole file."""
+
+    @property
+    def source(self) -> str:
+        """`file.yaml:12`, for messages."""
+        return f"{self.file}:{self.line}"
 
     @property
     def label(self) -> str:
@@ -35,9 +47,15 @@ def load(names: list[str], *, recursive: bool = False) -> list[Manifest]:
     """All objects in the order they are to be applied."""
     if not names:
         raise UsageError("nothing to read", why="-f names no file, directory or -")
-    manifests = [
-        manifest for name in names for path in expand(name, recursive=recursive) for manifest in parse(path, read(path))
-    ]
+    manifests: list[Manifest] = []
+    mistakes: list[InputError] = []
+    for name in names:
+        for path in expand(name, recursive=recursive):
+            found, wrong = parse(path, read(path))
+            manifests += found
+            mistakes += wrong
+    if mistakes:
+        raise _together(mistakes)
     if not manifests:
         raise InputError(f"no objects in {', '.join(names)}", next="check that the files are not empty")
     return sorted(manifests, key=lambda manifest: FIRST.get(manifest.object["kind"], 2))
@@ -84,35 +102,56 @@ def read(path: str) -> str:
         raise InputError(f"{path} is not text", why=f"byte {error.start} is not UTF-8") from error
 
 
-def parse(path: str, text: str) -> list[Manifest]:
-    """The objects of one text, Lists unfolded, each with at least apiVersion, kind and a name."""
-    source = "standard input" if path == "-" else path
+def parse(path: str, text: str) -> tuple[list[Manifest], list[InputError]]:
+    """The objects of one text, Lists unfolded, each with at least apiVersion, kind and a name; and all its mistakes."""
+    file = "standard input" if path == "-" else path
+    documents, unreadable = read_all(text)
     manifests: list[Manifest] = []
-    try:
-        for line, value in load_all(text):
-            manifests += _unfold(value, f"{source}:{line}")
-    except YamlError as error:
-        raise InputError(
-            f"{source}:{error.line} is not valid YAML", why=error.problem, next=f"look at line {error.line} of {source}"
-        ) from error
-    return manifests
+    mistakes = [_not_yaml(file, error) for error in unreadable]
+    for line, value in documents:
+        for found in _unfold(Manifest(value, file, line, "", text)):
+            if isinstance(found, Manifest):
+                manifests.append(found)
+            else:
+                mistakes.append(found)
+    return manifests, mistakes
 
 
-def _unfold(value: object, source: str) -> list[Manifest]:
+def _not_yaml(file: str, error: YamlError) -> InputError:
+    return InputError(
+        f"{file}:{error.line} is not valid YAML", why=error.problem, next=f"look at line {error.line} of {file}"
+    )
+
+
+def _together(mistakes: list[InputError]) -> InputError:
+    if len(mistakes) == 1:
+        return mistakes[0]
+    listed = "".join(f"\n  {one.message}{': ' if one.why else ''}{one.why}" for one in mistakes)
+    return InputError(f"{len(mistakes)} mistakes; nothing was sent{listed}", next="correct these lines")
+
+
+def _unfold(manifest: Manifest) -> Iterator[Manifest | InputError]:
+    value: object = manifest.object
+    source = manifest.source
     if not isinstance(value, dict):
-        raise InputError(f"{source} is not an object", why=f"it holds a {type(value).__name__}, not a mapping")
+        yield InputError(f"{source} is not an object", why=f"it holds a {type(value).__name__}, not a mapping")
+        return
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field), str) or not value[field]:
-            raise InputError(f"{source} is not a Kubernetes object", why=f"{field} is missing or not text")
+            yield InputError(f"{source} is not a Kubernetes object", why=f"{field} is missing or not text")
+            return
     items = value.get("items")
     if value["kind"].endswith("List") and isinstance(items, list):
-        return [manifest for item in items for manifest in _unfold(item, source)]
+        for number, item in enumerate(items):
+            yield from _unfold(manifest._replace(object=item, inside=f"{manifest.inside}.items[{number}]"))
+        return
     meta = value.get("metadata")
     if not isinstance(meta, dict) or not (meta.get("name") or meta.get("generateName")):
-        raise InputError(f"{source}: {value['kind']} has no name", why="metadata.name is missing")
-    if not isinstance(meta.get("name") or meta.get("generateName"), str):
-        raise InputError(f"{source}: {value['kind']} has no usable name", why='a name is text; quote it: name: "123"')
-    return [Manifest(value, source)]
+        yield InputError(f"{source}: {value['kind']} has no name", why="metadata.name is missing")
+    elif not isinstance(meta.get("name") or meta.get("generateName"), str):
+        yield InputError(f"{source}: {value['kind']} has no usable name", why='a name is text; quote it: name: "123"')
+    else:
+        yield manifest
 
 
 def _parent(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from paddlecloud.cli import suggestions
 from paddlecloud.cli.failures import CliError, attempting
+from paddlecloud.cli.lines import lines_of
 from paddlecloud.cli.manifests import Manifest
 from paddlecloud.cli.placing import Place, place_of
 from paddlecloud.cli.session import Session
@@ -19,7 +20,8 @@ from paddlecloud.sdk import ownership
 KIND_SECONDS = 10.0
 """How long a kind may take to appear after its CRD was applied in the same run."""
 
-VALIDATION: dict[str, Literal["Strict", "Warn", "Ignore"]] = {"strict": "Strict", "warn": "Warn", "ignore": "Ignore"}
+Validation = Literal["Strict", "Warn", "Ignore"]
+VALIDATION: dict[str, Validation] = {"strict": "Strict", "warn": "Warn", "ignore": "Ignore"}
 VOLATILE = ("managedFields", "resourceVersion", "generation")
 
 
@@ -50,12 +52,11 @@ class Applier:
         self._defined: set[str] = set()
 
     def apply(self, manifest: Manifest, *, dry_run: bool) -> Applied:
-        file = manifest.source.rpartition(":")[0]
+        validation = VALIDATION[self._session.args.validate]
         try:
-            with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(file)):
-                applied = self._apply(manifest, dry_run=dry_run)
+            applied = self._attempt(manifest, dry_run=dry_run, validation=validation)
         except CliError as failure:
-            suggestions.add_fields(self._session, failure, manifest.object)
+            self._complete(manifest, failure)
             if failure.reason == UnknownKind.reason and "did you mean" in failure.why:
                 failure.next = "pdc api-resources"
             raise
@@ -63,7 +64,33 @@ class Applier:
             self._defined.add(str(((manifest.object.get("spec") or {}).get("names") or {}).get("kind")))
         return applied
 
-    def _apply(self, manifest: Manifest, *, dry_run: bool) -> Applied:
+    def _attempt(self, manifest: Manifest, *, dry_run: bool, validation: Validation) -> Applied:
+        with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(manifest.file)):
+            return self._apply(manifest, dry_run=dry_run, validation=validation)
+
+    def _complete(self, manifest: Manifest, failure: CliError) -> None:
+        """Adds to a refusal what else is wrong with the object, and at which lines of the file.
+
+        Servers refuse unknown fields before they look at the values of the others: those are asked for once more.
+        """
+        fields = suggestions.fields_at_fault(failure)
+        suggestions.add_fields(self._session, failure, manifest.object)
+        if suggestions.UNKNOWN_FIELD.search(failure.why):
+            try:
+                self._attempt(manifest, dry_run=True, validation="Ignore")
+            except CliError as further:
+                if further.reason == "Invalid":
+                    suggestions.append(failure, further.why)
+                    fields += suggestions.fields_at_fault(further)
+        lines = lines_of(manifest, fields)
+        if lines:
+            first, source = min(lines.values()), manifest.source
+            failure.message = failure.message.replace(f"from {source}", f"from {manifest.file}:{first}")
+        if len(set(lines.values())) > 1:
+            listed = ", ".join(f"{path.lstrip('.')} in line {line}" for path, line in lines.items())
+            suggestions.append(failure, listed)
+
+    def _apply(self, manifest: Manifest, *, dry_run: bool, validation: Validation) -> Applied:
         session, args = self._session, self._session.args
         where = place_of(session, manifest, self._resource(manifest.object))
         before = read(session, where)
@@ -74,7 +101,7 @@ class Applier:
             field_manager=args.field_manager,
             force=args.force_conflicts,
             dry_run=dry_run,
-            field_validation=VALIDATION[args.validate],
+            field_validation=validation,
         )
         return Applied(where, before, session.api.do(call))
 

@@ -47,6 +47,15 @@ def _add_value(error: CliError) -> None:
         append(error, question(given, re.findall(r'"([^"]*)"', listed)))
 
 
+def fields_at_fault(error: CliError) -> list[str]:
+    """The paths of the fields that a server refuses, as it writes them, each once."""
+    refusal = error.__cause__
+    causes = ((refusal.details or {}).get("causes") or ()) if isinstance(refusal, ApiError) else ()
+    named = [str(cause.get("field") or "") for cause in causes]
+    unknown = [one or other for one, other in UNKNOWN_FIELD.findall(error.why)]
+    return [path for path in dict.fromkeys((*named, *unknown)) if path]
+
+
 def add_fields(session: Session, error: CliError, obj: Object) -> None:
     """For an unknown field of a file the one that was meant, and where its neighbours are documented."""
     paths = [one or other for one, other in UNKNOWN_FIELD.findall(error.why)]

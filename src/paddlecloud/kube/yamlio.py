@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -21,6 +21,8 @@ MAX_NODES = 500_000
 """After aliases are expanded; 64 characters of a text count as one more. A list of 10,000 pods has about as many."""
 MAX_SPARE = 16
 """Documents without content that may stand beside the one that a text is read for."""
+MAX_MISTAKES = 20
+"""Of one text that are looked for, one after the other."""
 MAX_DIGITS = 400
 """Of a number: a longer one is text."""
 
@@ -35,15 +37,39 @@ _SPECIAL = {".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"),
 class YamlError(ValueError):
     """The text is not YAML, or not YAML that an object can be made of. `line` counts from one."""
 
-    def __init__(self, problem: str, line: int) -> None:
+    def __init__(self, problem: str, line: int, *, also: Sequence[YamlError] = ()) -> None:
         super().__init__(f"line {line}: {problem}")
         self.problem = problem
         self.line = line
+        self.also = tuple(also)
+        """Further mistakes of the same document."""
 
 
 def load_all(text: str) -> Iterator[tuple[int, Any]]:
     """(line, value) of every document that is not empty."""
     return (document for document in _documents(text) if document[1] is not None)
+
+
+def read_all(text: str) -> tuple[list[tuple[int, Any]], list[YamlError]]:
+    """(line, value) of every document that is not empty, and what is wrong with those that cannot be read.
+
+    After a mistake that ends a document, reading goes on where the next one begins (`---`).
+    """
+    found: list[tuple[int, Any]] = []
+    mistakes: list[YamlError] = []
+    lines, above = text.splitlines(keepends=True), 0
+    while len(mistakes) < MAX_MISTAKES:
+        try:
+            for line, value in load_all("".join(lines[above:])):
+                found.append((above + line, value))
+            break
+        except YamlError as error:
+            mistakes += [YamlError(one.problem, above + one.line) for one in (error, *error.also)]
+            last = above + max(one.line for one in (error, *error.also))
+            # A bracket that is not closed is noticed only at the line that begins the next document.
+            begin = max(above + 1, last - 1)
+            above = next((at for at in range(begin, len(lines)) if lines[at].startswith("---")), len(lines))
+    return found, mistakes
 
 
 def load_one(text: str) -> Any:
@@ -70,7 +96,9 @@ def _documents(text: str) -> Iterator[tuple[int, Any]]:
         what = " ".join(part for part in (error.context, error.problem) if part)
         raise YamlError(what, mark.line + 1 if mark else 1) from error
     except yaml.YAMLError as error:  # characters that no YAML may hold
-        raise YamlError(str(error).splitlines()[0], 1) from error
+        character = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        line = text.count("\n", 0, character.start()) + 1 if character else 1
+        raise YamlError(str(error).splitlines()[0], line) from error
 
 
 def dump(value: Any) -> str:
@@ -104,6 +132,7 @@ class _Reader:
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._line = 1
         self._root: Any = None
+        self._twice: list[YamlError] = []
 
     def feed(self, event: Any) -> tuple[int, Any] | None:
         """The finished document with its first line, or None while it is not finished."""
@@ -122,8 +151,11 @@ class _Reader:
             value, size = self._anchors[event.anchor]
             self._add(value, size=size, anchor=None, line=line)
         elif isinstance(event, yaml.DocumentStartEvent):
-            self._anchors, self._root, self._line = {}, None, line
+            self._anchors, self._root, self._line, self._twice = {}, None, line, []
         elif isinstance(event, yaml.DocumentEndEvent):
+            if self._twice:
+                first, *others = self._twice
+                raise YamlError(first.problem, first.line, also=others)
             return self._line, self._root
         return None
 
@@ -163,7 +195,8 @@ class _Reader:
             if key == "<<" and isinstance(value, (dict, list)):
                 parent.merges.extend(_merges(value, line))
             elif key in target:
-                raise YamlError(f"key {key!r} is given twice", line)
+                if len(self._twice) < MAX_MISTAKES:
+                    self._twice.append(YamlError(f"key {key!r} is given twice", line))
             else:
                 target[key] = value
 

@@ -111,6 +111,76 @@ def test_one_refusal_does_not_stop_the_others(stub: Stub, pdc: Pdc, tmp_path: Pa
     assert "x.yaml:1" in result.err
 
 
+def test_all_mistakes_of_all_files_are_said_at_once_each_with_its_line(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
+    good = CONFIG.format(name="good", value="v")
+    (tmp_path / "a.yaml").write_text(
+        f"{good}---\nkind: ConfigMap\n---\nspec: {{a: [1\n---\n{good}data: {{}}\nkind: X\n---\na: 1\n b: 2\n---\n{good}"
+    )
+    (tmp_path / "b.yaml").write_text("# nothing\n\napiVersion: v1\nkind: ConfigMap\n")
+    result = pdc("apply", "-f", str(tmp_path / "a.yaml"), "-f", str(tmp_path / "b.yaml"))
+    assert (result.code, applied(stub)) == (5, [])
+    for said in (
+        "a.yaml:7 is not a Kubernetes object: apiVersion is missing",
+        "a.yaml:11 is not valid YAML",
+        "a.yaml:18 is not valid YAML: key 'data' is given twice",
+        "a.yaml:19 is not valid YAML: key 'kind' is given twice",
+        "a.yaml:22 is not valid YAML: mapping values are not allowed",
+        "b.yaml:3: ConfigMap has no name",
+    ):
+        assert f"  {tmp_path}/{said}" in result.err
+    assert result.err.startswith("error: 6 mistakes; nothing was sent\n")
+
+
+FILE = """\
+# the second document is refused
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: good}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: bad
+    labels:
+      a.b/c: x
+  data:
+    list:
+    - b: 1
+    - name: c
+      b: 2
+"""
+LINES = [
+    ("data.list[0].b", 17),
+    ("data.list[1].b", 19),
+    ('.data.list[name="c"].b', 19),
+    ("data.list[7]", 16),
+    ("metadata.labels[a.b/c]", 14),
+    ("data.missing", 15),
+    ("data.list[0].b.deeper", 17),
+]
+
+
+@pytest.mark.parametrize(("field", "line"), LINES, ids=[field for field, _ in LINES])
+def test_a_refused_field_is_shown_with_its_line(stub: Stub, pdc: Pdc, tmp_path: Path, field: str, line: int) -> None:
+    (tmp_path / "x.yaml").write_text(FILE)
+    status = {"reason": "Invalid", "message": f"{field}: no", "code": 422, "details": {"causes": [{"field": field}]}}
+    stub.refuse[("PATCH", "/api/v1/namespaces/default/configmaps/bad")] = (422, status)
+    said = pdc("apply", "-f", str(tmp_path / "x.yaml")).err
+    assert f"cannot apply ConfigMap/bad from {tmp_path}/x.yaml:{line}: {field}: no" in said
+
+
+def test_several_refused_fields_are_listed_with_their_lines(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(FILE)
+    causes = [{"field": "data.list[1].b"}, {"field": "metadata.labels"}]
+    status = {"reason": "Invalid", "message": "no", "code": 422, "details": {"causes": causes}}
+    stub.refuse[("PATCH", "/api/v1/namespaces/default/configmaps/bad")] = (422, status)
+    said = pdc("apply", "-f", str(tmp_path / "x.yaml")).err
+    assert "x.yaml:13: no; data.list[1].b in line 19, metadata.labels in line 13" in said
+
+
 def test_a_conflict_names_the_way_out(stub: Stub, pdc: Pdc, config: Path) -> None:
     message = 'Apply failed with 1 conflict: conflict with "kubectl" using v1: .data.key'
     path = "/api/v1/namespaces/default/configmaps/one"
