@@ -15,11 +15,13 @@ from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, 
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.placing import Place
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.errors import Conflict, NotFound
 from paddlecloud.kube.resource import Object, Resource
 
 REVISIONS = Resource("serving.knative.dev", "v1", "revisions", "Revision")
 GROUPS = ("serving.paddlepaddle.org", "elasticserving.paddlepaddle.org")
+ATTEMPTS = 10
+"""How often a patch is sent when the controller writes the status in between."""
 REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 """Where there is no Knative, the Deployment's own history."""
 SERVICE, ENDPOINT, SOURCE, REVISION = (
@@ -143,18 +145,32 @@ def _condition(service: Object, kind: str) -> Object:
     return next((c for c in conditions if c.get("type") == kind), {})
 
 
+def _patch_spec(session: Session, where: Place, service: Object, spec: Object) -> Object:
+    client, generation = session.api.client, service["metadata"].get("generation")
+    for attempt in range(ATTEMPTS):
+        patch = {"metadata": {"resourceVersion": service["metadata"]["resourceVersion"]}, "spec": spec}
+        try:
+            return session.api.do(client.patch(where.resource, where.name, patch, namespace=where.namespace))
+        except Conflict:
+            service = session.api.do(client.get(where.resource, where.name, where.namespace))
+            if attempt == ATTEMPTS - 1 or service["metadata"].get("generation") != generation:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
 def _patch(session: Session, args: argparse.Namespace, where: Place, service: Object, change: Object, done: str) -> int:
-    """With the version that was read: what somebody changed meanwhile is not written over."""
+    """With the version that was read: what somebody changed meanwhile is not written over.
+
+    A status that the controller wrote meanwhile changes nothing about what was asked for: the patch is sent again.
+    """
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
     present = service.get("spec") or {}
     replaced = dict(change)
     if isinstance(present.get("default"), dict) and isinstance(change.get("default"), dict):
         gone = dict.fromkeys(name for name in present["default"] if name not in change["default"])
         replaced["default"] = {**gone, **change["default"]}
-    patch = {"metadata": {"resourceVersion": service["metadata"]["resourceVersion"]}, "spec": replaced}
     with attempting(f"{args.command} {where.display}"):
-        call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace)
-        answer = session.api.do(call)
+        answer = _patch_spec(session, where, service, replaced)
     if fmt.name:
         output.print_objects(session, [output.without_managed_fields(answer)], fmt, single=True)
     else:
