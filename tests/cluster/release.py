@@ -39,8 +39,9 @@ def aside(kubectl: Kubectl) -> Iterator[None]:
 
 
 def _replicas(kubectl: Kubectl) -> list[str]:
-    """Pods of the release's Deployments; those of `helm test` stay when they have judged."""
-    pods = json.loads(kubectl("get", "pods", "-n", NAMESPACE, "-o", "json").stdout)["items"]
+    """Pods of the release's Deployments; those of `helm test`, which have no owner, stay when they have judged."""
+    mine = ("-l", f"app.kubernetes.io/instance={RELEASE}")
+    pods = json.loads(kubectl("get", "pods", "-n", NAMESPACE, *mine, "-o", "json").stdout)["items"]
     return [pod["metadata"]["name"] for pod in pods if pod["metadata"].get("ownerReferences")]
 
 

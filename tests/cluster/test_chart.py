@@ -75,6 +75,8 @@ def test_a_release_is_judged_loses_its_leaders_and_is_upgraded_and_taken_back_un
     judged = helm(server, "test", RELEASE, "--namespace", NAMESPACE, "--logs", "--timeout", "280s")
     for kind, verdict in (("paddlejob", "Completed"), ("sampleset", "Ready"), ("paddleservice", "Ready")):
         assert f"ok   {kind}: {verdict}" in judged
+    # Knative's sidecar drains for half a minute; a program that ignores SIGTERM would stay for five.
+    until(lambda: "helm-test-" not in run("get", "pods", "-n", NAMESPACE, "-o", "name"), timeout=120)
     exercise.begin()
     exercise.follow_up()
 

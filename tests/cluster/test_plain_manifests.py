@@ -37,7 +37,9 @@ def bare(kubectl: Kubectl, server: Target) -> Iterator[None]:
     kubectl("delete", "namespace", "paddle-system", "--ignore-not-found", timeout=120)
     # Namespaces of earlier tests may still wait for their pods (Knative's have a grace period of five minutes), and
     # Kubernetes deletes other objects of a namespace after its pods only.
-    kubectl("delete", OURS, "--all", "-A", "--timeout=120s", timeout=130)
+    shown = kubectl("get", OURS, "-A", "-o", "jsonpath={.items[*].metadata.namespace}").stdout
+    for namespace in sorted(set(shown.split())):
+        kubectl("-n", namespace, "delete", OURS, "--all", "--timeout=120s", timeout=130)
     with aside(kubectl):
         kubectl("delete", "-f", str(CRD), "--timeout=60s", timeout=70)
         yield

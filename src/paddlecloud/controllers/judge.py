@@ -52,7 +52,9 @@ def _set(image: str) -> Object:
 
 def _service(image: str) -> Object:
     name, _, tag = image.rpartition(":")
-    endpoint = {"containerImage": name, "tag": tag, "port": 8080, "arg": "cd /tmp && exec python -m http.server 8080"}
+    # Python as the first process of a container ignores SIGTERM, and Knative waits five minutes for it.
+    program = "cd /tmp; trap exit TERM; python -m http.server 8080 & wait"
+    endpoint = {"containerImage": name, "tag": tag, "port": 8080, "arg": program}
     return {"default": endpoint, "service": {"minScale": 1, "maxScale": 1}}
 
 
