@@ -60,6 +60,10 @@ class KindDeclaration:
     status: bool = True
     scale: Scale | None = None
     foreign: bool = False
+    conditions: tuple[str, ...] = ()
+    """Types of the conditions that our controllers write; empty where others write them."""
+    phases: tuple[str, ...] = ()
+    """All that `status.phase` may say; empty where there is none or others write it."""
 
     @property
     def name(self) -> str:

@@ -45,6 +45,7 @@ __all__ = [
 
 TYPES = ("sync", "warmup", "rmr", "clear")
 PHASES = ("Pending", "Running", "Succeeded", "Failed")
+CONDITIONS = ("Valid", "Running", "Succeeded", "Failed", "Scheduled")
 """Before the first the phase is empty."""
 MAX_THREADS, MAX_EPOCHS, MAX_RANKS_PER_NODE = 1_000, 10_000, 1_024
 """What a cache server plans and starts for one job is bounded by these."""
@@ -161,7 +162,7 @@ class SampleJobStatus(Wire):
 
     phase: Annotated[str | None, doc("Where the job stands: " + ", ".join(PHASES) + ".")] = None
     job_name: Annotated[str | None, doc("Id of the work on the cache servers.")] = None
-    conditions: Annotated[Conditions | None, doc("Valid, Running, Succeeded, Failed, Scheduled.")] = None
+    conditions: Annotated[Conditions | None, doc(", ".join(CONDITIONS) + ".")] = None
     observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
     message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None
     progress: Annotated[TransferProgress | None, doc("How far it has come.")] = None
@@ -191,6 +192,8 @@ DECLARATION = KindDeclaration(
     categories=("paddle",),
     type=SampleJob,
     doc="Something done to the data of a SampleSet, once or on a schedule: sync, warmup, clear or rmr.",
+    conditions=CONDITIONS,
+    phases=PHASES,
     columns=(
         Column("PHASE", "string", ".status.phase"),
         Column("Type", "string", ".spec.type", priority=1),

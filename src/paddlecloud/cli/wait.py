@@ -30,15 +30,20 @@ from paddlecloud.cli.placing import Place, of_object
 from paddlecloud.cli.session import Session
 from paddlecloud.cli.waiting import DeadlineError, until
 from paddlecloud.cli.why import why
-from paddlecloud.kube.nearest import question
+from paddlecloud.kube.nearest import nearest, question
 from paddlecloud.kube.resource import Object
 
 FIRST_NEWS, NEXT_NEWS = 1.0, 3.0
+ENDED = frozenset(("complete", "completed", "succeed", "succeeded", "finish", "finished", "done", "ended"))
+"""Words for the end of a job, in lower case."""
 USAGE = "pdc wait KIND/NAME… --for=condition=Ready"
 Check = Callable[[Object | None], Outcome | None]
 
 _STATUS = re.compile(r"""\{?\$?\.?\[?['"]?status\b""")
 """How a JSONPath begins that leads into the status."""
+
+
+_PHASE = re.compile(r"""\{?\$?\.?status\.phase\}?=["']?([^"']+)["']?""")
 
 
 class Goal(NamedTuple):
@@ -50,6 +55,8 @@ class Goal(NamedTuple):
     """Whether only the status decides: it is in vain once that is final."""
     condition: str = ""
     """The type of the condition that is waited for."""
+    phase: str = ""
+    """What `status.phase` is to be."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -107,6 +114,7 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
         if answer is None and obj is not None and goal.of_status:
             answer = outcome.ended_otherwise(obj)
         if answer is None and obj is not None:
+            _refuse_impossible(place, obj, goal)
             progress.tell(obj)
         return answer
 
@@ -137,6 +145,37 @@ def _unknown_condition(obj: Object, goal: Goal) -> str:
     return f'it has no condition "{goal.condition}"; {meant}' if meant else ""
 
 
+def _refuse_impossible(place: Place, obj: Object, goal: Goal) -> None:
+    """A condition or phase that our controllers never write is a mistake, and waiting for it is in vain.
+
+    Of other kinds nobody knows all the words, and an object that has the condition already knows better.
+    """
+    if not (goal.condition or goal.phase) or outcome.condition(obj, goal.condition) is not None:
+        return
+    from paddlecloud.api.catalogue import find
+
+    declared = find(str(obj.get("apiVersion")), str(obj.get("kind")))
+    if declared is None or declared.foreign:
+        return
+    word, known = (goal.condition, declared.conditions) if goal.condition else (goal.phase, declared.phases)
+    if not known or word.lower() in (one.lower() for one in known):
+        return
+    what = "condition" if goal.condition else "phase"
+    meant = nearest(word, known)
+    if word.lower() in ENDED and declared.kind in outcome.FINISHING:
+        right = "finished"
+    elif meant:
+        right = f"condition={meant}" if goal.condition else f"jsonpath='{{.status.phase}}'={meant}"
+    else:
+        right = f"condition={known[0]}" if goal.condition else f"jsonpath='{{.status.phase}}'={known[0]}"
+    why = f"its {what}s are {', '.join(known)}"
+    raise UsageError(
+        f'a {declared.kind} never has the {what} "{word}"',
+        why=f'{why}; did you mean "{meant}"?' if meant else why,
+        next=f"pdc wait {place.display} --for={right}",
+    )
+
+
 class _Progress:
     """Says on stderr what is being waited for whenever that changes, at most every few seconds."""
 
@@ -159,7 +198,9 @@ def parse_goal(text: str) -> Goal:
         name, _, wanted = rest.partition("=")
         return Goal("condition met", _condition(name, wanted or "True"), of_status=True, condition=name)
     if kind == "jsonpath" and rest:
-        return Goal("condition met", _jsonpath(rest), of_status=_STATUS.match(rest) is not None)
+        phase = _PHASE.fullmatch(rest)
+        wanted = phase[1] if phase else ""
+        return Goal("condition met", _jsonpath(rest), of_status=_STATUS.match(rest) is not None, phase=wanted)
     plain = {
         "delete": Goal("deleted", lambda obj: None if obj else Outcome("deleted", OK), absent_ok=True),
         "create": Goal("created", lambda obj: Outcome("created", OK) if obj else None, absent_ok=True),
@@ -168,8 +209,11 @@ def parse_goal(text: str) -> Goal:
     if text in plain:
         return plain[text]
     why = "it is condition=TYPE[=VALUE], jsonpath=PATH[=VALUE], delete, create or finished"
+    if text.lower() in ENDED:
+        raise UsageError(f"--for={text} is not understood", why=why, next="pdc wait KIND/NAME --for=finished")
     meant = question(kind, ("condition", "jsonpath", *plain))
-    raise UsageError(f"--for={text} is not understood", why=f"{why}; {meant}" if meant else why, next=USAGE)
+    following = USAGE if meant or not text.isalpha() else f"pdc wait KIND/NAME --for=condition={text}"
+    raise UsageError(f"--for={text} is not understood", why=f"{why}; {meant}" if meant else why, next=following)
 
 
 def finished_goal() -> Goal:

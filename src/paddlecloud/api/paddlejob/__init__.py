@@ -10,7 +10,7 @@ from typing import Any
 from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
 from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise
 from paddlecloud.api.paddlejob.spec import ROLES, PaddleJob, PaddleJobSpec, RoleSpec
-from paddlecloud.api.paddlejob.status import PHASES, PaddleJobStatus, RoleStatus, phase_of
+from paddlecloud.api.paddlejob.status import ALL_PHASES, CONDITIONS, PHASES, PaddleJobStatus, RoleStatus, phase_of
 from paddlecloud.api.paddlejob.validation import validate
 from paddlecloud.api.problems import decode_as, encode
 
@@ -51,6 +51,8 @@ DECLARATION = KindDeclaration(
         "A distributed training job with PaddlePaddle: parameter servers and workers, collective workers, or a single "
         "process."
     ),
+    conditions=CONDITIONS,
+    phases=ALL_PHASES,
     columns=(
         Column("Status", "string", ".status.phase"),
         Column("Valid", "string", '.status.conditions[?(@.type=="Valid")].status', priority=1),

@@ -22,6 +22,13 @@ PHASES = (
 _OLD_PHASES = {"Succeed": "Completed", "Terminated": "Failed", "Aborted": "Failed"}
 
 
+ALL_PHASES = (*PHASES, *_OLD_PHASES)
+CONDITIONS = (
+    *("Created", "DataReady", "GangScheduled", "Startable", "PodsReady", "Running", "Restarting", "Succeeded"),
+    *("Failed", "Suspended", "Valid"),
+)
+
+
 def phase_of(phase: str | None) -> str:
     """A phase in today's words, whoever wrote it."""
     return _OLD_PHASES.get(phase or "", phase or "")
@@ -119,7 +126,7 @@ class PaddleJobStatus(Wire):
     observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
     conditions: Annotated[
         Conditions | None,
-        doc("Created, DataReady, Startable, PodsReady, Running, Restarting, Succeeded, Failed, Suspended, Valid."),
+        doc(", ".join(CONDITIONS) + "."),
     ] = None
     reason: Annotated[str | None, doc("One word for the phase.")] = None
     message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None

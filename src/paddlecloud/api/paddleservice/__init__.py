@@ -17,7 +17,7 @@ from paddlecloud.api.paddleservice.settings import (
     normalise,
     window_seconds,
 )
-from paddlecloud.api.paddleservice.spec import PaddleService, PaddleServiceSpec, PaddleServiceStatus
+from paddlecloud.api.paddleservice.spec import CONDITIONS, PaddleService, PaddleServiceSpec, PaddleServiceStatus
 from paddlecloud.api.paddleservice.validation import validate
 from paddlecloud.api.problems import decode_as, encode
 
@@ -50,6 +50,7 @@ def _declaration(group: str, doc: str, *, short_names: tuple[str, ...] = ()) -> 
         categories=("paddle",),
         type=PaddleService,
         doc=doc,
+        conditions=CONDITIONS,
         columns=(
             Column("URL", "string", ".status.url"),
             Column("Default", "string", ".status.default.name"),

@@ -22,6 +22,7 @@ from paddlecloud.api.fields import (
     doc,
 )
 
+CONDITIONS = ("DefaultEndpointReady", "CanaryEndpointReady", "RoutesReady", "Ready", "Conflict")
 AUTOSCALERS = {"kpa": "kpa.autoscaling.knative.dev", "hpa": "hpa.autoscaling.knative.dev"}
 
 
@@ -180,7 +181,7 @@ class PaddleServiceStatus(Wire):
     conditions: Annotated[
         list[ServiceCondition] | None,
         CONDITION_LIST,
-        doc("DefaultEndpointReady, CanaryEndpointReady, RoutesReady, Ready, Conflict."),
+        doc(", ".join(CONDITIONS) + "."),
     ] = None
     url: Annotated[str | None, doc("Where the service is reached.")] = None
     name_url: Annotated[

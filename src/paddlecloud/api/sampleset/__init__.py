@@ -13,6 +13,7 @@ from paddlecloud.api.problems import decode_as, encode
 from paddlecloud.api.sampleset.settings import LevelSettings, Normalised, SampleSetSettings, Secret, normalise
 from paddlecloud.api.sampleset.spec import (
     ADDRESS_RULES,
+    CONDITIONS,
     MAX_PARTITIONS,
     PHASES,
     SampleSet,
@@ -52,6 +53,8 @@ DECLARATION = KindDeclaration(
     categories=("paddle",),
     type=SampleSet,
     doc="A data set that is imported once and cached, in partitions, on the nodes that train with it.",
+    conditions=CONDITIONS,
+    phases=PHASES,
     columns=(
         Column("TOTAL SIZE", "string", ".status.cacheStatus.totalSize"),
         Column("CACHED SIZE", "string", ".status.cacheStatus.cachedSize"),

@@ -26,6 +26,7 @@ _PLAIN = r"^[^\x00-\x20\x7f,;&|<>$`'\"\\(){}\[\]*?!#]*$"
 
 PHASES = ("Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
 """In the order of a set's life; before the first the phase is empty."""
+CONDITIONS = ("Valid", "Bound", "Synced", "RuntimeReady", "Warm", "Ready", "InUse")
 MAX_PARTITIONS = 10_000
 """Each is a cache server on a node of its own."""
 
@@ -194,7 +195,7 @@ class SampleSetStatus(Wire):
     runtime_status: Annotated[RuntimeStatus | None, doc("The cache servers.")] = None
     jobs_name: Annotated[JobsName | None, doc("Ids of the jobs the set itself runs.")] = None
     driver: Annotated[str | None, doc("The engine in use: juicefs or local.")] = None
-    conditions: Annotated[Conditions | None, doc("Valid, Bound, Synced, RuntimeReady, Warm, Ready, InUse.")] = None
+    conditions: Annotated[Conditions | None, doc(", ".join(CONDITIONS) + ".")] = None
     observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
     message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None
     progress: Annotated[TransferProgress | None, doc("How far the import has come.")] = None
