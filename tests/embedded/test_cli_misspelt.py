@@ -245,3 +245,24 @@ def test_everything_that_is_wrong_with_a_file_is_said_at_once(refused: Refused, 
         "spec.cleanPodPolcy in line 6",
     ):
         assert words in said
+
+
+ELASTIC = {"elastic": 1, "schedulingPolicy": {"minAvailable": 2}}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "words"),
+    [
+        ("9", "spec.worker.replicas: Invalid value: 9: must lie between requests (1) and limits (3)"),
+        ("1", "spec.schedulingPolicy.minAvailable: Invalid value: 2: the job has only 1 pods"),
+    ],
+)
+def test_a_refused_scale_names_the_numbers(refused: Refused, tmp_path: Path, replicas: str, words: str) -> None:
+    body = job(**ELASTIC)
+    body["spec"]["worker"] |= {"replicas": 2, "requests": 1, "limits": 3}
+    (tmp_path / "x.json").write_text(json.dumps(body))
+    assert refused("apply", "-f", "x.json")[0] == 0
+    code, said = refused("scale", "slow", "--replicas", replicas)
+    assert code == INVALID
+    assert words in said
+    assert f"to {replicas}:" in said

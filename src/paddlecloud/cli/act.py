@@ -10,12 +10,13 @@ import argparse
 from typing import Any
 
 from paddlecloud.cli import outcome, output, targets
-from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting
+from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting, from_api
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.placing import Place
 from paddlecloud.cli.session import Session
+from paddlecloud.cli.suggestions import append
 from paddlecloud.kube.discovery import UnknownKind
-from paddlecloud.kube.errors import MethodNotAllowed, NotFound
+from paddlecloud.kube.errors import Invalid, MethodNotAllowed, NotFound
 from paddlecloud.kube.resource import Object
 
 SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
@@ -82,12 +83,29 @@ def _scale(session: Session, where: Place, replicas: int) -> Object:
     call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace, subresource="scale")
     try:
         return session.api.do(call)
+    except Invalid as error:
+        raise _refused(session, where, replicas, error) from error
     except MethodNotAllowed:
         raise _not_scalable(where) from None
     except NotFound as error:
         if (error.details or {}).get("name"):
             raise
         raise _not_scalable(where) from None
+
+
+def _refused(session: Session, where: Place, replicas: int, error: Invalid) -> CliError:
+    """The refusal, and the numbers that stand against it: rules of a CRD can name only the fields."""
+    failure = from_api(error, doing=f"cannot scale {where.display} to {replicas}")
+    if (where.resource.group, where.resource.kind) != ("batch.paddlepaddle.org", "PaddleJob"):
+        return failure
+    from paddlecloud.api import paddlejob
+
+    found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
+    spec = found.get("spec") or {}
+    asked = {**found, "spec": {**spec, "worker": {**(spec.get("worker") or {}), "replicas": replicas}}}
+    for problem in paddlejob.validate(paddlejob.decode(asked)):
+        append(failure, str(problem))
+    return failure
 
 
 def _not_scalable(where: Place) -> UsageError:

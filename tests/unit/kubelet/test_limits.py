@@ -230,7 +230,7 @@ async def test_the_kernel_ends_a_container_over_its_memory_limit(given: PodCgrou
     await runtime.start(shims.container(root, "", argv=("python3", "-c", hungry), memory_limit=48 << 20))
     record = await shims.exited(runtime)
     assert (record["exit_code"], record["reason"]) == (137, "OOMKilled")
-    assert "its limit of 50331648 bytes" in record["message"]
+    assert "its limit of 48Mi" in record["message"]
     assert "survived" not in output(root)
 
 

@@ -190,6 +190,7 @@ async def test_a_container_over_its_memory_limit_is_ended_as_oom_killed(shims: S
     record, _ = await shims.run("", argv=("/usr/bin/env", "python3", "-c", grow), memory_limit=32 << 20)
     assert (record["reason"], record["exit_code"]) == ("OOMKilled", 137)
     assert str(32 << 20) in record["message"]
+    assert "Mi of memory; its limit is 32Mi" in record["message"]
 
 
 async def test_a_container_inherits_nothing_but_its_standard_streams(shims: ShimHarness) -> None:

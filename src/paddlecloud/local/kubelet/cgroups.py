@@ -40,6 +40,13 @@ class Limits(NamedTuple):
     pids: int = 0
 
 
+def memory_text(size: int) -> str:
+    """Bytes as a quantity people read: `64Mi`, `1.5Gi`; what is not exact is rounded up to a tenth."""
+    unit = max((power for power in (1, 2, 3, 4) if size >= 1024**power), default=0)
+    tenths = -(-10 * size // 1024**unit)
+    return f"{tenths / 10:g}{('', 'Ki', 'Mi', 'Gi', 'Ti')[unit]}"
+
+
 def settings(version: int, limits: Limits) -> Iterator[tuple[str, str, str, bool]]:
     """(controller, file, text, whether a kernel may lack the file) for everything that is limited."""
     memory, cpu, pids = limits

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from paddlecloud.local.kubelet import cgroups, launch, private_tmp, processes, wire
-from paddlecloud.local.kubelet.cgroups import Limits, Place
+from paddlecloud.local.kubelet.cgroups import Limits, Place, memory_text
 from paddlecloud.local.kubelet.eventloop import Loop, Timer
 from paddlecloud.local.kubelet.logfile import LogFile, format_chunk
 from paddlecloud.local.kubelet.netguard import NetGuard
@@ -317,7 +317,7 @@ class Container:
             self.reason = "Completed" if self.exit_code == 0 else "Error"
             if self.exit_code and self.cgroup and cgroups.ran_out_of_memory(self.cgroup):
                 self.reason = "OOMKilled"
-                self.message = f"it needed more memory than its limit of {self.spec.memory_limit} bytes"
+                self.message = f"it needed more memory than its limit of {memory_text(self.spec.memory_limit)}"
         if self.cgroup:
             cgroups.remove(self.cgroup)
         for timer in (self._kill_timer, self._drain_timer):
@@ -341,7 +341,7 @@ class Container:
         used = sum(processes.resident_bytes(pid) for pid in (self.pid, *self.members()))
         if used > self.spec.memory_limit:
             self.reason = "OOMKilled"
-            self.message = f"used {used} bytes of memory; its limit is {self.spec.memory_limit}"
+            self.message = f"used {memory_text(used)} of memory; its limit is {memory_text(self.spec.memory_limit)}"
             self.kill()
             return
         self._loop.after(MEMORY_PERIOD, self._check_memory)
