@@ -189,7 +189,6 @@ async def test_a_container_over_its_memory_limit_is_ended_as_oom_killed(shims: S
     grow = "import time; kept = b'x' * (64 << 20); time.sleep(600)"
     record, _ = await shims.run("", argv=("/usr/bin/env", "python3", "-c", grow), memory_limit=32 << 20)
     assert (record["reason"], record["exit_code"]) == ("OOMKilled", 137)
-    assert str(32 << 20) in record["message"]
     assert "Mi of memory; its limit is 32Mi" in record["message"]
 
 
