@@ -52,8 +52,25 @@ def test_a_program_is_run_followed_and_read_again(client: pc.Client, here: Path)
     assert (job.name, job.status.phase, job.status.mode) == ("train-1", "Completed", "Collective")
     assert sorted((line.rank, str(line)) for line in job.logs()) == [(0, "rank 0 of 2"), (1, "rank 1 of 2")]
     assert list(job.logs(ranks=[1])) == ["rank 1 of 2"]
-    assert list(job.logs(ranks=[7])) == []
+    for follow in (False, True):
+        with pytest.raises(NotFound, match="no pod of train-1 has rank 7; its ranks: 0 to 1"):
+            list(job.logs(ranks=[1, 7], follow=follow))
     assert client.jobs.run("train.py", image=PYTHON).name == "train-2"
+
+
+def test_numbers_are_taken_where_they_are_natural(client: pc.Client) -> None:
+    show = "import os; print(os.environ['LR'], os.environ['EPOCHS'])"
+    job = client.jobs.run(["python", "-c", show], image=PYTHON, cpu=0.25, env={"LR": 0.1, "EPOCHS": 3})
+    assert job.wait(timeout=60) == "Completed"
+    assert list(job.logs()) == ["0.1 3"]
+    (pod,) = job.pods()
+    assert pod.spec["containers"][0]["resources"]["requests"] == {"cpu": "250m"}
+
+
+def test_a_volume_that_does_not_exist_is_refused(client: pc.Client, namespace: str) -> None:
+    with pytest.raises(TrainingError, match=f'SampleSet "imagnet" in namespace {namespace}; a directory is written'):
+        client.jobs.run("train.py", image=PYTHON, volumes=["imagnet:/data"])
+    assert client.jobs.list() == []
 
 
 def test_a_failure_is_raised_when_asked_for(client: pc.Client, here: Path) -> None:

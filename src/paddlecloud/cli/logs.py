@@ -34,7 +34,9 @@ def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("logs", description=__doc__)
     parser.add_argument("subject", metavar="JOB|POD|SERVICE|KIND/NAME")
     parser.add_argument("-f", "--follow", action="store_true", help="go on printing until the job or pod ends")
-    parser.add_argument("--tail", type=number(0), metavar="N", help="only the last N lines of each rank")
+    parser.add_argument(
+        "--tail", type=number(0), metavar="N", help="only the last N lines of each rank, over all its runs"
+    )
     parser.add_argument("--since", type=duration, metavar="TIME", help="only lines younger than 5m, 1h …")
     parser.add_argument("-p", "--previous", action="store_true", help="of the container before its last restart")
     parser.add_argument("--rank", metavar="LIST", help="ranks of the workers: 0,3-5")

@@ -19,15 +19,14 @@ from paddlecloud.cli.here import is_embedded
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.placing import of_object
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import AlreadyExists, Forbidden, NotFound
-from paddlecloud.kube.resource import PADDLEJOBS, PERSISTENTVOLUMECLAIMS, SAMPLESETS, Object, Resource
+from paddlecloud.kube.errors import AlreadyExists
+from paddlecloud.kube.resource import PADDLEJOBS, Object
+from paddlecloud.sdk import claims
 from paddlecloud.sdk.training import DEFAULT_IMAGE, Training, TrainingError, job, next_name, prepare, stem
 
 USAGE = "pdc run [flags] -- python train.py"
 TRIES = 20
 """How often a derived name may be taken by somebody else between looking and creating."""
-VOLUME_KINDS = (PERSISTENTVOLUMECLAIMS, SAMPLESETS)
-"""What `--volume NAME:PATH` may name. The controller of a SampleSet creates the claim of the same name."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -108,15 +107,14 @@ def _training(session: Session, args: argparse.Namespace, command: list[str]) ->
 
 
 def _check_volumes(session: Session, training: Training) -> None:
-    """A pod that mounts a claim which does not exist waits without end, so the job is not created."""
-    for name in filter(None, (mount.claim for mount in training.mounts)):
-        if not any(_exists(session, resource, name) for resource in VOLUME_KINDS):
-            raise CliError(
-                f'there is neither a PersistentVolumeClaim nor a SampleSet "{name}" in namespace {session.namespace}',
-                next="pdc get pvc, or pdc get sampleset; a directory is written ./NAME:PATH",
-                exit_code=NOT_FOUND,
-                missing=(name, tuple(resource.full_name for resource in VOLUME_KINDS)),
-            )
+    name = session.api.do(claims.missing(session.api.client, training.mounts, session.namespace))
+    if name is not None:
+        raise CliError(
+            claims.refusal(name, session.namespace),
+            next="pdc get pvc, or pdc get sampleset; a directory is written ./NAME:PATH",
+            exit_code=NOT_FOUND,
+            missing=(name, tuple(resource.full_name for resource in claims.KINDS)),
+        )
 
 
 def _question_image(session: Session, image: str | None) -> None:
@@ -135,17 +133,6 @@ def _question_image(session: Session, image: str | None) -> None:
         meant = question(image, (name for recipe in store.recipes() for name in recipe.names))
         if meant:
             session.warn(f'no recipe answers for image "{image}"; {meant}')
-
-
-def _exists(session: Session, resource: Resource, name: str) -> bool:
-    """True also for what these credentials may not read: the pods may still mount it."""
-    try:
-        session.api.do(session.api.client.get(resource, name, session.namespace))
-    except NotFound:
-        return False
-    except Forbidden:
-        pass  # unknown, so no reason to refuse
-    return True
 
 
 def _create(session: Session, training: Training) -> Object:

@@ -29,6 +29,20 @@ _CALLED = {
 }
 
 
+_FORMS = {
+    "cpu": '"500m" or 0.5',
+    "memory": '"4Gi"',
+    "env": '{"LR": "0.1"}',
+    "volumes": '["./data:/data:ro"]',
+    "elastic": "(1, 4)",
+    "ranks": "[0, 1]",
+    "command": '["ls", "-l"]',
+    "labels": '{"team": "a"}',
+    "patch": '{"spec": {"suspend": True}}',
+}
+"""How arguments are written whose type alone does not say it, by their name."""
+
+
 class ArgumentError(ValueError):
     """A call of the SDK has an argument that it does not take; the text names it and says what it takes."""
 
@@ -62,7 +76,9 @@ def checked_call(function: F) -> F:
                 if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
                     expected = Sequence[expected]  # type: ignore[valid-type]
                 if not allows(expected, value):
-                    raise ArgumentError(f"{function.__name__}: {name} is {describe(expected)}, not {_shown(value)}")
+                    form = f", such as {_FORMS[name]}" if name in _FORMS else ""
+                    what = f"{describe(expected)}{form}"
+                    raise ArgumentError(f"{function.__name__}: {name} is {what}, not {_shown(value)}")
         return function(*args, **kwargs)
 
     return typing.cast(F, call)
@@ -99,8 +115,8 @@ def allows(expected: Any, value: Any) -> bool:
     if origin is Callable:
         return callable(value)
     if isinstance(origin, type) and issubclass(origin, Iterable):
-        # To Python a text is a sequence of texts; as an argument it is a forgotten pair of brackets.
-        if isinstance(value, (str, bytes)) or not isinstance(value, origin):
+        # To Python a text is a sequence of texts, and a mapping one of its keys; as an argument neither is meant so.
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, origin):
             return False
         return not isinstance(value, (list, tuple, set, frozenset)) or all(allows(inner[0], item) for item in value)
     plain = origin or expected

@@ -17,7 +17,7 @@ from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.discovery import Discovery, UnknownKind
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource
-from paddlecloud.sdk import ownership, place, training
+from paddlecloud.sdk import claims, ownership, place, training
 from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
 from paddlecloud.sdk.manifest import Manifest, ManifestError, Source, is_job, read
@@ -205,9 +205,9 @@ class AsyncJobs:
         elastic: tuple[int, int] | None = None,
         image: str | None = None,
         gpus: int = 0,
-        cpu: str = "",
+        cpu: str | float = "",
         memory: str = "",
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str | float] | None = None,
         volumes: Iterable[str] = (),
         retries: int = 0,
         directory: str | None = None,
@@ -229,12 +229,14 @@ class AsyncJobs:
             servers=ps,
             elastic=elastic,
             gpus=gpus,
-            cpu=cpu,
+            cpu=str(cpu),
             memory=memory,
-            env=dict(env or {}),
+            env={name: str(value) for name, value in (env or {}).items()},
             retries=retries,
         )
         where = namespace or self._client.namespace
+        if (claim := await claims.missing(self._client.api, wanted.mounts, where)) is not None:
+            raise training.TrainingError(f"{claims.refusal(claim, where)}; a directory is written ./NAME:PATH")
         for last in range(NAME_TRIES):
             body = training.job(wanted, name=name or await self._free_name(wanted, where), namespace=where)
             try:

@@ -146,21 +146,24 @@ class AsyncHandle(Manifest):
         previous: bool = False,
         container: str | None = None,
     ) -> AsyncGenerator[LogLine, None]:
-        """Lines of all its pods, or of these ranks of its workers, merged by time; `follow` goes on until it ends."""
+        """Lines of all its pods, or of these ranks of its workers, merged by time; `follow` goes on until it ends.
+        Raises `kube.errors.NotFound` for ranks that it cannot have."""
         wanted = None if ranks is None else frozenset(ranks)
         options = Options(tail=tail, since=since, previous=previous, container=container)
 
         def choose(found: Sequence[members.Member]) -> Sequence[members.Member]:
             return members.choose(found, ranks=wanted, everything=wanted is None)
 
+        look_up = members.members_of if previous else members.lives_of
+        found = await look_up(self._client.api, self.body) if wanted or not follow else []
+        if wanted and (why := members.missing_ranks(self.body, found, wanted)):
+            raise NotFound(why)
         if follow:
             from paddlecloud.sdk.following import follow as following
 
             lines = following(self._client.api, self.place, choose, options)
         else:
-            look_up = members.members_of if previous else members.lives_of
-            found = choose(await look_up(self._client.api, self.body))
-            started = [one for one in found if one.started(container)]
+            started = [one for one in choose(found) if one.started(container)]
             lines = merged(self._client.api, started, options)
         try:
             async for line in lines:

@@ -7,6 +7,7 @@ Coroutines here await nothing but the client, so the command line drives them wi
 from __future__ import annotations
 
 import datetime
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple
 
@@ -54,7 +55,28 @@ async def read(
 
 
 async def merged(client: Client, members: Sequence[Member], options: Options) -> AsyncGenerator[Line, None]:
-    """All lines there are now, ordered by time; lines of equal time keep the order of the members."""
+    """All lines there are now, ordered by time; lines of equal time keep the order of the members.
+
+    `tail` counts the lines of a rank over all its runs.
+    """
+    lines = _merged(client, members, options)
+    try:
+        if options.tail is None or len({one.tag for one in members}) == len(members):
+            async for line in lines:
+                yield line
+            return
+        kept: dict[str, deque[int]] = {}
+        read: list[Line] = []
+        async for line in lines:
+            kept.setdefault(line.member.tag, deque(maxlen=options.tail)).append(len(read))
+            read.append(line)
+    finally:
+        await lines.aclose()
+    for number in sorted(number for numbers in kept.values() for number in numbers):
+        yield read[number]
+
+
+async def _merged(client: Client, members: Sequence[Member], options: Options) -> AsyncGenerator[Line, None]:
     import heapq
 
     readers = [read(client, member, options) for member in members]

@@ -139,6 +139,21 @@ def choose(members: Iterable[Member], *, ranks: Iterable[int] | None, everything
     return [one for one in workers if one.rank in wanted]
 
 
+def missing_ranks(obj: Object, found: Iterable[Member], ranks: Iterable[int]) -> str:
+    """Why ranks cannot be shown, now or later: the job has no such workers. Empty where it has, or may yet have."""
+    spec = (obj.get("spec") or {}).get("worker") or {}
+    sizes = [spec.get(field) for field in ("replicas", "limits")] if isinstance(spec, dict) else []
+    may_be = max((size for size in sizes if isinstance(size, int)), default=0)
+    there = sorted(
+        {one.rank for one in found if one.rank is not None and one.role in ("worker", "")} | {*range(may_be)}
+    )
+    wrong = sorted(frozenset(ranks).difference(there))
+    if not wrong:
+        return ""
+    known = "none" if not there else f"{there[0]} to {there[-1]}" if len(there) > 1 else str(there[0])
+    return f"no pod of {obj['metadata']['name']} has rank {', '.join(map(str, wrong))}; its ranks: {known}"
+
+
 async def past_members_of(client: Client, obj: Object) -> list[Member]:
     """Pods of a job that are gone, oldest first, where the platform has kept their logs; a cluster keeps none."""
     if obj.get("kind") != "PaddleJob":

@@ -70,7 +70,8 @@ class Handle(Manifest):
         previous: bool = False,
         container: str | None = None,
     ) -> Generator[LogLine, None, None]:
-        """Lines of all its pods, or of these ranks of its workers, merged by time; `follow` goes on until it ends."""
+        """Lines of all its pods, or of these ranks of its workers, merged by time; `follow` goes on until it ends.
+        Raises `kube.errors.NotFound` for ranks that it cannot have."""
         lines = self._core.logs(
             follow=follow, ranks=ranks, tail=tail, since=since, previous=previous, container=container
         )
@@ -105,7 +106,6 @@ class Job(JobManifest, Handle):
         self._portal.run(self._core.resume())
 
 
-@checked
 class Service(ServiceManifest, Handle):
     """A PaddleService."""
 
@@ -130,9 +130,9 @@ class Jobs:
         elastic: tuple[int, int] | None = None,
         image: str | None = None,
         gpus: int = 0,
-        cpu: str = "",
+        cpu: str | float = "",
         memory: str = "",
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str | float] | None = None,
         volumes: Iterable[str] = (),
         retries: int = 0,
         directory: str | None = None,

@@ -10,7 +10,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.stdlib import drive_iter
 from paddlecloud.kube.transport import JSON, Response
 from paddlecloud.sdk.logs import Options, merged, order, read
-from paddlecloud.sdk.members import member
+from paddlecloud.sdk.members import Member, member
 
 
 class Logs:
@@ -66,6 +66,17 @@ def test_lines_of_several_pods_come_in_order() -> None:
     )
     lines = list(drive_iter(merged(client, [member(pod(name)) for name in "abc"], Options())))
     assert [line.text for line in lines] == ["a1", "b1", "b2", "a2", "b3"]
+
+
+def test_the_last_lines_of_a_rank_are_counted_over_all_its_runs() -> None:
+    lives = {
+        name: [f"2026-01-01T00:00:{second:02}Z {name}{second}" for second in seconds]
+        for name, seconds in {"first": (1, 2), "second": (3, 4), "other": (1, 9)}.items()
+    }
+    ranks = {"first": 0, "second": 0, "other": 1}
+    found = [Member(pod(name), "worker", rank) for name, rank in ranks.items()]
+    lines = drive_iter(merged(Client(Logs(**lives)), found, Options(tail=2)))
+    assert [line.text for line in lines] == ["other1", "second3", "second4", "other9"]
 
 
 def test_a_reader_that_resumes_repeats_nothing() -> None:

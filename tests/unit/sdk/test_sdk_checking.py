@@ -29,6 +29,11 @@ def client() -> Iterator[sync.Client]:
         yield client
 
 
+PAIR = "(a whole number, a whole number) or None, such as (1, 4)"
+VARIABLES = 'a mapping of text to text or a number or None, such as {"LR": "0.1"}'
+MOUNTS = 'a list of text, such as ["./data:/data:ro"]'
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -37,12 +42,14 @@ def client() -> Iterator[sync.Client]:
         ({"workers": True}, "run: workers is a whole number or None, not True"),
         ({"wrokers": 2}, 'run takes no "wrokers"; did you mean "workers"?'),
         ({"gpus": "1"}, "run: gpus is a whole number, not '1'"),
-        ({"cpu": 2}, "run: cpu is text, not 2"),
-        ({"elastic": 3}, "run: elastic is (a whole number, a whole number) or None, not 3"),
-        ({"elastic": (1, "3")}, "run: elastic is (a whole number, a whole number) or None, not (1, '3')"),
-        ({"env": ["A=1"]}, "run: env is a mapping of text to text or None, not ['A=1']"),
-        ({"env": {"A": 1}}, "run: env is a mapping of text to text or None, not {'A': 1}"),
-        ({"volumes": "./data:/data"}, "run: volumes is a list of text, not './data:/data'"),
+        ({"cpu": [2]}, 'run: cpu is text or a number, such as "500m" or 0.5, not [2]'),
+        ({"memory": 4}, 'run: memory is text, such as "4Gi", not 4'),
+        ({"elastic": 3}, f"run: elastic is {PAIR}, not 3"),
+        ({"elastic": (1, "3")}, f"run: elastic is {PAIR}, not (1, '3')"),
+        ({"env": ["A=1"]}, f"run: env is {VARIABLES}, not ['A=1']"),
+        ({"env": {"A": True}}, f"run: env is {VARIABLES}, not {{'A': True}}"),
+        ({"volumes": "./data:/data"}, f"run: volumes is {MOUNTS}, not './data:/data'"),
+        ({"volumes": {"./data": "/data"}}, f"run: volumes is {MOUNTS}, not {{'./data': '/data'}}"),
         ({"name": 7}, "run: name is text or None, not 7"),
     ],
 )
