@@ -30,7 +30,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("status", "show the embedded platform", _PKG + "platform", MACHINE),
     Command("doctor", "check this machine and the API server, with a fix for each finding", _PKG + "doctor", MACHINE),
     Command("kubeconfig", "print the kubeconfig of the chosen context", _PKG + "kubeconfig", MACHINE),
-    Command("image", "build, list and remove the images of this machine", _PKG + "image", MACHINE, "images"),
+    Command(
+        "image", "build, list, remove, export and import images of this machine", _PKG + "image", MACHINE, "images"
+    ),
     Command(
         "node", "add and remove nodes of the embedded platform, lose and restore them", _PKG + "node", MACHINE, "nodes"
     ),

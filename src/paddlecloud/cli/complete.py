@@ -127,7 +127,9 @@ def _nodes(session: Session, given: list[str]) -> list[str]:
     return _names(session, "nodes") if given[0] != "add" else []
 
 
-def _images(session: Session, _: list[str]) -> list[str]:
+def _images(session: Session, given: list[str]) -> list[str]:
+    if given[0] == "import":
+        return []  # files, which the shell knows
     from paddlecloud.cli.here import data_of
     from paddlecloud.cli.image import known_names, store_of
 

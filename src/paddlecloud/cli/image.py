@@ -5,6 +5,8 @@
   pdc image dockerfile NAME [--to DIR]     the recipe as a Dockerfile; with DIR all that `docker build DIR` needs
   pdc image ls                             what there is, and what is built
   pdc image rm NAME…                       delete what was built; a registered recipe goes too
+  pdc image export NAME… --to FILE         images in one file, for machines without a network; builds them first
+  pdc image import FILE…                   the images of such a file, on a machine with the same Python and processor
 
 Pods build an image by themselves when they first need it; building it before shows the whole build.
 """
@@ -33,21 +35,33 @@ STAGING = ".new-image-"
 
 def add_commands(parsers: Parsers) -> None:
     formatter = argparse.RawDescriptionHelpFormatter
-    usage = "pdc image build|dockerfile|ls|rm [NAME…] [flags]"
+    usage = f"pdc image {'|'.join(ACTIONS)} [NAME…] [flags]"
     parser = parsers.add_parser("image", description=__doc__, formatter_class=formatter, usage=usage)
     parser.add_argument("action", choices=tuple(ACTIONS))
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("-f", "--filename", type=Path, metavar="FILE", help="build: an image.yaml, or its folder")
     parser.add_argument("-t", "--tag", action="append", default=[], metavar="NAME", help="build: name to register")
-    parser.add_argument("--to", type=Path, metavar="DIR", help="dockerfile: folder to write, instead of printing")
-    parser.add_argument("--force", action="store_true", help="rm: even while pods use it")
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="PATH",
+        help="dockerfile: folder to write instead of printing; export: file to write",
+    )
+    parser.add_argument("--all", action="store_true", help="export: every image that is built")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="rm: even while pods use it; import: instead of another recipe of the name",
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="data directory (default: the context's platform's)")
     parser.set_defaults(run=run)
 
 
 def run(session: Session, args: argparse.Namespace) -> int:
-    if args.action != "build" and (args.filename or args.tag):
-        raise UsageError(f"image {args.action} takes neither -f nor -t", next="pdc image --help")
+    for flag, actions in FLAGS.items():
+        if getattr(args, flag) and args.action not in actions:
+            why = f"it is for image {' and '.join(actions)}"
+            raise UsageError(f"image {args.action} takes no --{flag}", why=why, next="pdc image --help")
     return ACTIONS[args.action](session, args)
 
 
@@ -65,7 +79,7 @@ def run_build(session: Session, args: argparse.Namespace) -> int:
         raise UsageError("what is to be built?", why="NAME of a recipe, or -f FILE -t NAME", next="pdc image ls")
     else:
         store = store_of(data)
-        built = [_build(session, store, name) for name in args.names]
+        built = [build_named(session, store, name) for name in args.names]
     if fmt.name:
         output.print_report(session, "ImageBuild", {"items": built})
     return OK
@@ -76,24 +90,28 @@ def _build_file(session: Session, args: argparse.Namespace, data: Path) -> dict[
     recipe, body = recipes.read(args.filename, args.tag)
     name = recipe.names[0]
     if recipe.folder.is_relative_to(recipes.folder_of(data)) and not args.tag:
-        return _build(session, store_of(data), name)  # it lies where the platform finds it already
+        return build_named(session, store_of(data), name)  # it lies where the platform finds it already
     recipes.check_free(data, name)
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=data))
     try:
         staged = recipes.stage(recipe, body, staging)
         store = ImageStore(folders=[recipes.folder_of(data), staging])
-        report = _build(session, store, name)
+        report = build_named(session, store, name)
         place = recipes.register(staged, data)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    found = store_of(data).find(name)
-    if found is None or found.folder != place:
-        session.warn(f"another recipe answers for {name}: {found.path if found else 'none'}")
+    warn_if_hidden(session, data, name, place)
     return {**report, "recipe": str(place)}
 
 
-def _build(session: Session, store: ImageStore, name: str) -> dict[str, Any]:
+def warn_if_hidden(session: Session, data: Path, name: str, place: Path) -> None:
+    found = store_of(data).find(name)
+    if found is None or found.folder != place:
+        session.warn(f"another recipe answers for {name}: {found.path if found else 'none'}")
+
+
+def build_named(session: Session, store: ImageStore, name: str) -> dict[str, Any]:
     import asyncio
 
     ready = store.resolve(name) is not None
@@ -141,7 +159,7 @@ def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
         raise UsageError("which image?", why="one NAME of a recipe", next="pdc image ls")
     (name,) = args.names
     store = store_of(data_of(session))
-    recipe = _known(store, name)
+    recipe = known_recipe(store, name)
     try:
         plan = store.plan(recipe)
     except (RecipeError, ImageUnavailable) as error:
@@ -165,7 +183,7 @@ def run_ls(session: Session, args: argparse.Namespace) -> int:
     images = store.overview()
     for name in args.names:
         if name not in known_names(store):
-            raise _no_recipe(store, name)
+            raise no_recipe(store, name)
     images = [image for image in images if not args.names or image.name in args.names]
     for error in store.recipe_errors():
         session.warn(str(error))
@@ -202,7 +220,7 @@ def run_rm(session: Session, args: argparse.Namespace) -> int:
         raise UsageError("which image?", next="pdc image ls")
     data = data_of(session)
     store = store_of(data)
-    chosen = [(name, _known(store, name)) for name in args.names]
+    chosen = [(name, known_recipe(store, name)) for name in args.names]
     if not args.force:
         for name, _ in chosen:
             _check_unused(data, store, name)
@@ -220,10 +238,10 @@ def run_rm(session: Session, args: argparse.Namespace) -> int:
     return OK
 
 
-def _known(store: ImageStore, name: str) -> Recipe:
+def known_recipe(store: ImageStore, name: str) -> Recipe:
     recipe = store.find(name)
     if recipe is None:
-        raise _no_recipe(store, name)
+        raise no_recipe(store, name)
     return recipe
 
 
@@ -232,7 +250,7 @@ def known_names(store: ImageStore) -> list[str]:
     return [image.name for image in store.overview()]
 
 
-def _no_recipe(store: ImageStore, name: str) -> CliError:
+def no_recipe(store: ImageStore, name: str) -> CliError:
     meant = question(name, known_names(store))
     return CliError(f"there is no recipe for {name}", why=meant, next="pdc image ls", exit_code=NOT_FOUND)
 
@@ -266,4 +284,34 @@ def store_of(data: Path) -> ImageStore:
     return ImageStore(folders=[recipes.folder_of(data)])
 
 
-ACTIONS = {"build": run_build, "dockerfile": run_dockerfile, "ls": run_ls, "rm": run_rm}
+# Carrying
+
+
+def run_export(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.cli import image_bundle  # not for `ls`: it is slow to import
+
+    return image_bundle.run_export(session, args)
+
+
+def run_import(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.cli import image_bundle
+
+    return image_bundle.run_import(session, args)
+
+
+ACTIONS = {
+    "build": run_build,
+    "dockerfile": run_dockerfile,
+    "ls": run_ls,
+    "rm": run_rm,
+    "export": run_export,
+    "import": run_import,
+}
+FLAGS = {
+    "filename": ("build",),
+    "tag": ("build",),
+    "to": ("dockerfile", "export"),
+    "all": ("export",),
+    "force": ("rm", "import"),
+}
+"""The actions that take each flag."""

@@ -63,8 +63,8 @@ def _python(reference: Reference, cache: Path) -> Environment:
     program = find_python(version)
     if program is None:
         raise ImageUnavailable(
-            f"image {reference}: this machine has no python{version}; install it, or use the image python:"
-            f"{sys.version_info.major}.{sys.version_info.minor}"
+            f"image {reference}: this machine has no python{version}; install it, or use the image "
+            f"python:{own_version()}"
         )
     folder = python_folder(program, cache)
     readonly = (folder, *hidden_folders(program, cache))
@@ -93,11 +93,15 @@ def hidden_folders(program: str, cache: Path) -> tuple[Path, ...]:
     return (*(folder for folder in list(Path(program).parents)[1:2] if tmp in folder.parents), *shared)
 
 
+def own_version() -> str:
+    """Of the Python that runs the platform: `3.11`."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
 def find_python(version: str) -> str | None:
     """The real interpreter (no virtual environment, no version manager's wrapper) of this version; any for ''."""
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
     base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    if version in ("", own):
+    if version in ("", own_version()):
         return base
     candidates = [
         *(Path(folder) / f"python{version}" for folder in os.environ.get("PATH", "").split(":")),
