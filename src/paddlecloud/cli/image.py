@@ -138,7 +138,11 @@ def _failure(store: ImageStore, name: str, error: ImageUnavailable) -> CliError:
     if isinstance(cause, BuildError):
         path = recipe.path if recipe else name
         return CliError(
-            f"cannot build {name}", why=str(cause), next=f"mend {path} and build again", exit_code=ERROR, reason="Build"
+            f"cannot build {name}",
+            why=str(cause),
+            next=f"mend {path} and build again; without a network: pdc image import FILE",
+            exit_code=ERROR,
+            reason="Build",
         )
     meant = question(name, known_names(store)) if recipe is None else ""
     return CliError(

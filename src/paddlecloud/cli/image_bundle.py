@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import platform
 import shutil
 import tempfile
 import time
@@ -24,6 +25,7 @@ from paddlecloud.local.images import repack
 from paddlecloud.local.images.builder import Builder
 from paddlecloud.local.images.bundle import BundleError, BundleWriter, ImportedImage, Manifest, read_bundle
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
+from paddlecloud.local.images.host import own_version
 from paddlecloud.local.images.layers import Layers
 from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.local.images.reference import parse_reference
@@ -38,8 +40,9 @@ def run_export(session: Session, args: argparse.Namespace) -> int:
     fmt = _report_format(args)
     if args.to is None:
         raise UsageError("export to which file?", next=f"pdc image export {_words(args)} --to images.tar")
-    if args.to.is_dir():
-        raise UsageError(f"{args.to} is a folder", next=f"--to {args.to / 'images.tar'}")
+    if args.to.is_dir() or not args.to.parent.is_dir():
+        why = f"{args.to} is a folder" if args.to.is_dir() else f"there is no folder {args.to.parent}"
+        raise UsageError(f"cannot write {args.to}", why=why, next="--to FILE, in a folder that exists")
     store = image.store_of(data_of(session))
     plans = [_built_plan(session, store, name) for name in _chosen(store, args)]
     plans = list({plan.names: plan for plan in plans}.values())  # one image may be named twice
@@ -122,11 +125,16 @@ def _write(store: ImageStore, plans: list[ImagePlan], target: Path, *, quiet: bo
 
 # Import
 
+_EXPORT = (
+    "pdc image export NAME… --to FILE    (on a machine with a network, and Python "
+    f"{own_version()} on {platform.machine()} as here)"
+)
+
 
 def run_import(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     if not args.names:
-        raise UsageError("import which file?", why="one that pdc image export wrote", next="pdc image import FILE")
+        raise UsageError("import which file?", next=f"{_EXPORT}; here: pdc image import FILE")
     data = data_of(session)
     items = [item for name in args.names for item in _import(session, data, Path(name), force=args.force)]
     if fmt.name:
@@ -136,7 +144,7 @@ def run_import(session: Session, args: argparse.Namespace) -> int:
 
 def _import(session: Session, data: Path, file: Path, *, force: bool) -> list[dict[str, Any]]:
     if not file.is_file():
-        raise UsageError(f"no such file: {file}", why="import takes what pdc image export wrote", next="ls")
+        raise UsageError(f"no such file: {file}", next=_EXPORT)
     store = image.store_of(data)
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     staging = Path(tempfile.mkdtemp(prefix=image.STAGING, dir=data))
@@ -167,7 +175,7 @@ def _explained(file: Path) -> Iterator[None]:
     try:
         yield
     except (StorageError, BundleError, RecipeError) as error:
-        raise InputError(f"cannot import {file}", why=str(error)) from error
+        raise InputError(f"cannot import {file}", why=str(error), next=_EXPORT) from error
     except (BuildError, ImageUnavailable, OSError) as error:
         raise CliError(f"cannot import {file}", why=str(error), exit_code=ERROR, reason="Build") from error
 

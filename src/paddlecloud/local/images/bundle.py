@@ -230,8 +230,7 @@ def _check_machine(image: BundledImage, machine: str) -> None:
     wanted, has = (image.python, machine), (image.recipe.get("python") or own_version(), platform.machine())
     if image.packages and wanted != has:
         raise BundleError(
-            f"it is for Python {wanted[0]} on {wanted[1]}, and this machine has Python {has[0]} on {has[1]}; "
-            "export it on a machine like this one"
+            f"it is for Python {wanted[0]} on {wanted[1]}, and this machine has Python {has[0]} on {has[1]}"
         )
 
 

@@ -64,7 +64,8 @@ def write_wheel(info: Path, venv: Path, folder: Path, moved: Callable[[int], Non
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL, strict_timestamps=False) as wheel:
         for file, name, noted in _contents(info, venv):
             if ".data/scripts/" in name and (script := portable_script(file.read_bytes(), venv)) is not None:
-                wheel.writestr(name, script)
+                entry = zipfile.ZipInfo.from_file(file, name, strict_timestamps=False)  # with its mode
+                wheel.writestr(entry, script, zipfile.ZIP_DEFLATED)
                 noted = [f"sha256={urlsafe_b64encode(sha256(script).digest()).rstrip(b'=').decode()}", str(len(script))]
             else:
                 wheel.write(file, name)
