@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import platform
 import shutil
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ def run_export(session: Session, args: argparse.Namespace) -> int:
         versions = " and ".join(sorted({one.python for one in manifest.images if one.python}))
         machines = f"machines with Python {versions} on {manifest.machine}" if versions else "any machine"
         session.print(f"{args.to} written: {many}, {progress.size(size)}, for {machines}")
-        session.note(f"there:  pdc image import {args.to.name}")
+        session.note(f"next:  pdc image import {args.to.name}    (on the other machine)")
     return OK
 
 
@@ -111,10 +112,11 @@ def _write(store: ImageStore, plans: list[ImagePlan], target: Path, *, quiet: bo
         with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent) as scratch:
             draft, work = Path(scratch, "bundle.tar"), Path(scratch, "work")
             work.mkdir()
-            writer = BundleWriter(draft, layers, scratch=work, moved=meter.add)
-            for plan in plans:
-                writer.add(plan)
-            manifest = writer.finish()
+            with tarfile.open(draft, "w") as tar:
+                writer = BundleWriter(tar, layers, scratch=work, moved=meter.add)
+                for plan in plans:
+                    writer.add(plan)
+                manifest = writer.finish()
             draft.replace(target)
             return manifest
     except (OSError, BuildError) as error:
@@ -136,7 +138,10 @@ def run_import(session: Session, args: argparse.Namespace) -> int:
     if not args.names:
         raise UsageError("import which file?", next=f"{_EXPORT}; here: pdc image import FILE")
     data = data_of(session)
-    items = [item for name in args.names for item in _import(session, data, Path(name), force=args.force)]
+    items = []
+    for file in map(Path, args.names):
+        with _explained(file):
+            items += _import(session, data, file, force=args.force)
     if fmt.name:
         output.print_report(session, "ImageImport", {"items": items})
     return OK
@@ -150,7 +155,8 @@ def _import(session: Session, data: Path, file: Path, *, force: bool) -> list[di
     staging = Path(tempfile.mkdtemp(prefix=image.STAGING, dir=data))
     quiet = bool(session.args.output)
     try:
-        with _explained(file), progress.working(f"reading {file}", quiet=quiet):
+        with progress.working(f"reading {file}", quiet=quiet) as tell:
+            tell(f"reading {file}, {progress.size(file.stat().st_size)}")
             unpack(file, staging / "bundle", name=str(file))
             images = read_bundle(staging / "bundle")
             plans = [store.plan(one.recipe) for one in images]
@@ -159,8 +165,7 @@ def _import(session: Session, data: Path, file: Path, *, force: bool) -> list[di
             _check_place(store, data, plan, file, force=force)
         items = []
         for one, plan, register in zip(images, plans, new, strict=True):
-            with _explained(file):
-                items.append(_take(session, store, one, plan))
+            items.append(_take(session, store, one, plan))
             if register:
                 staged = one.recipe.folder.rename(staging / recipes.slug(plan.names[0]))
                 (staged / recipes.MARK).touch()
@@ -201,11 +206,15 @@ def _check_place(store: ImageStore, data: Path, plan: ImagePlan, file: Path, *, 
     recipes.check_free(data, plan.names[0])
     for name in plan.names:
         found = store.find(name)
-        if not force and found is not None and _id_here(store, name) not in (None, plan.image_id):
+        if found is None or _id_here(store, name) in (None, plan.image_id):
+            continue
+        by_hand = found.folder.is_relative_to(recipes.folder_of(data)) and not (found.folder / recipes.MARK).exists()
+        instead = f"pdc image import {file} --force    (the recipe of the bundle is used instead)"
+        if by_hand or not force:
             raise CliError(
                 f"{name} has another recipe here",
                 why=f"{found.path} gives another image than {file}",
-                next=f"pdc image import {file} --force    (the recipe of the bundle is used instead)",
+                next=f"remove {found.folder}, and import again" if by_hand else instead,
                 exit_code=CONFLICT,
             )
 

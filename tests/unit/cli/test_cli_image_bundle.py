@@ -211,13 +211,14 @@ def test_another_recipe_of_the_name_is_replaced_only_on_demand(
     assert listed(pdc, DEMO)["id"] == exported.images[DEMO]["id"]
 
 
-def test_a_recipe_written_by_hand_is_never_replaced(pdc: Pdc, here: Machine, bundle: Path) -> None:
-    place = here.data / "images" / "team-demo-v1"
+@pytest.mark.parametrize("folder", ["team-demo-v1", "another"])
+def test_a_recipe_written_by_hand_is_never_replaced(pdc: Pdc, here: Machine, bundle: Path, folder: str) -> None:
+    place = here.data / "images" / folder
     place.mkdir(parents=True)
     (place / "image.yaml").write_text(f"names: ['{DEMO}']\n")
     refused = pdc("image", "import", str(bundle), "--force")
     assert refused.code == 4
-    assert "written by hand" in refused.err
+    assert str(place) in refused.err
     assert (place / "image.yaml").read_text() == f"names: ['{DEMO}']\n"
 
 

@@ -4,10 +4,10 @@
     recipes/<n>/…        files that a recipe names
     bundle.json          the manifest: the recipes without their bases, and size and digest of every other file
 
-The manifest is written last: a file that was cut off has none. Whoever reads a bundle unpacks it into a folder first
-(safely: its members may be hostile) and calls `read_bundle`, which trusts nothing but what the manifest lists. The
-environment is then built from the wheels alone, at the place and for the interpreter that the plan of the recipe names
-there: a layer has the same address whether its packages came from an index or from a bundle.
+The manifest is written last: a file that was cut off has none. The caller unpacks a bundle into a folder, safely, and
+`read_bundle` refuses whatever differs from the manifest. The environment is then built from the wheels, at the place
+and for the interpreter that the plan of the recipe names there: a layer has the same address whether its packages came
+from an index or from a bundle.
 """
 
 from __future__ import annotations
@@ -72,12 +72,10 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class BundleWriter:
-    """`add` images, then `finish`. `scratch` is an empty folder with room for one environment's largest wheel."""
+    """`add` images to an open tar file, then `finish`. `scratch` is an empty folder with room for the largest wheel."""
 
-    def __init__(
-        self, file: Path, layers: Layers, *, scratch: Path, moved: Callable[[int], None] = lambda count: None
-    ) -> None:
-        self._tar = tarfile.open(file, "w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - `finish` closes it
+    def __init__(self, tar: tarfile.TarFile, layers: Layers, *, scratch: Path, moved: Callable[[int], None]) -> None:
+        self._tar = tar
         self._layers = layers
         self._scratch = scratch
         self._moved = moved
@@ -102,7 +100,6 @@ class BundleWriter:
         header = tarfile.TarInfo(MANIFEST)
         header.size = len(content)
         self._tar.addfile(header, io.BytesIO(content))
-        self._tar.close()
         return manifest
 
     def _add_packages(self, key: str) -> tuple[str, str]:
@@ -110,7 +107,7 @@ class BundleWriter:
             folder = f"packages/{len(self._packages)}"
             venv = self._layers.path("packages", key) / "venv"
             for info in repack.installed(venv):
-                wheel = repack.write_wheel(info, venv, self._scratch, self._moved)
+                wheel = repack.write_wheel(info, venv, self._scratch, moved=self._moved)
                 self._add_file(wheel, f"{folder}/{wheel.name}")
                 wheel.unlink()
             self._packages[key] = folder, repack.python_version(venv)

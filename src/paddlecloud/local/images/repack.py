@@ -56,7 +56,7 @@ def pin(wheel: str) -> str:
     return f"{name}=={version}"
 
 
-def write_wheel(info: Path, venv: Path, folder: Path, moved: Callable[[int], None] = lambda count: None) -> Path:
+def write_wheel(info: Path, venv: Path, folder: Path, *, moved: Callable[[int], None] = lambda count: None) -> Path:
     """The wheel of an installed package, in a folder. `moved` gets the bytes packed. Raises `BuildError`."""
     path = folder / wheel_name(info)
     record = io.StringIO()
