@@ -100,10 +100,12 @@ def test_a_file_is_applied_again_after_promote_and_rollback(
     for act in ("promote", "rollback"):
         command("apply", "-f", str(file))
         command("wait", f"{KIND}/m", "--for=condition=CanaryEndpointReady", "--timeout=80s")
+        before = read(kubectl, KIND, "m")["status"]["default"]["name"]
         command("promote", "m")
         if act == "rollback":
             command("wait", f"{KIND}/m", "--for=condition=Ready", "--timeout=80s")
-            command("rollback", "m")
+            newest = read(kubectl, KIND, "m")["status"]["default"]["name"]
+            assert f"m rolled back from {newest} to {before} (" in command("rollback", "m")
         assert command("apply", "-f", str(file)).endswith("configured\n")
         assert read(kubectl, KIND, "m")["spec"]["canary"] == paddleservice("m", "one", "two")["spec"]["canary"]
 

@@ -70,8 +70,15 @@ def run_rollback(session: Session, args: argparse.Namespace) -> int:
             next=f"pdc get revisions -l {SERVICE}={where.name}",
             exit_code=CONFLICT,
         )
-    change = {"default": before, "model": None}
-    return _patch(session, args, where, service, change, "rolled back")
+    endpoint = dict(json.loads(before.source))
+    current = service["status"]["default"]["name"]
+    done = f"rolled back from {current} to {before.name} ({_content(endpoint)})"
+    return _patch(session, args, where, service, {"default": endpoint, "model": None}, done)
+
+
+def _content(endpoint: Object) -> str:
+    """What an endpoint serves: its model, or its image."""
+    return str(endpoint.get("model") or f"{endpoint.get('containerImage')}:{endpoint.get('tag')}")
 
 
 def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
@@ -97,7 +104,7 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
     )
 
 
-def _previous(session: Session, where: Place, service: Object) -> Object | None:
+def _previous(session: Session, where: Place, service: Object) -> _Earlier | None:
     """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets."""
     selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
     current = ((service.get("status") or {}).get("default") or {}).get("name")
@@ -112,7 +119,7 @@ def _previous(session: Session, where: Place, service: Object) -> Object | None:
                 continue  # no Knative here, and so no revisions
             for earlier in sorted(made, key=lambda earlier: earlier.age, reverse=True):
                 if earlier.name not in ("", current) and earlier.source:
-                    return dict(json.loads(earlier.source))
+                    return earlier
     return None
 
 

@@ -98,8 +98,8 @@ def service(
 def _reference(session: Session, model: str) -> str:
     """What the server is given: a folder here is looked at first, and is of use to this machine's pods alone."""
     if "://" in model or ("/" not in model and not Path(model).exists()):
-        if ":" not in model:
-            _refuse_mistyped_folder(session, model)
+        if "://" not in model:
+            _refuse_without_store(session, model)
         return model
     from paddlecloud.serving import artifact
     from paddlecloud.serving.errors import ModelError
@@ -116,13 +116,19 @@ def _reference(session: Session, model: str) -> str:
     return Path(model).resolve().as_uri()
 
 
-def _refuse_mistyped_folder(session: Session, model: str) -> None:
-    """A plain word is a model in the model store; a platform of this machine without a store can only mean a folder."""
+def _refuse_without_store(session: Session, model: str) -> None:
+    """NAME and NAME:VERSION are models in the model store; on a machine's platform without one, NAME means a folder."""
     if not is_embedded(session):
         return
     platform = machine.find(data_of(session))
     if platform is not None and platform.model_store:
         return
+    if ":" in model:
+        raise InputError(
+            f"{model} is a model in a model store, and this platform has none",
+            why=f"it was started without {machine.MODEL_ENDPOINT}",
+            next=f"pdc serve ./FOLDER; or with the URL of a store: pdc down, then {machine.MODEL_ENDPOINT}=URL pdc up",
+        )
     folders = [entry.name for entry in Path().iterdir() if entry.is_dir()]
     raise InputError(
         f"there is no folder {model} here",

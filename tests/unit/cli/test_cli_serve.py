@@ -17,7 +17,9 @@ OURS = "v1.34.0-paddlecloud.0.1.0"
     ("version", "store", "model", "code"),
     [
         (OURS, "", "digits", 5),
-        (OURS, "", "digits:v3", 0),
+        (OURS, "", "digits:v3", 5),
+        (OURS, "http://models.example", "digits:v3", 0),
+        ("v1.34.0", "", "digits:v3", 0),
         (OURS, "http://models.example", "digits", 0),
         ("v1.34.0", "", "digits", 0),
     ],
@@ -34,4 +36,8 @@ def test_a_word_is_a_model_of_the_store_unless_the_platform_has_none(
     monkeypatch.chdir(home)
     result = pdc("serve", model, "--dry-run")
     assert result.code == code, result.err
-    assert ("there is no folder digits here" in result.err) == (code == 5)
+    refusals = {
+        "digits": "there is no folder digits here",
+        "digits:v3": "digits:v3 is a model in a model store, and this platform has none",
+    }
+    assert (refusals[model] in result.err) == (code == 5)
