@@ -14,8 +14,6 @@ Pods build an image by themselves when they first need it; building it before sh
 from __future__ import annotations
 
 import argparse
-import shutil
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -29,8 +27,6 @@ from paddlecloud.kube.nearest import question
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import Recipe
 from paddlecloud.local.images.store import ImageInfo, ImageStore
-
-STAGING = ".new-image-"
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -92,15 +88,11 @@ def _build_file(session: Session, args: argparse.Namespace, data: Path) -> dict[
     if recipe.folder.is_relative_to(recipes.folder_of(data)) and not args.tag:
         return build_named(session, store_of(data), name)  # it lies where the platform finds it already
     recipes.check_free(data, name)
-    data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=data))
-    try:
+    with recipes.staging(data) as staging:
         staged = recipes.stage(recipe, body, staging)
         store = ImageStore(folders=[recipes.folder_of(data), staging])
         report = build_named(session, store, name)
         place = recipes.register(staged, data)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
     warn_if_hidden(session, data, name, place)
     return {**report, "recipe": str(place)}
 

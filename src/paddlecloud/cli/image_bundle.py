@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import platform
-import shutil
 import tarfile
 import tempfile
 import time
@@ -151,10 +150,8 @@ def _import(session: Session, data: Path, file: Path, *, force: bool) -> list[di
     if not file.is_file():
         raise UsageError(f"no such file: {file}", next=_EXPORT)
     store = image.store_of(data)
-    data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    staging = Path(tempfile.mkdtemp(prefix=image.STAGING, dir=data))
     quiet = bool(session.args.output)
-    try:
+    with recipes.staging(data) as staging:
         with progress.working(f"reading {file}", quiet=quiet) as tell:
             tell(f"reading {file}, {progress.size(file.stat().st_size)}")
             unpack(file, staging / "bundle", name=str(file))
@@ -171,8 +168,6 @@ def _import(session: Session, data: Path, file: Path, *, force: bool) -> list[di
                 (staged / recipes.MARK).touch()
                 image.warn_if_hidden(session, data, plan.names[0], recipes.register(staged, data))
         return items
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 @contextmanager

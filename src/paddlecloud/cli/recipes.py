@@ -6,9 +6,14 @@ written there by hand. It appears whole or not at all, and only after its image 
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import re
 import shutil
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from paddlecloud.local.images.recipe import FILE, Recipe, parse_recipe
 from paddlecloud.local.images.reference import parse_reference
 
 MARK = ".registered"
+STAGING = ".new-image-"
 
 
 def folder_of(data: Path) -> Path:
@@ -48,6 +54,35 @@ def read(path: Path, tags: Sequence[str]) -> tuple[Recipe, dict[str, Any]]:
     if outside:
         raise InputError(f"{file}: pip: {outside[0]} lies outside the recipe's folder", next="put it beside the recipe")
     return recipe, body
+
+
+@contextmanager
+def staging(data: Path) -> Iterator[Path]:
+    """A folder in the data directory for what is not complete yet, removed at the end. It is locked until then: one
+    without a lock was left by a process that was killed, and is removed too."""
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _locked(data):  # nobody finds a new folder before it is locked
+        for left in data.glob(f"{STAGING}*"):
+            with contextlib.suppress(OSError), _locked(left, wait=False):  # it is in use, or was removed a moment ago
+                shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=STAGING, dir=data))
+        used = contextlib.ExitStack()
+        used.enter_context(_locked(folder))
+    with used:
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def stage(recipe: Recipe, body: dict[str, Any], into: Path) -> Path:

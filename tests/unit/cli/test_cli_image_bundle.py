@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from paddlecloud.cli import recipes
 from paddlecloud.cli.main import main
 from paddlecloud.local.images import builder
 from unit.cli.conftest import Pdc
@@ -359,6 +360,21 @@ def test_an_import_that_is_interrupted_leaves_nothing(
     monkeypatch.setattr(builder, "_install", install)
     assert pdc("image", "import", str(bundle)).code == 130
     assert here.traces() == []
+
+
+def test_what_a_killed_import_unpacked_is_removed_by_the_next_one_and_what_is_in_use_is_not(
+    pdc: Pdc, here: Machine, bundle: Path
+) -> None:
+    left = here.data / ".new-image-left"
+    (left / "bundle").mkdir(parents=True)
+    edit_field("format", 2)(bundle)
+    with recipes.staging(here.data) as used:
+        assert not left.exists()
+        left.mkdir()
+        assert pdc("image", "import", str(bundle)).code == 5
+        assert used.exists()
+        assert not left.exists()
+    assert list(here.data.iterdir()) == []
 
 
 @contextlib.contextmanager
