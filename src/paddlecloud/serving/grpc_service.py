@@ -17,7 +17,7 @@ from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.limits import MOST_PARTS
 from paddlecloud.serving.model import Model
 from paddlecloud.serving.slot import Slot
-from paddlecloud.serving.tensors import DATATYPES, Feeds, datatype_of, fitting, from_bytes, to_bytes
+from paddlecloud.serving.tensors import DATATYPES, Feeds, datatype_of, fitting, from_bytes, not_filling, to_bytes
 
 _CODES = {
     400: "INVALID_ARGUMENT",
@@ -129,7 +129,7 @@ def _feeds(model: Model, request: Any) -> Feeds:
         else:
             values = np.array(getattr(tensor.contents, _CONTENTS[tensor.datatype]), dtype=DATATYPES[tensor.datatype])
             if values.size != np.prod(shape, dtype="int64"):
-                raise BadInput(f"input {tensor.name!r}: {values.size} values do not fill shape {shape}")
+                raise not_filling(tensor.name, values.size, shape)
             feeds[tensor.name] = fitting(spec, values.reshape(shape))
     return feeds
 

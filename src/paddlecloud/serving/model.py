@@ -96,7 +96,7 @@ class Model:
         """Outputs by name, those asked for or all. The arrays have been checked one by one; here, as a whole."""
         missing = [spec.name for spec in self.inputs if spec.name not in feeds]
         if missing:
-            raise BadInput(f"input {missing[0]!r} is missing")
+            raise BadInput(f"input {missing[0]!r} is missing; expected are {self.input(missing[0]).expected}")
         unknown = [name for name in fetch or () if name not in {spec.name for spec in self.outputs}]
         if unknown:
             raise BadInput(

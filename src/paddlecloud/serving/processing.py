@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from paddlecloud.serving.errors import BadInput, InferenceFailed, ModelError, ServingError
-from paddlecloud.serving.tensors import Feeds, TensorSpec, as_lists, fitting
+from paddlecloud.serving.tensors import Feeds, TensorSpec, as_lists, fitting, not_rectangular
 
 
 class Processor:
@@ -92,7 +92,7 @@ def _stacked(spec: TensorSpec, values: list[Any]) -> Any:
         whole = spec.shape is not None and all(array.ndim == len(spec.shape) for array in arrays)
         stacked = np.concatenate(arrays) if whole else np.stack(arrays)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"input {spec.name!r}: the data is no rectangular {spec.datatype} tensor ({error})") from error
+        raise not_rectangular(spec, error) from error
     return fitting(spec, stacked)
 
 

@@ -6,6 +6,7 @@ A dimension of -1 is free; the first free one of every input is the batch.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,14 @@ class TensorSpec:
     def dtype(self) -> str:
         return DATATYPES[self.datatype]
 
+    @property
+    def expected(self) -> str:
+        """What to send, in words: `FP32 values of shape [N, 64], N any number`."""
+        if self.shape is None:
+            return f"{self.datatype} values"
+        sizes = ", ".join("N" if size == -1 else str(size) for size in self.shape)
+        return f"{self.datatype} values of shape [{sizes}]{', N any number' if -1 in self.shape else ''}"
+
     def as_json(self) -> dict[str, Any]:
         return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape or ())}
 
@@ -65,10 +74,17 @@ def from_json(spec: TensorSpec, data: Any, *, shape: Any = None, datatype: str |
     try:
         array = np.array(data, dtype=DATATYPES[given])
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadInput(f"input {spec.name!r}: the data is no rectangular {given} tensor ({error})") from error
+        raise not_rectangular(spec, error) from error
     if shape is not None:
         array = _reshaped(spec.name, array, shape)
     return fitting(spec, array)
+
+
+def not_rectangular(spec: TensorSpec, error: Exception) -> BadInput:
+    """`error` is numpy's: of lists that make no array, or of values that are no numbers."""
+    uneven = any(words in str(error) for words in ("inhomogeneous", "must have the same shape", "must match exactly"))
+    why = "its rows differ in length" if uneven else str(error)
+    return BadInput(f"input {spec.name!r}: the data is no rectangular tensor: {why}; expected are {spec.expected}")
 
 
 def from_bytes(spec: TensorSpec, raw: bytes, *, shape: Any, datatype: str) -> Any:
@@ -96,7 +112,10 @@ def fitting(spec: TensorSpec, array: Any) -> Any:
     if str(array.dtype) != spec.dtype:
         array = _converted(spec, array)
     if spec.shape is not None and not _fits(array.shape, spec.shape):
-        raise BadInput(f"input {spec.name!r} has shape {list(array.shape)}, the model takes {list(spec.shape)}")
+        raise BadInput(
+            f"input {spec.name!r} has shape {list(array.shape)}; expected are {spec.expected}: "
+            f"{_difference(array.shape, spec.shape)}"
+        )
     if array.size == 0:
         raise BadInput(f"input {spec.name!r} is empty")
     return np.ascontiguousarray(array)
@@ -141,7 +160,13 @@ def _reshaped(name: str, array: Any, shape: Any) -> Any:
     try:
         return array.reshape(tuple(shape))
     except (ValueError, OverflowError):
-        raise BadInput(f"input {name!r}: {array.size} values do not fill shape {list(shape)}") from None
+        raise not_filling(name, array.size, list(shape)) from None
+
+
+def not_filling(name: str, values: int, shape: list[int]) -> BadInput:
+    modest = len(shape) <= 8 and all(size < 1 << 32 for size in shape)  # others may be as large as digits can write
+    has = f", which has {math.prod(shape)}" if modest else ""
+    return BadInput(f"input {name!r}: {values} values do not fill shape {shape}{has}")
 
 
 def _converted(spec: TensorSpec, array: Any) -> Any:
@@ -155,6 +180,15 @@ def _converted(spec: TensorSpec, array: Any) -> Any:
 
 def _fits(shape: tuple[int, ...], declared: tuple[int, ...]) -> bool:
     return len(shape) == len(declared) and all(want in (-1, have) for have, want in zip(shape, declared, strict=True))
+
+
+def _difference(shape: tuple[int, ...], declared: tuple[int, ...]) -> str:
+    """Where a shape that does not fit departs from the declared one."""
+    if len(shape) == len(declared):
+        at = next(at for at, (have, want) in enumerate(zip(shape, declared, strict=True)) if want not in (-1, have))
+        return f"dimension {at + 1} is {shape[at]}, not {declared[at]}"
+    rows = f"; one row is sent as shape {[1, *shape]}" if _fits((1, *shape), declared) else ""
+    return f"{len(shape)} dimension{'' if len(shape) == 1 else 's'}, not {len(declared)}{rows}"
 
 
 def _same(array: Any, converted: Any) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from paddlecloud.serving import app, artifact, command
+from harness import PATIENCE
+from paddlecloud.serving import app, artifact, command, grpc_service
 from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
@@ -46,6 +50,24 @@ async def test_every_request_on_the_page_is_answered(page: str, serve: Serve, tm
         answer = await client.post(path, data=body)
         assert answer.status == 200, await answer.text()
         assert '"y"' in await answer.text()
+
+
+async def test_the_grpc_example_of_the_page_runs(page: str, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(import [^`]*tritonclient.*?)```", page, re.DOTALL)
+    slot = Slot(linear(tmp_path / "digits"), name="", resources=Resources(), metrics=Metrics())
+    await slot.load()
+    server = grpc_service.build(slot, Intake(1 << 20))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        told = program.replace("127.0.0.1:41234", f"127.0.0.1:{port}")
+        assert told != program
+        ran = await asyncio.create_subprocess_exec(sys.executable, "-c", told, stdout=subprocess.PIPE)
+        shown, _ = await asyncio.wait_for(ran.communicate(), PATIENCE)
+    finally:
+        await server.stop(None)
+        await slot.close()
+    assert (ran.returncode, shown.decode()) == (0, "[[2. 4. 6.]]\n")
 
 
 def test_the_settings_on_the_page_are_all_there_are_and_are_taken(page: str, tmp_path: Path) -> None:

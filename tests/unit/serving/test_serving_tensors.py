@@ -36,10 +36,25 @@ def test_data_becomes_what_the_model_takes(spec: TensorSpec, data: Any, options:
 @pytest.mark.parametrize(
     ("spec", "data", "options", "message"),
     [
-        (FLOATS, [[1, 2, 3]], {}, r"shape \[1, 3\], the model takes \[-1, 2\]"),
-        (FLOATS, [[1, 2], [3]], {}, "no rectangular FP32 tensor"),
-        (FLOATS, [["a", "b"]], {}, "no rectangular FP32 tensor"),
-        (FLOATS, [1, 2, 3], {"shape": [2, 2]}, r"3 values do not fill shape \[2, 2\]"),
+        (
+            FLOATS,
+            [[1, 2, 3]],
+            {},
+            r"shape \[1, 3\]; expected are FP32 values of shape \[N, 2\], N any number: dimension 2 is 3, not 2$",
+        ),
+        (FLOATS, [1, 2], {}, r"expected are FP32 .*: 1 dimension, not 2; one row is sent as shape \[1, 2\]$"),
+        (FLOATS, [[[1, 2]]], {}, r"expected are FP32 .*: 3 dimensions, not 2$"),
+        (
+            FLOATS,
+            [[1, 2], [3]],
+            {},
+            r"no rectangular tensor: its rows differ in length; expected are FP32 values of shape \[N, 2\]",
+        ),
+        (FLOATS, [["a", "b"]], {}, "no rectangular tensor: could not convert string to float: 'a'; expected are FP32"),
+        (TensorSpec("x", "INT8", None), [["a"]], {}, "expected are INT8 values$"),
+        (TensorSpec("x", "INT8", (2,)), [1], {}, r"expected are INT8 values of shape \[2\]: dimension 1 is 1, not 2$"),
+        (FLOATS, [1, 2, 3], {"shape": [2, 2]}, r"3 values do not fill shape \[2, 2\], which has 4$"),
+        (FLOATS, [1, 2, 3], {"shape": [10**90, 2]}, r"3 values do not fill shape \[1(0){90}, 2\]$"),
         (FLOATS, [1, 2], {"shape": [-1, 2]}, "shape must be a list of sizes"),
         (FLOATS, [1, 2], {"shape": "1x2"}, "shape must be a list of sizes"),
         (FLOATS, [[1, 2]], {"datatype": "FLOAT"}, "unknown datatype 'FLOAT'; known are BOOL"),
@@ -49,7 +64,7 @@ def test_data_becomes_what_the_model_takes(spec: TensorSpec, data: Any, options:
         (TensorSpec("x", "INT64", (-1,)), [1.5], {"datatype": "FP32"}, "FP32 values do not fit INT64"),
         (FLOATS, [["a", "b"]], {"datatype": "BYTES"}, "BYTES values do not fit FP32"),
         (TensorSpec("x", "BYTES", (-1,)), [1], {"datatype": "INT64"}, "INT64 values do not fit BYTES"),
-        (FLOATS, {"a": 1}, {}, "no rectangular FP32 tensor"),
+        (FLOATS, {"a": 1}, {}, "no rectangular tensor"),
         (FLOATS, None, {}, "shape"),
     ],
 )
