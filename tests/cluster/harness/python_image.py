@@ -30,7 +30,7 @@ from .oci import BlobStore, Descriptor, Entry, Settings, tree
 from .registry import Catalogue
 
 _PACKAGES = 2  # raised when the same packages would give another layer
-_IMAGE = 2  # raised when the same parts would give another image
+_IMAGE = 3  # raised when the same parts would give another image
 _LEFT_OUT = (
     "__pycache__",
     "test",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from harness import need
+from harness import need, until
 from paddlecloud.local.images import stand_in
 
 TEXT = "CPU Paddle for a 'GPU' tag; $HOME & more"
@@ -31,9 +34,9 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
-def errors_of(python: Path, *command: str) -> str:
+def errors_of(python: Path, *command: str, through: Sequence[str] = PID_ONE) -> str:
     env = {"PATH": f"{python.parent}:/usr/bin:/bin", "BASH_ENV": str(python.parents[1] / "note.sh")}
-    done = subprocess.run([*PID_ONE, *command], capture_output=True, text=True, env=env, timeout=30)
+    done = subprocess.run([*through, *command], capture_output=True, text=True, env=env, timeout=30)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "out\n", "nothing is added to what the program prints"
     return done.stderr
@@ -62,6 +65,44 @@ def test_the_first_program_of_a_container_writes_the_line_once(python: Path, com
 def test_programs_beside_it_such_as_probes_write_none(python: Path, program: str) -> None:
     inner = program.replace('"', '\\"')
     assert errors_of(python, "sh", "-c", f'sh -c "{inner}; true"; true') == ""
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[list[str]]:
+    """How a program is started in a pod that shares its processes: without a parent, beside `pause` as process 1."""
+    need("root", have=os.geteuid() == 0, hint="programs without a parent take `nsenter`")
+    pause = tmp_path / "pause"
+    shutil.copy(shutil.which("sleep") or "", pause)
+    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", str(pause), "100"]
+    with subprocess.Popen(command) as outer:
+        children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+        until(lambda: children.read_text() != "" and Path(f"/proc/{_only(children)}/comm").read_text() == "pause\n")
+        inside = ["nsenter", f"--target={_only(children)}", "--mount", "--pid"]
+        subprocess.run([*inside, "mount", "-t", "tmpfs", "tmpfs", "/var/tmp"], check=True, timeout=20)
+        yield inside
+        outer.kill()
+
+
+def _only(children: Path) -> str:
+    return children.read_text().split()[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("python", "-c", PRINT),
+        ("python", "-c", "import subprocess, sys; subprocess.run([sys.executable, '-c', \"print('out')\"])"),
+        ("bash", "-c", "echo out"),
+        ("bash", "-c", f'true && python -c "{PRINT}" && true'),
+        ("sh", "-c", f'true; python -c "{PRINT}"; true'),
+    ],
+)
+def test_where_a_pods_containers_share_processes_the_first_program_writes_it_and_no_other(
+    python: Path, shared: list[str], command: tuple[str, ...]
+) -> None:
+    assert errors_of(python, *command, through=shared) == LINE
+    for program in (("python", "-c", PRINT), ("bash", "-c", "echo out")):
+        assert errors_of(python, *program, through=shared) == "", "what `kubectl exec` starts adds nothing"
 
 
 def test_an_image_that_is_what_its_name_promises_has_nothing_of_this() -> None:

@@ -4,6 +4,10 @@ The kubelet writes the sentence as an Event and as the first line of the contain
 nothing of recipes, so images in its form carry the line themselves: Python and bash write it to standard error when
 they are the container's first process (or Python its child), whatever `command` a pod gives. Programs that `exec` and
 probes start are neither, so nothing is added to their output. Any other first process, such as `sh`, writes no line.
+
+Containers of a pod that share its processes (`shareProcessNamespace`, as all pods of a PaddleJob) have `pause` as
+process 1. Their first process has no parent, and neither have programs that `exec` starts: the first to come leaves a
+mark in the container's file system.
 """
 
 from __future__ import annotations
@@ -15,21 +19,53 @@ _NOTED = "PADDLECLOUD_STAND_IN_NOTED"
 _MODULE = "paddlecloud_stand_in"
 _BASH = f"/etc/{_MODULE}.sh"
 
+_MARK = f"/var/tmp/{_MODULE}"
+
 _IN_PYTHON = """\
 import os
 
-if 1 in (os.getpid(), os.getppid()) and not os.environ.get({noted!r}):
-    os.environ[{noted!r}] = "1"  # for what this process starts
+
+def is_first():
+    if 1 in (os.getpid(), os.getppid()):
+        return True
+    with open("/proc/1/comm") as file:
+        if file.read() != "pause\\n":
+            return False
+    parent = os.getppid()
+    if parent != 0:
+        with open(f"/proc/{{parent}}/stat") as file:
+            if file.read().rpartition(")")[2].split()[1] != "0":
+                return False
     try:
-        os.write(2, {line!r})
+        os.close(os.open({mark!r}, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
     except OSError:
-        pass  # it runs without standard error
+        pass  # a file system that cannot be written: better twice than never
+    return True
+
+
+try:
+    if not os.environ.get({noted!r}) and is_first():
+        os.environ[{noted!r}] = "1"  # for what this process starts
+        os.write(2, {line!r})
+except OSError:
+    pass  # it runs without standard error or /proc
 """
 
 _IN_BASH = """\
-if [ $$ = 1 ] && [ -z "${{{noted}:-}}" ]; then
-    export {noted}=1
-    echo {line} >&2
+if [ -z "${{{noted}:-}}" ]; then
+    {noted}=
+    if [ $$ = 1 ]; then
+        {noted}=1
+    elif [ "$PPID" = 0 ] && [ ! -e {mark} ] && [ "$(</proc/1/comm)" = pause ]; then
+        {noted}=1
+        : 2>/dev/null >{mark}
+    fi
+    if [ -n "${noted}" ]; then
+        export {noted}
+        echo {line} >&2
+    fi
 fi
 """
 
@@ -54,8 +90,8 @@ def files(stands_for: str, *, python: str) -> dict[str, str]:
     packages = f"/usr/local/lib/python{python}/site-packages"
     return {
         f"{packages}/{_MODULE}.pth": f"import {_MODULE}\n",
-        f"{packages}/{_MODULE}.py": _IN_PYTHON.format(noted=_NOTED, line=f"{line}\n".encode()),
-        _BASH: _IN_BASH.format(noted=_NOTED, line=shlex.quote(line)),
+        f"{packages}/{_MODULE}.py": _IN_PYTHON.format(noted=_NOTED, mark=_MARK, line=f"{line}\n".encode()),
+        _BASH: _IN_BASH.format(noted=_NOTED, mark=_MARK, line=shlex.quote(line)),
     }
 
 
