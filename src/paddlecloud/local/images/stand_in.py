@@ -19,7 +19,7 @@ _NOTED = "PADDLECLOUD_STAND_IN_NOTED"
 _MODULE = "paddlecloud_stand_in"
 _BASH = f"/etc/{_MODULE}.sh"
 
-_MARK = f"/var/tmp/{_MODULE}"
+_MARK = f"/var/tmp/{_MODULE}"  # noqa: S108  (of the container, made with O_EXCL)
 
 _IN_PYTHON = """\
 import os
