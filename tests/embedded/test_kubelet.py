@@ -305,6 +305,29 @@ async def test_the_start_barrier_of_a_job_is_no_warning(machine: TestMachine) ->
     await eventually(lambda: reported(machine, "hi-worker-0"), WELL)
 
 
+async def test_a_key_that_a_job_does_not_write_is_missing_and_no_barrier(machine: TestMachine) -> None:
+    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "hi"}, "data": {"k": "it"}}, namespace="default")
+    owner = {
+        "apiVersion": "batch.paddlepaddle.org/v1",
+        "kind": "PaddleJob",
+        "name": "hi",
+        "uid": "u",
+        "controller": True,
+    }
+    for name, key in (("hi-worker-0", "PADDLE_TRAINERS_NMU"), ("hi-worker-1", "PADDLE_GENERATION_7")):
+        env = [{"name": "V", "valueFrom": {"configMapKeyRef": {"name": "hi", "key": key}}}]
+        member = shell_pod("true", name=name, container={"env": env})
+        member["metadata"]["ownerReferences"] = [owner]
+        await machine.create(member)
+    pod = await machine.until("hi-worker-0", waiting_reason)
+    assert state_of(pod)["state"]["waiting"] == {
+        "reason": "CreateContainerConfigError",
+        "message": "couldn't find key PADDLE_TRAINERS_NMU in ConfigMap default/hi",
+    }
+    pod = await machine.until("hi-worker-1", waiting_reason)
+    assert state_of(pod)["state"]["waiting"]["message"] == "waiting until every pod of job hi has an address"
+
+
 async def test_a_pod_that_its_controller_ends_on_purpose_has_no_deadline_in_its_story(machine: TestMachine) -> None:
     await machine.run("sleep 600", name="server", terminationGracePeriodSeconds=1)
     await machine.until("server", is_ready)

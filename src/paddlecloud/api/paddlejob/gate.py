@@ -2,7 +2,7 @@
 
 Pods refer to keys of the ConfigMap named like their job, which is written when every pod has an address. Until then
 Kubernetes' kubelet reports the missing ConfigMap or key as CreateContainerConfigError, with a Warning: the expected way
-to start, not a fault.
+to start, not a fault. Another key that is missing from the same ConfigMap is one that the template names by mistake.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+GENERATION = "PADDLE_GENERATION_"
+"""Keys that every pod waits for, one of each generation of the gang, begin so."""
 SERVERS_READY = "PADDLE_SERVERS_READY_"
 """Keys that workers wait for, where they must not start before the parameter servers listen, begin so."""
 
@@ -28,7 +30,11 @@ def awaited(reason: str, message: str, job: str) -> str:
     found = _LACKS.search(message) if reason == "CreateContainerConfigError" else None
     if found is None or (found["whole"] or found["name"]) != job:
         return ""
-    return sentence(job, found["key"] or "")
+    return sentence(job, found["key"] or "") if _is_barrier(found) else ""
+
+
+def _is_barrier(found: re.Match[str]) -> bool:
+    return found["key"] is None or found["key"].startswith((GENERATION, SERVERS_READY))
 
 
 def sentence(job: str, key: str) -> str:
@@ -41,7 +47,7 @@ def event_awaited(event: Mapping[str, Any]) -> str:
     """The same of an Event: what a pod waited for when its kubelet warned about the barrier; else empty."""
     about = event.get("involvedObject") or {}
     found = _LACKS.search(str(event.get("message") or "")) if event.get("reason") == "Failed" else None
-    if found is None or about.get("kind") != "Pod":
+    if found is None or about.get("kind") != "Pod" or not _is_barrier(found):
         return ""
     job, pod = found["whole"] or found["name"], str(about.get("name") or "")
     return sentence(job, found["key"] or "") if _MEMBER.fullmatch(pod.removeprefix(job)) else ""

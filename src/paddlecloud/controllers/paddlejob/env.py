@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
-from paddlecloud.api.paddlejob.gate import SERVERS_READY
+from paddlecloud.api.paddlejob.gate import GENERATION, SERVERS_READY
 from paddlecloud.controllers.paddlejob import names, ports, token
 
 Hosts = Mapping[str, Sequence[str]]
@@ -34,7 +34,7 @@ def endpoint(host: str, port: int) -> str:
 
 def generation_key(generation: int) -> str:
     """The ConfigMap key a pod of this generation waits for: it can never start with the endpoints of an older gang."""
-    return f"PADDLE_GENERATION_{generation}"
+    return f"{GENERATION}{generation}"
 
 
 def servers_ready_key(generation: int) -> str:
