@@ -19,9 +19,6 @@ from typing import Any, NamedTuple
 
 CONTEXT = "paddlecloud-local"
 MODEL_ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
-PORTS = range(20_000, 30_000)
-"""Where a first start looks for a port: below NodePorts and below what the kernel gives to outgoing connections, so
-that hardly anything takes it while the platform is down."""
 
 
 class Endpoint(NamedTuple):
@@ -97,17 +94,9 @@ def keep_port(data: Path, port: int) -> None:
 
 def free_port() -> int:
     """A port for a first start; 0, which lets the kernel choose, where all that were tried are taken."""
-    import random
-    import socket
+    from paddlecloud.local import lasting_ports
 
-    for port in random.sample(PORTS, 100):
-        with socket.socket() as trial:
-            try:
-                trial.bind(("127.0.0.1", port))
-            except OSError:
-                continue  # in use by another program
-            return port
-    return 0
+    return next(lasting_ports.free(), 0)
 
 
 def stop(endpoint: Endpoint, data: Path, *, timeout: float) -> bool:

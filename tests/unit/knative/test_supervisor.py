@@ -81,6 +81,21 @@ def test_a_port_on_which_no_gateway_listens_yet_cannot_be_taken_by_others(tmp_pa
         reservations.close()
 
 
+def test_ports_are_chosen_below_what_the_kernel_gives_to_outgoing_connections(tmp_path: Path) -> None:
+    """Another program's connection could otherwise have the port when the platform comes back."""
+    held = [Reservations(tmp_path / name) for name in ("one", "other")]
+    ports: list[int] = []
+    try:
+        for number, reservations in enumerate(held):
+            (tmp_path / ("one", "other")[number]).mkdir()
+            ports += [*reservations.take(), *reservations.hold(["ns/a", "ns/b"]).values()]
+    finally:
+        for reservations in held:
+            reservations.close()
+    assert all(port in range(20_000, 30_000) for port in ports), ports
+    assert len(set(ports)) == 8, "two platforms of one user share none"
+
+
 def test_routes_beyond_the_most_ports_have_none_until_one_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,14 @@ by another user of the machine while gateways start or restart.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from paddlecloud.local import descriptors
+from paddlecloud.local import descriptors, lasting_ports
 from paddlecloud.local.knative.gateway.sockets import reserved
 
 log = logging.getLogger(__name__)
@@ -98,10 +99,14 @@ def _recorded(file: Path) -> object:
 
 
 def _reserve(port: object) -> socket.socket:
-    try:
-        return reserved(port if isinstance(port, int) else 0)
-    except (OSError, OverflowError):
-        return reserved(0)
+    """The port of last time; else one that hardly anything takes before the next start, or any where all are in use."""
+    last = [port] if isinstance(port, int) and port else []
+    for one in itertools.chain(last, lasting_ports.free()):
+        try:
+            return reserved(one)
+        except (OSError, OverflowError):
+            continue  # in use by now, or no port at all: the file can be edited
+    return reserved(0)
 
 
 def _port(sock: socket.socket) -> int:
