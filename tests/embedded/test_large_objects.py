@@ -192,6 +192,39 @@ async def test_a_large_object_is_not_created_in_a_namespace_that_goes_meanwhile(
     assert inner.store.get(Address("/configmaps", "brief", "late")) is None
 
 
+async def test_a_large_service_gets_another_address_and_port_where_the_server_chose_them(
+    inner: Platform, raw: Raw
+) -> None:
+    ports = NodePorts(inner.store, "x")
+    inner.admission.mutators.append(ports.assign)
+    inner.admission.policies.append(ports.confirm)
+    given: list[tuple[str, int]] = []
+    overtaking: list[asyncio.Task[Response]] = []
+
+    def overtake(_: KindInfo, obj: Object, __: Object | None) -> None:
+        """What the server chose for the large Service is what the small one asks for, which overtakes it."""
+        if obj["metadata"]["name"] == "large" and not given:
+            spec = obj["spec"]
+            given.append((spec["clusterIP"], spec["ports"][0]["nodePort"]))
+            small = service("small", 1, type="NodePort", clusterIP=spec["clusterIP"])
+            small["spec"]["ports"][0]["nodePort"] = spec["ports"][0]["nodePort"]
+            request = InProcessTransport(inner.api, ADMIN, user_agent="test").request(
+                "POST", f"{CORE}/services", body=msgspec.json.encode(small)
+            )
+            overtaking.append(asyncio.get_running_loop().create_task(request))
+
+    inner.admission.mutators.append(overtake)
+    large = service("large", 1, type="NodePort")
+    large["metadata"]["labels"] = {f"k{number}": "v" for number in range(10_000)}
+    reply = await raw("POST", f"{CORE}/services", large)
+    small = await overtaking[0]
+    assert small.status == 201, small.body[:300]
+    assert reply.status == 201, reply.body[:300]
+    spec = reply.json["spec"]
+    assert (spec["clusterIP"] != given[0][0], spec["ports"][0]["nodePort"] != given[0][1]) == (True, True)
+    assert spec["clusterIPs"] == [spec["clusterIP"]]
+
+
 async def test_a_large_service_does_not_keep_what_another_got_meanwhile(inner: Platform, raw: Raw) -> None:
     ports = NodePorts(inner.store, "x")
     inner.admission.mutators.append(ports.assign)

@@ -13,6 +13,7 @@ from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
 from .admission import WriteOptions
+from .offers import Offers
 from .registry import KindInfo
 
 COLLECTION = "/services"
@@ -30,6 +31,7 @@ class ClusterIPs:
     def __init__(self, store: Store, network: ipaddress.IPv4Network, *, start: int) -> None:
         self._store = store
         self._used: dict[str, str] = {}
+        self._offers = Offers()
         self._network = network
         self._next = start + _RESERVED
         for record in store.list(COLLECTION):
@@ -67,6 +69,7 @@ class ClusterIPs:
         chosen = spec.get("clusterIP")
         if not chosen:
             spec["clusterIP"] = self._free()
+            self._offers.note(obj, spec["clusterIP"])
         elif chosen not in ("None", before):
             self._check(str(chosen), obj["metadata"])
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -75,11 +78,16 @@ class ClusterIPs:
         spec.setdefault("internalTrafficPolicy", "Cluster")
 
     def confirm(self, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
-        """Refuse an address that another Service got since it was assigned."""
+        """Refuse an address that another Service got since it was assigned; choose again where the server chose it."""
         if info.kind != "Service" or info.resource.group:
             return
-        chosen = (obj.get("spec") or {}).get("clusterIP")
-        if chosen and chosen not in ("None", (old or {}).get("spec", {}).get("clusterIP")):
+        spec = obj.get("spec") or {}
+        chosen = spec.get("clusterIP")
+        if chosen in self._offers.taken_back(obj):
+            if chosen in self._taken():
+                spec["clusterIP"] = self._free()
+                spec["clusterIPs"] = [spec["clusterIP"]]
+        elif chosen and chosen not in ("None", (old or {}).get("spec", {}).get("clusterIP")):
             self._check(str(chosen), obj["metadata"])
 
     def _check(self, chosen: str, meta: Object) -> None:

@@ -7,6 +7,7 @@ import hashlib
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.admission import WriteOptions
+from paddlecloud.local.apiserver.offers import Offers
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 
@@ -23,6 +24,7 @@ class NodePorts:
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
+        self._offers = Offers()
         digest = hashlib.sha256(name.encode()).digest()
         self._next = FIRST + int.from_bytes(digest[:4], "big") % (LAST - FIRST + 1)
 
@@ -42,16 +44,22 @@ class NodePorts:
         for index, port in enumerate(ports):
             wanted = port.get("nodePort") or had.get(_identity(port))
             port["nodePort"] = self._check(wanted, taken, obj, index) if wanted else self._free(taken)
+            if not wanted:
+                self._offers.note(obj, port["nodePort"])
             taken.add(port["nodePort"])
 
     def confirm(self, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
-        """Refuse ports that another Service got since they were assigned."""
+        """Refuse ports that another Service got since they were assigned; choose again where the server chose them."""
         spec = obj.get("spec") or {}
         if info.kind != "Service" or info.resource.group or spec.get("type") not in TYPES:
             return
         taken = self._taken(but=obj["metadata"])
+        offered = self._offers.taken_back(obj)
         for index, port in enumerate(spec.get("ports") or ()):
-            self._check(port["nodePort"], taken, obj, index)
+            if port["nodePort"] in offered and port["nodePort"] in taken:
+                port["nodePort"] = self._free(taken | {other["nodePort"] for other in spec["ports"]})
+            else:
+                self._check(port["nodePort"], taken, obj, index)
 
     def _check(self, wanted: int, taken: set[int], obj: Object, index: int) -> int:
         if FIRST <= wanted <= LAST and wanted not in taken:
