@@ -39,7 +39,11 @@ def test_a_variable_switches_as_it_does_for_the_interpreter(value: str, unbuffer
     assert program.unbuffered is unbuffered
 
 
-@pytest.mark.parametrize("name", ["PYTHONHASHSEED", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONNEWERTHANTHIS"])
+def test_an_image_that_ignores_a_warning_starts_warm() -> None:
+    assert parse(["python", "x.py"], {"PYTHONWARNINGS": "ignore:words"}) is not None
+
+
+@pytest.mark.parametrize("name", ["PYTHONHASHSEED", "PYTHONINSPECT", "PYTHONOPTIMIZE", "PYTHONNEWERTHANTHIS"])
 def test_a_variable_for_the_interpreter_leaves_the_call_to_exec(name: str) -> None:
     assert parse(["python", "x.py"], {name: "1"}) is None
 
@@ -67,7 +71,14 @@ def test_a_program_begins_with_the_modules_if_nothing_comes_before_their_import(
     assert begins_with(source, ["paddle"], inert=known.__contains__) is BEGINNINGS[source]
 
 
-IMAGE = {"PATH": "/image/bin", "HOME": "/home", "PYTHONPATH": "/lib", "PYTHONUNBUFFERED": "1", "FLAGS_a": "b"}
+IMAGE = {
+    "PATH": "/image/bin",
+    "HOME": "/home",
+    "PYTHONPATH": "/lib",
+    "PYTHONUNBUFFERED": "1",
+    "FLAGS_a": "b",
+    "PYTHONWARNINGS": "ignore:words",
+}
 READS = {"PATH", "PADDLE_TRAINER_ID"}
 ENVIRONMENTS = {
     "nothing of its own": ({}, {}),
@@ -76,6 +87,7 @@ ENVIRONMENTS = {
     "a count of threads": ({"OMP_NUM_THREADS": "4"}, {"OMP_NUM_THREADS": "4"}),
     "unbuffered or not": ({"PYTHONUNBUFFERED": "0"}, {}),
     "a path for modules": ({"PYTHONPATH": "/tmp/theirs"}, None),
+    "other warnings than the image's": ({"PYTHONWARNINGS": "error"}, None),
     "a path for programs": ({"PATH": "/tmp/theirs"}, None),
     "a library": ({"LD_PRELOAD": "/tmp/theirs.so"}, None),
     "a path that is a number": ({"PYTHONPATH": "7"}, None),

@@ -33,7 +33,7 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Program | None:
     """None for what is no call of Python, and for one with options that a fork cannot follow."""
     if not argv or not re.fullmatch(r"(.*/)?python[0-9.]*", argv[0]):
         return None
-    if any(name.startswith("PYTHON") and name not in ("PYTHONPATH", *_FOLLOWED) for name in env):
+    if any(name.startswith("PYTHON") and name not in (*_AS_THE_PARENT, *_FOLLOWED) for name in env):
         return None
     options = {"u": flag(env, "PYTHONUNBUFFERED"), "B": flag(env, "PYTHONDONTWRITEBYTECODE")}
 
@@ -105,6 +105,9 @@ _NAMING_CODE = ("PYTHON", "LD_")
 
 _FOLLOWED = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
 """Honoured by the fork itself, whatever its parent was started with."""
+
+_AS_THE_PARENT = ("PYTHONPATH", "PYTHONWARNINGS")
+"""Followed because the parent was started with the same value (`parent_environment`)."""
 
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
