@@ -89,6 +89,16 @@ def test_a_failure_is_told_in_the_words_of_the_program(kubectl: Kubectl) -> None
     assert found["message"] in events(kubectl, "doomed")["Failed"]
 
 
+def test_a_misspelt_field_of_a_template_is_named_on_the_job(kubectl: Kubectl) -> None:
+    body = json.loads(job("typo", "true", workers=1))
+    body["spec"]["worker"]["template"]["spec"]["containers"][0]["volumeMount"] = [{"name": "x", "mountPath": "/x"}]
+    apply(kubectl, json.dumps(body))
+    until(lambda: "UnknownField" in events(kubectl, "typo"))
+    assert events(kubectl, "typo")["UnknownField"].endswith(
+        'spec.worker.template.spec.containers[0].volumeMount: did you mean "volumeMounts"?'
+    )
+
+
 def test_a_killed_rank_restarts_all_ranks_together_once(kubectl: Kubectl, story: Story) -> None:
     apply(kubectl, job("hurt", HOLD))
     reached(kubectl, "hurt", "Running")

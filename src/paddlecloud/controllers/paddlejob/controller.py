@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.paddlejob import gang, gangnews, names, ports, refusal, validity
+from paddlecloud.controllers.paddlejob import gang, gangnews, ignored, names, ports, refusal, validity
 from paddlecloud.controllers.paddlejob.caches import GANGS, Caches, block
 from paddlecloud.controllers.paddlejob.case import Options
 from paddlecloud.controllers.paddlejob.channel import Place
@@ -164,6 +164,8 @@ class PaddleJobController(Operator):
                 plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations
             )
             await self._adopt(plan, outcome)
+            if text := ignored.sentence(plan.create, outcome.created):
+                await self._recorder.record(job, ignored.REASON, text, type="Warning")
         except PlanFailed as failed:
             generation = job["metadata"].get("generation") or 0
             memory.refusal = refusal.after(failed, memory.refusal, generation=generation, now=now)
