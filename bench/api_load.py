@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlecloud.cli import machine
+from paddlecloud.platform import machine
 
 from .claim import Claim, cpu_seconds, pdc, resident_megabytes
 

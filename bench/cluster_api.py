@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.cli import machine
+from paddlecloud.platform import machine
 
 from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 

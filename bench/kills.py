@@ -17,13 +17,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-from paddlecloud.cli import machine
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.kubelet import processes, wire
+from paddlecloud.local.kubelet.shim import processes, wire
+from paddlecloud.platform import machine
 
 from .claim import Claim, busy, pdc
 

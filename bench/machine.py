@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlecloud.cli import machine
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet.shim import wire
+from paddlecloud.platform import machine
 
 from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 

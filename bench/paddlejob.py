@@ -25,7 +25,7 @@ from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import NAMESPACES, PADDLEJOBS, PODS, Object, Resource
-from paddlecloud.local.kubelet import wire
+from paddlecloud.local.kubelet.shim import wire
 
 from .claim import Claim, busy, cpu_seconds, pdc
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlecloud.cli import machine
 from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
+from paddlecloud.platform import machine
 
 from .claim import Claim, pdc, resident_megabytes, until
 

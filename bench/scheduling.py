@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from paddlecloud.cli import machine
 from paddlecloud.kube.resource import Object
+from paddlecloud.platform import machine
 
 from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 from .scheduling_load import CLASSES, GANG, GANGS, JOBS, KUEUE, MEMBERS, WORKERS, new_pod
@@ -44,8 +44,8 @@ def decisions() -> Iterator[Claim]:
 
 
 def _decide(nodes: int) -> tuple[float, float]:
-    from paddlecloud.local.scheduler.decide import decide
-    from paddlecloud.local.scheduler.state import State
+    from paddlecloud.local.scheduler.decision.decide import decide
+    from paddlecloud.local.scheduler.state.state import State
 
     state = State()
     for number in range(nodes):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlecloud.cli import machine
+from paddlecloud.platform import machine
 
 from .claim import Claim, pdc, resident_megabytes
 

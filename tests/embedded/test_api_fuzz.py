@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from embedded.raw import raw_client
 from harness import PATIENCE, need
 from paddlecloud.api import crd
-from paddlecloud.local.apiserver.authentication import ADMIN
-from paddlecloud.local.apiserver.request import Answer, Request
+from paddlecloud.local.apiserver.auth.authentication import ADMIN
+from paddlecloud.local.apiserver.http.request import Answer, Request
 from paddlecloud.local.platform import Platform
 from tools import schemathesis
 

@@ -12,7 +12,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client, WatchEvent
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import SECRETS, Object
-from paddlecloud.local.apiserver import listing, watching
+from paddlecloud.local.apiserver.objects import listing, watching
 from paddlecloud.local.platform import Platform
 
 NS = "default"

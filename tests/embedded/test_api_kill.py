@@ -28,7 +28,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from paddlecloud.cli import machine
+from paddlecloud.platform import machine
 
 WRITERS = 6
 WRITES = 200  # a round may have so many before the kill: counted, so that a busy machine only makes it longer

@@ -17,9 +17,9 @@ import pytest
 
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
-from paddlecloud.cli import machine
-from paddlecloud.local.apiserver import negotiation
+from paddlecloud.local.apiserver.http import negotiation
 from paddlecloud.local.platform import Platform
+from paddlecloud.platform import machine
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 MEGABYTE = 1 << 20

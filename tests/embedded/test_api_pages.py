@@ -12,8 +12,8 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import CONFIGMAPS, SECRETS
-from paddlecloud.local.apiserver import listing
-from paddlecloud.local.apiserver.authentication import User
+from paddlecloud.local.apiserver.auth.authentication import User
+from paddlecloud.local.apiserver.objects import listing
 from paddlecloud.local.platform import Platform
 
 NS = "default"

@@ -17,10 +17,10 @@ import pytest
 
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
-from paddlecloud.cli import machine
 from paddlecloud.kube.client import Client
-from paddlecloud.local.apiserver import certs
+from paddlecloud.local.apiserver.http import certs
 from paddlecloud.local.platform import Platform
+from paddlecloud.platform import machine
 
 OPEN = ("/healthz", "/readyz", "/livez", "/version")
 

@@ -15,7 +15,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import NAMESPACES, PODS, SERVICEACCOUNTS, SERVICES, Resource
-from paddlecloud.local.kubelet.accounts import api_tokens
+from paddlecloud.local.kubelet.pod.service_account import api_tokens
 from paddlecloud.local.platform import Platform
 
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")

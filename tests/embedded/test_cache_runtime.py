@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from harness import eventually, need
-from paddlecloud.controllers.sampleset import access
+from paddlecloud.controllers.sampledata.servers import access
 from paddlecloud.drivers import JUICEFS, LOCAL, drivers_of
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, SECRETS, Object
 from paddlecloud.local.images.store import ImageStore
-from unit.kubelet.machine import TestMachine, running_machine
+from unit.local.kubelet.machine import TestMachine, running_machine
 
 KEYS = access.fresh()
 TOKEN = base64.b64decode(KEYS["token"]).decode()

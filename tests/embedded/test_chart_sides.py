@@ -20,8 +20,8 @@ from chart_exercise import job
 from chart_rights import refused
 from cluster.harness import own_image
 from harness import Target, pdc, until
-from paddlecloud.cli import machine
 from paddlecloud.local.images.store import ImageStore
+from paddlecloud.platform import machine
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(400)]
 

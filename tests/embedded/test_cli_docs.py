@@ -102,7 +102,7 @@ def interrupt(command: list[str], environment: dict[str, str], folder: Path) -> 
 
 
 def test_every_command_is_on_the_page() -> None:
-    from paddlecloud.cli.commands import COMMANDS
+    from paddlecloud.cli.command_table import COMMANDS
 
     shown = {step.arguments[0] for step in steps()}
     assert {command.name for command in COMMANDS} <= shown

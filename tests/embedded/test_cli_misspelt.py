@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.commands import COMMANDS
+from paddlecloud.cli.command_table import COMMANDS
 from paddlecloud.cli.failures import INVALID, NOT_FOUND, TIMEOUT, USAGE
 from paddlecloud.cli.main import main
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from harness import Target, pdc
-from paddlecloud.cli.commands import COMMANDS
+from paddlecloud.cli.command_table import COMMANDS
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, OK, USAGE
 from paddlecloud.cli.main import main
 

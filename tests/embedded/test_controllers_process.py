@@ -22,11 +22,11 @@ from rendered import CHART
 
 from harness import eventually
 from paddlecloud.api import crd
-from paddlecloud.cli import machine
 from paddlecloud.controllers.__main__ import CONTROLLERS
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import LEASES, PADDLEJOBS, PODS, Object
 from paddlecloud.local.platform import Platform
+from paddlecloud.platform import machine
 from tools.ports import free_port
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import need
-from paddlecloud.local.kubelet.devices import find_gpus
+from paddlecloud.local.kubelet.node.devices import find_gpus
 
 SCRIPT = Path(__file__).parents[1] / "tools" / "gpu.py"
 DRIVER = """

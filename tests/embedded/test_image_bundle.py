@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import pdc
-from unit.images.wheels import write_wheel
+from unit.local.images.wheels import write_wheel
 
 IMAGE = "team/demo:v1"
 

@@ -10,8 +10,8 @@ import pytest
 
 from harness import Kubectl, eventually, pdc, until
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object
-from paddlecloud.local.kubelet import archive
-from unit.kubelet.machine import TestMachine, running_machine
+from paddlecloud.local.kubelet.streams import archive
+from unit.local.kubelet.machine import TestMachine, running_machine
 
 # The kubelet's part, with a ConfigMap in the place of a job
 

@@ -30,11 +30,11 @@ from paddlecloud.kube.resource import (
     Object,
     owner_reference,
 )
-from paddlecloud.local.kubelet import wire
-from paddlecloud.local.kubelet.hosts import ENDPOINTSLICES
-from paddlecloud.local.kubelet.node import NodeConfig
-from unit.images.wheels import write_wheel
-from unit.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of, waiting_reason
+from paddlecloud.local.kubelet.node.node import NodeConfig
+from paddlecloud.local.kubelet.pod.hosts import ENDPOINTSLICES
+from paddlecloud.local.kubelet.shim import wire
+from unit.local.images.wheels import write_wheel
+from unit.local.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of, waiting_reason
 
 
 @pytest.fixture

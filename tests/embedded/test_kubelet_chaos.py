@@ -18,14 +18,14 @@ from pathlib import Path
 import pytest
 
 from harness import eventually
-from paddlecloud.cli import machine
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.kubelet import processes, wire
-from unit.kubelet.machine import is_ready, shell_pod, state_of
+from paddlecloud.local.kubelet.shim import processes, wire
+from paddlecloud.platform import machine
+from unit.local.kubelet.machine import is_ready, shell_pod, state_of
 
 TRUE_AGAIN = 20.0
 """Seconds until every status is true after a part was killed, on a machine that other suites keep busy. One is enough

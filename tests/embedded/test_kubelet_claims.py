@@ -13,7 +13,7 @@ from harness import PATIENCE
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, Object, Resource
 from paddlecloud.local.volumes.binder import VolumeBinder
-from unit.kubelet.machine import TestMachine, running_machine
+from unit.local.kubelet.machine import TestMachine, running_machine
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-import unit.kubelet.control_plane
+import unit.local.kubelet.control_plane
 from harness import PATIENCE, eventually
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.kubelet import processes, wire
-from paddlecloud.local.kubelet.launcher import Launcher
-from paddlecloud.local.kubelet.node import NodeConfig
-from unit.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of
+from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node.node import NodeConfig
+from paddlecloud.local.kubelet.shim import processes, wire
+from unit.local.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of
 
 
 class Doomed:
@@ -43,7 +43,7 @@ class Doomed:
 
 @contextlib.asynccontextmanager
 async def control_plane(data: Path) -> AsyncIterator[Doomed]:
-    program = unit.kubelet.control_plane.__file__
+    program = unit.local.kubelet.control_plane.__file__
     process = await asyncio.create_subprocess_exec(
         sys.executable, program, str(data), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )

@@ -10,9 +10,10 @@ import pytest
 
 from harness import eventually
 from paddlecloud.kube.resource import NODES, Object
-from paddlecloud.local.kubelet import crowds, disk, processes, wire
-from paddlecloud.local.kubelet.limits import ANNOTATION
-from unit.kubelet.machine import NODE, TestMachine, running_machine, shell_pod
+from paddlecloud.local.kubelet.node import disk, process_counts
+from paddlecloud.local.kubelet.node.limits import ANNOTATION
+from paddlecloud.local.kubelet.shim import processes, wire
+from unit.local.kubelet.machine import NODE, TestMachine, running_machine, shell_pod
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ async def test_a_quiet_pod_is_not_blamed_for_a_loud_machine(machine: TestMachine
     worker = machine.kubelet.worker("default", "pod")
     assert worker is not None
     assert worker.shim is not None
-    assert crowds.pod_tasks(worker.shim) == 1
+    assert process_counts.pod_tasks(worker.shim) == 1
 
 
 async def test_the_node_says_which_limits_are_in_force(tmp_path: Path) -> None:

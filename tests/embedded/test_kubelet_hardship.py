@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from harness import PATIENCE, eventually, need
-from paddlecloud.cli import machine as local
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import SystemClock
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.kubelet import processes, wire
-from unit.kubelet.machine import TestMachine, is_ready, running_machine, shell_pod, state_of
+from paddlecloud.local.kubelet.shim import processes, wire
+from paddlecloud.platform import machine as local
+from unit.local.kubelet.machine import TestMachine, is_ready, running_machine, shell_pod, state_of
 
 # Many
 
@@ -181,7 +181,7 @@ async def small_disk(tmp_path: Path) -> AsyncIterator[tuple[Client, Path]]:
     need("namespaces", have=await probe.wait() == 0, hint="pdc doctor")
     data = tmp_path / "data"
     data.mkdir()
-    program = Path(__file__).parents[1] / "unit" / "kubelet" / "control_plane.py"
+    program = Path(__file__).parents[1] / "unit" / "local" / "kubelet" / "control_plane.py"
     script = 'mount -t tmpfs -o size=24m,mode=700 disk "$1" && exec "$2" "$3" "$1"'
     process = await asyncio.create_subprocess_exec(
         *unshare, "sh", "-c", script, "sh", str(data), sys.executable, str(program),

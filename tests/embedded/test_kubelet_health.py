@@ -9,8 +9,8 @@ import pytest
 
 from harness import eventually
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.kubelet import processes
-from unit.kubelet.machine import TestMachine, is_ready, running_machine, state_of
+from paddlecloud.local.kubelet.shim import processes
+from unit.local.kubelet.machine import TestMachine, is_ready, running_machine, state_of
 
 SERVER = (
     "import http.server, os\n"

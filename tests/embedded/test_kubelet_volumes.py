@@ -20,7 +20,7 @@ from paddlecloud.kube.resource import (
     Object,
 )
 from paddlecloud.local.volumes.drivers import MountRequest
-from unit.kubelet.machine import TestMachine, is_ready, running_machine, state_of
+from unit.local.kubelet.machine import TestMachine, is_ready, running_machine, state_of
 
 
 async def token(pod: Object, audience: str, seconds: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from unit.kubelet.machine import TestMachine, running_machine, state_of
+from unit.local.kubelet.machine import TestMachine, running_machine, state_of
 
 REPORT = """import statistics
 import atexit, inspect, json, os, signal, sys

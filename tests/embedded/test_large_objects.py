@@ -12,12 +12,12 @@ import pytest
 from embedded.raw import Raw, raw_client
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.transport import Response
-from paddlecloud.local.apiserver.admission import WriteOptions
-from paddlecloud.local.apiserver.authentication import ADMIN
-from paddlecloud.local.apiserver.causes import MAX_CAUSES
-from paddlecloud.local.apiserver.inprocess import InProcessTransport
-from paddlecloud.local.apiserver.large import LARGE, MAX_BUILTIN, MAX_CUSTOM
+from paddlecloud.local.apiserver.auth.authentication import ADMIN
+from paddlecloud.local.apiserver.http.inprocess import InProcessTransport
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.large import LARGE, MAX_BUILTIN, MAX_CUSTOM
 from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.apiserver.schema.causes import MAX_CAUSES
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.proxy.node_ports import FIRST, NodePorts
 from paddlecloud.local.store.record import Address

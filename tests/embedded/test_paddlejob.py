@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness import Kubectl, pdc, until
-from paddlecloud.cli import machine
 from paddlecloud.kube.resource import Object
+from paddlecloud.platform import machine
 from scenarios.hands import job, read
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")

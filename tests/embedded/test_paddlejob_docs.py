@@ -17,12 +17,12 @@ import yaml
 
 from harness import Target, until
 from paddlecloud.api.paddlejob.status import PHASES
-from paddlecloud.controllers.paddlejob import failure
+from paddlecloud.controllers.paddlejob.failure import cause
 from paddlecloud.kube.resource import Object
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "paddlejob.md", DOCS / "paddlejob.zh.md")
-CONTROLLER = Path(failure.__file__).parent
+CONTROLLER = Path(cause.__file__).parent
 PATIENT = ("explain", "events")
 """Commands that show what a job comes to: they are repeated until it has."""
 
@@ -110,9 +110,9 @@ def test_every_phase_condition_event_and_class_of_failure_is_on_the_page(page: P
     events = set(re.findall(r'(?:PlannedEvent\(|record\(job, |REASON = |INVALID = )"(\w+)"', source))
     events |= set(re.findall(r'Obstacle\("\w+", "(\w+)"', source))
     conditions = set(re.findall(r'with_condition\(\s*[\w.]+, "(\w+)"', source)) | {"Running", "PodsReady", "Restarting"}
-    classes = {*failure._POD_REASONS.values(), *failure._DISRUPTION_REASONS.values(), *failure.DISRUPTIONS}
-    classes |= {*failure._CONTAINER_REASONS.values(), *(name for name, _ in failure._TEXTS), "UserError", "Killed"}
-    classes |= {"Hung", "Image", failure.LATE}
+    classes = {*cause._POD_REASONS.values(), *cause._DISRUPTION_REASONS.values(), *cause.DISRUPTIONS}
+    classes |= {*cause._CONTAINER_REASONS.values(), *(name for name, _ in cause._TEXTS), "UserError", "Killed"}
+    classes |= {"Hung", "Image", cause.LATE}
     assert len(events) > 15
     rows = "\n".join(line for line in page.read_text().splitlines() if line.startswith("|"))
     missing = {name for name in (*events, *conditions, *classes, *PHASES) if f"`{name}`" not in rows}

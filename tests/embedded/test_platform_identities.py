@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from harness import pdc, until
-from paddlecloud.cli.assembly import node_names
-from paddlecloud.cli.chart import controller_accounts
+from paddlecloud.platform.assembly import node_names
+from paddlecloud.platform.chart import controller_accounts
 
 ACCOUNTS = "system:serviceaccount:kube-system:"
 ROLE = "paddlecloud:controller:paddlejob"

@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from harness import need, pdc, until
-from paddlecloud.cli import machine
 from paddlecloud.cli.main import main
 from paddlecloud.local.platform import Platform, PlatformError
+from paddlecloud.platform import machine
 from tools.ports import free_port
 
 
@@ -146,11 +146,11 @@ def test_a_start_that_takes_long_says_so_and_one_given_up_leaves_nothing(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No machine starts it within a millisecond."""
-    monkeypatch.setattr("paddlecloud.cli.platform.NEWS_EVERY", 0.001)
+    monkeypatch.setattr("paddlecloud.cli.commands.up.NEWS_EVERY", 0.001)
     assert main(["up", "--data", str(data), "--port", "0"]) == 0
     assert "starting the platform: 0 s so far" in capsys.readouterr().err
     pdc("down", "--data", str(data))
-    monkeypatch.setattr("paddlecloud.cli.platform.START_TIMEOUT", 0.001)
+    monkeypatch.setattr("paddlecloud.cli.commands.up.START_TIMEOUT", 0.001)
     assert main(["up", "--data", str(data), "--port", "0"]) == 1
     assert "it was not ready after" in capsys.readouterr().err
     assert machine.find(data) is None
@@ -217,7 +217,7 @@ def test_a_control_plane_that_answers_nobody_is_named_and_ended_and_its_pods_wit
     assert "spin_for_ever" in (data / "platform.log").read_text()
     assert is_there(program)
 
-    monkeypatch.setattr("paddlecloud.cli.platform.STOP_TIMEOUT", 1.0)
+    monkeypatch.setattr("paddlecloud.cli.commands.up.STOP_TIMEOUT", 1.0)
     assert main(["down", "--data", str(data)]) == 0
     said = capsys.readouterr()
     assert f"stopped (data kept in {data})" in said.out

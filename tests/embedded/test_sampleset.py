@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness import Completed, pdc, until
-from paddlecloud.controllers.sampleset import access
+from paddlecloud.controllers.sampledata.servers import access
 from paddlecloud.kube.resource import Object
 from paddlecloud.local import loopback
 from tools.impostor import Impostor

@@ -21,12 +21,12 @@ from paddlecloud.local.nodes.marks import FAILED, SIMULATE, SIMULATED
 from paddlecloud.local.nodes.objects import new_node
 from paddlecloud.local.nodes.simulated import SimulatedKubelet
 from paddlecloud.local.platform import Platform
-from paddlecloud.local.scheduler.attempt import Why
-from paddlecloud.local.scheduler.notices import Notices
-from paddlecloud.local.scheduler.scheduler import Scheduler
-from paddlecloud.local.scheduler.snapshot import pod_view
-from paddlecloud.local.scheduler.units import Unit
-from paddlecloud.local.scheduler.watches import Watches
+from paddlecloud.local.scheduler.controller.refusal_events import Notices
+from paddlecloud.local.scheduler.controller.scheduler import Scheduler
+from paddlecloud.local.scheduler.controller.watches import Watches
+from paddlecloud.local.scheduler.decision.attempt import Why
+from paddlecloud.local.scheduler.state.snapshot import pod_view
+from paddlecloud.local.scheduler.state.units import Unit
 
 LIMIT = 15.0
 

@@ -14,8 +14,8 @@ import pytest
 
 import paddlecloud as pc
 from harness import Target, until
-from paddlecloud.cli import machine
 from paddlecloud.kube.errors import AlreadyExists, ConfigError, Conflict, Invalid, NotFound, Unreachable
+from paddlecloud.platform import machine
 from paddlecloud.sdk.training import TrainingError
 
 PYTHON = "python:3.11"

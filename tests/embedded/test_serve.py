@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import Completed, Target, pdc, until
-from paddlecloud.cli.serve import _name
+from paddlecloud.cli.commands.serve import _name
 from unit.serving import models
 
 pytestmark = pytest.mark.timeout(600)

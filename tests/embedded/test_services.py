@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from harness import until
-from unit.workloads.real import WAIT, Kubectl, apply, read
+from unit.local.workloads.real import WAIT, Kubectl, apply, read
 
 SERVER = """
 import http.server, os, signal, threading, time

@@ -24,12 +24,13 @@ from typing import Any
 import pytest
 
 from harness import Completed, need, until
-from paddlecloud.cli import doctor, machine
+from paddlecloud.cli.commands import doctor
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PODS, SERVICES, Object
 from paddlecloud.kube.stdlib import StdlibTransport, drive
 from paddlecloud.local import lowports
+from paddlecloud.platform import machine
 
 pytestmark = pytest.mark.timeout(300)  # a row is a platform and a dozen commands and pods, one after the other
 

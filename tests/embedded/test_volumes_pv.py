@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from unit.workloads.real import WAIT, Kubectl, apply, read
+from unit.local.workloads.real import WAIT, Kubectl, apply, read
 
 
 def claim(name: str, **spec: Any) -> dict[str, Any]:

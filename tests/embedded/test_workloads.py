@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from unit.workloads.real import WAIT, Kubectl, apply, read
+from unit.local.workloads.real import WAIT, Kubectl, apply, read
 
 QUICK = {"terminationGracePeriodSeconds": 0}
 

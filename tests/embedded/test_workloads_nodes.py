@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unit.workloads.real import WAIT, Kubectl, apply, read
+from unit.local.workloads.real import WAIT, Kubectl, apply, read
 
 
 def web(replicas: int, **pod: Any) -> dict[str, Any]:

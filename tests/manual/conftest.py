@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from paddlecloud.api import crd
-from paddlecloud.cli.machine import kubeconfig
+from paddlecloud.platform.machine import kubeconfig
 
 if TYPE_CHECKING:
     from paddlecloud.local.platform import Platform

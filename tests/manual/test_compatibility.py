@@ -12,7 +12,7 @@ HERE = "tests/manual/test_yaml.py::test_the_yaml_has_not_been_touched"
 THERE = "tests/cluster/test_manual_data.py::test_a_job_trains_from_the_claim_of_the_manual"
 BOTH = "tests/scenarios/test_paddlejob.py::test_two_workers_learn_digits_and_agree_on_every_weight"
 SOAK = "tests/embedded/test_juicefs_life.py::test_a_set_of_the_original_operator_goes_on_with_its_data"
-UNIT = "tests/unit/sampleset/test_vectors.py::test_keys_travel_beside_the_source_trimmed_and_never_in_it"
+UNIT = "tests/unit/controllers/sampledata/test_vectors.py::test_keys_travel_beside_the_source_trimmed_and_never_in_it"
 
 
 def test_every_block_of_the_manual_has_a_row_and_every_pass_a_test() -> None:

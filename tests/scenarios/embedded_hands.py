@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import Target, pdc, until
-from paddlecloud.cli import machine
+from paddlecloud.platform import machine
 
 
 class EmbeddedHands:

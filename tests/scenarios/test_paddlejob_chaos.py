@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from harness import Kubectl, Target, until
-from paddlecloud.controllers.paddlejob.failure import CONSEQUENCES
+from paddlecloud.controllers.paddlejob.failure.cause import CONSEQUENCES
 from paddlecloud.kube.resource import Object
 
 from .hands import APART, EXAMPLES, Hands, apply, identities, kill, mortal_node, nodes_of, reached, status

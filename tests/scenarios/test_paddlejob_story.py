@@ -9,8 +9,8 @@ import time
 import pytest
 
 from harness import Kubectl, until
-from paddlecloud.cli.events import order, rows
-from paddlecloud.cli.why import why
+from paddlecloud.cli.commands.events import order, rows
+from paddlecloud.cli.objects.why import why
 
 from .hands import HOLD, Hands, Story, apply, identities, job, kill, reached, read, release, status
 

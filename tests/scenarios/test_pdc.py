@@ -18,7 +18,7 @@ import yaml
 
 from harness import Kubectl, Target
 from paddlecloud.cli.main import main
-from paddlecloud.local.apiserver.certs import CertPaths, issue_client
+from paddlecloud.local.apiserver.http.certs import CertPaths, issue_client
 
 pytestmark = pytest.mark.core
 

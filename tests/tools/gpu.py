@@ -29,7 +29,7 @@ from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import NODES, PODS
 from paddlecloud.kube.stdlib import StdlibTransport, drive
-from paddlecloud.local.kubelet.devices import RESOURCE, find_gpus
+from paddlecloud.local.kubelet.node.devices import RESOURCE, find_gpus
 
 LIMIT = 60.0
 NO_GPU = 77

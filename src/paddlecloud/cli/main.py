@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from paddlecloud.cli import commands
+from paddlecloud.cli import command_table
 
 VALUE_FLAGS = {
     "-n": "namespace",
@@ -58,7 +58,7 @@ def _dispatch(arguments: list[str]) -> int:
         name, rest = (rest[0], ["--help"]) if rest and not rest[0].startswith("-") else (None, [])
         if name is None:
             return _without_command([])
-    command = commands.find(name)
+    command = command_table.find(name)
     if command is None:
         raise _unknown_command(name)
 
@@ -74,7 +74,7 @@ def _dispatch(arguments: list[str]) -> int:
         try:
             code = args.run(session, args)
         except Exception as error:
-            from paddlecloud.cli import suggestions
+            from paddlecloud.cli.objects import suggestions
 
             suggestions.add(session, error)
             raise
@@ -102,7 +102,7 @@ def _unknown_command(name: str) -> Exception:
     from paddlecloud.cli.failures import UsageError
     from paddlecloud.kube.nearest import nearest
 
-    close = nearest(name, [command.name for command in commands.COMMANDS])
+    close = nearest(name, [command.name for command in command_table.COMMANDS])
     return UsageError(
         f'unknown command "{name}"',
         why=f'did you mean "{close}"?' if close else "",

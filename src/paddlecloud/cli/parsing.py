@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from paddlecloud.cli.commands import COMMANDS, Command
+from paddlecloud.cli.command_table import COMMANDS, Command
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.kube.nearest import question
 

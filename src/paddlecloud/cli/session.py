@@ -14,7 +14,7 @@ from paddlecloud.cli.failures import CANCELLED, CliError, UsageError
 from paddlecloud.kube.errors import NotFound
 
 if TYPE_CHECKING:
-    from paddlecloud.cli.api import Api
+    from paddlecloud.cli.objects.api import Api
 
 SCHEMA = "cli.paddlecloud.org/v1"
 """The apiVersion of what pdc prints as JSON or YAML and that is no object of the server. Fields are only added."""
@@ -41,7 +41,7 @@ class Session:
     @property
     def api(self) -> Api:
         if self._api is None:
-            from paddlecloud.cli.api import connect
+            from paddlecloud.cli.objects.api import connect
 
             self._api = connect(
                 kubeconfig=self.args.kubeconfig,

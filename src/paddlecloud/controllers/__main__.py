@@ -29,9 +29,9 @@ from paddlecloud.controllers.paddlejob import Options as JobOptions
 from paddlecloud.controllers.paddlejob import PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
-from paddlecloud.controllers.samplejob import SampleJobController
-from paddlecloud.controllers.sampleset import Options as SampleSetOptions
-from paddlecloud.controllers.sampleset import SampleSetController
+from paddlecloud.controllers.sampledata.samplejob import SampleJobController
+from paddlecloud.controllers.sampledata.sampleset import Options as SampleSetOptions
+from paddlecloud.controllers.sampledata.sampleset import SampleSetController
 from paddlecloud.kube import config, garbage
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .files import Files as Files
+    from paddlecloud.data.files import Files as Files
 
 __all__ = ["Files"]
 
 
 def __getattr__(name: str) -> object:
     if name == "Files":  # loaded when it is used: most programs only report
-        from .files import Files
+        from paddlecloud.data.files import Files
 
         return Files
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

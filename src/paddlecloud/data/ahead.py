@@ -12,9 +12,8 @@ import threading
 from collections.abc import Sequence
 
 from paddlecloud.cache.plan.schedule import Schedule, flat
-
-from .origin import Origin
-from .track import Track
+from paddlecloud.data.origin import Origin
+from paddlecloud.data.track import Track
 
 LOG = logging.getLogger("paddlecloud.data")
 WINDOW = 8

@@ -29,10 +29,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from . import report
-from .origin import is_remote, origin_at
-from .place import Place, is_inside
-from .tally import Epoch, Tally
+from paddlecloud.data import report
+from paddlecloud.data.origin import is_remote, origin_at
+from paddlecloud.data.place import Place, is_inside
+from paddlecloud.data.tally import Epoch, Tally
 
 LOG = logging.getLogger("paddlecloud.data")
 DATA, CACHE, QUOTA = "PADDLECLOUD_DATA_DIR", "PADDLECLOUD_CACHE_DIR", "PADDLECLOUD_CACHE_BYTES"
@@ -122,11 +122,10 @@ class Files:
     def _follow(self, sampler: Any, *, epochs: int, threads: int, peers: Sequence[str]) -> None:
         from paddlecloud.cache.plan.sampler import SamplerOptions
         from paddlecloud.cache.plan.schedule import Schedule
-
-        from .ahead import Ahead
-        from .keeper import Keeper
-        from .peers import Peers
-        from .track import Track
+        from paddlecloud.data.ahead import Ahead
+        from paddlecloud.data.keeper import Keeper
+        from paddlecloud.data.peers import Peers
+        from paddlecloud.data.track import Track
 
         assert self._tally is not None
         options = SamplerOptions(

@@ -16,13 +16,12 @@ from collections.abc import Iterable, Sequence
 from paddlecloud.cache.plan.eviction import NEVER, Clairvoyant
 from paddlecloud.cache.plan.prefetch import window_of
 from paddlecloud.cache.plan.schedule import Schedule
-
-from .fetching import Arrival, Fetching
-from .origin import Origin
-from .peers import Peers
-from .place import Place, is_inside
-from .reading import Plan
-from .track import Track
+from paddlecloud.data.fetching import Arrival, Fetching
+from paddlecloud.data.origin import Origin
+from paddlecloud.data.peers import Peers
+from paddlecloud.data.place import Place, is_inside
+from paddlecloud.data.reading import Plan
+from paddlecloud.data.track import Track
 
 LOG = logging.getLogger("paddlecloud.data")
 PULSE, IDLE = 0.05, 0.5

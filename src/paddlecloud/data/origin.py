@@ -10,7 +10,7 @@ import threading
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from .report import sign
+from paddlecloud.data.report import sign
 
 PATIENCE = 60.0
 """Seconds a server may be silent."""

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from paddlecloud.local.kubelet import linux
+from paddlecloud.local.kubelet.shim import linux
 from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.storage.credentials import Credentials, from_values, redact

@@ -25,45 +25,37 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import Object, Resource
-
-from . import loopback
-from .apiserver import (
-    authorization,
-    certs,
-    crds,
-    documents,
-    namespaces,
-    pods,
-    rbac_bootstrap,
-    rbac_escalation,
-    reviews,
-    service_accounts,
-    services,
-)
-from .apiserver.admission import Admission, WriteOptions
-from .apiserver.api import Api, Extensions
-from .apiserver.audit import AuditLog
-from .apiserver.authentication import ADMIN, Authenticator, StaticTokens, User
-from .apiserver.builtin import builtin_kinds
-from .apiserver.builtin_defaults import complete_job
-from .apiserver.expiry import EventExpiry
-from .apiserver.garbage import GarbageCollector
-from .apiserver.https import HttpsServer
-from .apiserver.inprocess import InProcessTransport
-from .apiserver.metrics import ApiMetrics
-from .apiserver.own_service import OwnService
-from .apiserver.quota_keeper import QuotaKeeper
-from .apiserver.rbac_aggregation import RoleAggregator
-from .apiserver.registry import Registry
-from .apiserver.streaming import handlers as streaming
-from .apiserver.streaming import kept
-from .apiserver.streaming.handlers import PodStreams
-from .apiserver.streaming.kept import KeptLogs
-from .apiserver.system_namespaces import SystemNamespaces
-from .apiserver.tokens import TokenIssuer, ensure_token
-from .apiserver.verbs import Verbs
-from .store.record import Address
-from .store.store import Store
+from paddlecloud.local import loopback
+from paddlecloud.local.apiserver.api import Api, Extensions
+from paddlecloud.local.apiserver.auth import authorization, bootstrap_roles, escalation, reviews
+from paddlecloud.local.apiserver.auth.audit import AuditLog
+from paddlecloud.local.apiserver.auth.authentication import ADMIN, Authenticator, StaticTokens, User
+from paddlecloud.local.apiserver.auth.tokens import TokenIssuer, ensure_token
+from paddlecloud.local.apiserver.builtin import pods, services
+from paddlecloud.local.apiserver.builtin.defaults import complete_job
+from paddlecloud.local.apiserver.builtin.kinds import builtin_kinds
+from paddlecloud.local.apiserver.crd import registration
+from paddlecloud.local.apiserver.housekeeping import namespaces
+from paddlecloud.local.apiserver.housekeeping.expiry import EventExpiry
+from paddlecloud.local.apiserver.housekeeping.garbage import GarbageCollector
+from paddlecloud.local.apiserver.housekeeping.own_service import OwnService
+from paddlecloud.local.apiserver.housekeeping.role_aggregation import RoleAggregator
+from paddlecloud.local.apiserver.housekeeping.system_namespaces import SystemNamespaces
+from paddlecloud.local.apiserver.http import certs, documents
+from paddlecloud.local.apiserver.http.inprocess import InProcessTransport
+from paddlecloud.local.apiserver.http.server import HttpsServer
+from paddlecloud.local.apiserver.metrics import ApiMetrics
+from paddlecloud.local.apiserver.objects.admission import Admission, WriteOptions
+from paddlecloud.local.apiserver.objects.verbs import Verbs
+from paddlecloud.local.apiserver.policy import service_accounts
+from paddlecloud.local.apiserver.policy.quota_keeper import QuotaKeeper
+from paddlecloud.local.apiserver.registry import Registry
+from paddlecloud.local.apiserver.streaming import handlers as streaming
+from paddlecloud.local.apiserver.streaming import kept
+from paddlecloud.local.apiserver.streaming.handlers import PodStreams
+from paddlecloud.local.apiserver.streaming.kept import KeptLogs
+from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +120,7 @@ class Platform:
         addresses = services.ClusterIPs(self.store, network, start=start)
         self.admission.mutators += [
             namespaces.default,
-            functools.partial(crds.accept, self.clock, self.registry),
+            functools.partial(registration.accept, self.clock, self.registry),
             quotas.default,
             functools.partial(pods.default, self.store),
             functools.partial(service_accounts.furnish, self.store, self.admission.rng),
@@ -137,12 +129,12 @@ class Platform:
         ]
         self.admission.guards += [
             functools.partial(namespaces.admit, self.store),
-            functools.partial(rbac_escalation.policy, self.authorizer.index),
+            functools.partial(escalation.policy, self.authorizer.index),
         ]
         self.admission.policies += [
             addresses.confirm,
             quotas.admit,
-            crds.warn,
+            registration.warn,
         ]
         self.admission.removals += [namespaces.keep]
         self.extensions.handlers.update(
@@ -159,7 +151,7 @@ class Platform:
             self._own_service,
             quotas,
             RoleAggregator(self.store, self.registry, self.verbs, self.authorizer.index),
-            crds.CustomKinds(self.store, self.registry, self.verbs),
+            registration.CustomKinds(self.store, self.registry, self.verbs),
             EventExpiry(self.store, self.registry, self.verbs, self.clock),
             GarbageCollector(self.store, self.registry, self.verbs),
             namespaces.NamespaceCollector(self.store, self.registry, self.verbs),
@@ -242,8 +234,8 @@ def _follow_release(obj: Object) -> Callable[[Object], Object] | None:
         return lambda current: {**current, "spec": obj["spec"]}
     if obj["kind"] == "ClusterRole" and (meta.get("labels") or {}).get(OURS) == "paddlecloud":
         return lambda current: {**current, "rules": obj["rules"]}
-    if rbac_bootstrap.is_default(obj):
-        return lambda current: rbac_bootstrap.completed(current, obj)
+    if bootstrap_roles.is_default(obj):
+        return lambda current: bootstrap_roles.completed(current, obj)
     return None
 
 

@@ -1,0 +1,1 @@
+"""The SDK: jobs, services and any other object from Python, asynchronous at the core, with blocking calls around it."""

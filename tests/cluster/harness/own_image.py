@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from paddlecloud.cli.own_image import NAME, write_recipe
+from paddlecloud.platform.own_image import NAME, write_recipe
 
 __all__ = ["NAME", "write_recipe"]

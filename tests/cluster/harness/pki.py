@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from paddlecloud.local.apiserver import certs
+from paddlecloud.local.apiserver.http import certs
 
 from .layout import API_PORT, CONTROL_ADDRESS, KUBERNETES_SERVICE, REGISTRY_HOSTS, Layout, Node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from paddlecloud.local.apiserver import certs
+from paddlecloud.local.apiserver.http import certs
 
 from .addons import Object, Site, read
 from .base_images import program_image

@@ -12,8 +12,8 @@ import pytest
 
 from embedded.raw import raw_client
 from embedded.streams.shop import Shop
-from paddlecloud.cli import machine as local
-from unit.kubelet.machine import running_machine
+from paddlecloud.platform import machine as local
+from unit.local.kubelet.machine import running_machine
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from embedded.raw import Raw
 from harness import PATIENCE, eventually
-from unit.kubelet.machine import TestMachine, is_ready
+from unit.local.kubelet.machine import TestMachine, is_ready
 
 FORMS = pytest.mark.parametrize("websockets", ["true", "false"], ids=["websocket", "spdy"])
 

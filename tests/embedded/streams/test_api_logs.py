@@ -9,7 +9,7 @@ import pytest
 
 from embedded.streams.shop import Shop, gate
 from harness import PATIENCE, eventually
-from unit.kubelet.machine import shell_pod, waiting_reason
+from unit.local.kubelet.machine import shell_pod, waiting_reason
 
 
 async def test_every_option_of_logs(shop: Shop) -> None:

@@ -12,7 +12,7 @@ import pytest
 from paddlecloud.api import EMBEDDED_KINDS, FOREIGN_KINDS, KINDS, crd
 from paddlecloud.api.kind import KindDeclaration
 from paddlecloud.api.schema import root_schema
-from paddlecloud.local.apiserver.schema_rules import unevaluated
+from paddlecloud.local.apiserver.schema.rules import unevaluated
 
 from . import structural
 

@@ -8,7 +8,7 @@ import pytest
 
 from paddlecloud.api import kubeflow, paddlejob
 from paddlecloud.api.schema import root_schema
-from paddlecloud.local.apiserver import schema
+from paddlecloud.local.apiserver.schema import structural
 
 
 def replica(replicas: int = 1, **more: Any) -> dict[str, Any]:
@@ -98,5 +98,5 @@ def test_workers_outside_of_the_bounds_are_refused_by_the_definition_and_by_ours
     workers: dict[str, Any], policy: dict[str, Any] | None, refused: bool
 ) -> None:
     spec = {"paddleReplicaSpecs": {"Worker": workers}, **({"elasticPolicy": policy} if policy else {})}
-    assert bool(schema.validate({"spec": spec}, root_schema(kubeflow.DECLARATION), {})) == refused
+    assert bool(structural.validate({"spec": spec}, root_schema(kubeflow.DECLARATION), {})) == refused
     assert bool(paddlejob.validate(convert(spec))) == refused

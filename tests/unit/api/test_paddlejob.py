@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from paddlecloud.api import paddlejob
 from paddlecloud.api.schema import root_schema
-from paddlecloud.local.apiserver import schema
+from paddlecloud.local.apiserver.schema import structural
 
 
 def job(spec: dict[str, Any], name: str = "demo") -> paddlejob.PaddleJob:
@@ -268,6 +268,6 @@ def numbers_of_pods(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(spec=numbers_of_pods())
 def test_the_rules_of_the_definition_refuse_exactly_what_the_controller_would(spec: dict[str, Any]) -> None:
-    refused = schema.validate({"spec": spec}, SCHEMA, {})
+    refused = structural.validate({"spec": spec}, SCHEMA, {})
     problems = paddlejob.validate(job(spec))
     assert bool(refused) == bool(problems), (refused, problems)

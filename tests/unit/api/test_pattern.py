@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlecloud.api.pattern import PatternError, TooCostly, compile_pattern
-from paddlecloud.local.apiserver.schema_formats import format_check
+from paddlecloud.local.apiserver.schema.formats import format_check
 
 
 @pytest.mark.parametrize(

@@ -9,20 +9,21 @@ from typing import Any
 
 from paddlecloud.api.pattern import Pattern
 from paddlecloud.kube import jsonpath, quantity, selectors
-from paddlecloud.local.apiserver import apply as serverside
-from paddlecloud.local.apiserver import fieldset, negotiation, patch, strategic
-from paddlecloud.local.apiserver.builtin_validation_pod import validate_pod
-from paddlecloud.local.apiserver.duplicates import duplicate_fields
-from paddlecloud.local.apiserver.managed_fields import record_update
-from paddlecloud.local.apiserver.rbac import Rule
-from paddlecloud.local.apiserver.rbac_cover import uncovered
-from paddlecloud.local.apiserver.request import parse as parse_path
-from paddlecloud.local.apiserver.schema_formats import _CHECKS as FORMATS
+from paddlecloud.local.apiserver.auth.rbac import Rule
+from paddlecloud.local.apiserver.auth.rule_cover import uncovered
+from paddlecloud.local.apiserver.builtin.validation.pod import validate_pod
+from paddlecloud.local.apiserver.http import negotiation
+from paddlecloud.local.apiserver.http.duplicates import duplicate_fields
+from paddlecloud.local.apiserver.http.request import parse as parse_path
+from paddlecloud.local.apiserver.objects import apply as serverside
+from paddlecloud.local.apiserver.objects import fieldset, patch, strategic_merge
+from paddlecloud.local.apiserver.objects.managed_fields import record_update
+from paddlecloud.local.apiserver.schema.formats import _CHECKS as FORMATS
 from paddlecloud.local.apiserver.streaming import spdy
 from paddlecloud.local.apiserver.streaming.remote_command import terminal_size
-from unit.apiserver.schemas_for_merging import WIDGET, widget
-from unit.apiserver.test_strategic import POD
 from unit.budgets.inputs import JSON, Row, field, nested, of, times
+from unit.local.apiserver.objects.schemas_for_merging import WIDGET, widget
+from unit.local.apiserver.objects.test_strategic import POD
 
 YAML: dict[str, Callable[[int], bytes]] = {
     "lists in lists": times(b"[", b"a: "),
@@ -212,7 +213,7 @@ def apiserver() -> Iterator[Row]:
     wide_patch = of(JSON["many keys"], json.loads)
     yield Row("api: application/merge-patch+json", "many keys", wide_patch, lambda p: patch.merge_patch({"0": 1}, p))
     yield Row("api: application/strategic-merge-patch+json", "many elements", containers,
-              lambda given: strategic.strategic_merge(given[0], given[1], POD))  # fmt: skip
+              lambda given: strategic_merge.strategic_merge(given[0], given[1], POD))  # fmt: skip
     yield Row("api: application/apply-patch+yaml", "many elements", applied, apply_it, 1 << 17)
     yield Row("api: managedFields", "many elements", applied, update_it, 1 << 17)
     yield Row(

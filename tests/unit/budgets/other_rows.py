@@ -16,12 +16,12 @@ import msgspec
 from paddlecloud.cache import legacy
 from paddlecloud.cache import options as orders
 from paddlecloud.cache.confine import relative
-from paddlecloud.controllers.paddlejob import token
-from paddlecloud.controllers.paddlejob.report import Message
+from paddlecloud.controllers.paddlejob.reports import token
+from paddlecloud.controllers.paddlejob.reports.report import Message
 from paddlecloud.controllers.paddleservice import measures
-from paddlecloud.local.kubelet.lifecycle import Plan
-from paddlecloud.local.kubelet.model import Observed
-from paddlecloud.local.kubelet.status import build_status
+from paddlecloud.local.kubelet.pod.lifecycle import Plan
+from paddlecloud.local.kubelet.pod.model import Observed
+from paddlecloud.local.kubelet.pod.status import build_status
 from paddlecloud.local.proxy.routes import routes_of
 from paddlecloud.storage import archive, uri
 from unit.budgets.inputs import JSON, Row, times

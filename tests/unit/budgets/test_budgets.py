@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import paddlecloud
-from paddlecloud.local.apiserver import negotiation
+from paddlecloud.local.apiserver.http import negotiation
 from unit.budgets.inputs import Row, run
 from unit.budgets.rows import ROWS
 
@@ -125,7 +125,7 @@ def test_every_route_that_takes_a_body_has_a_row() -> None:
 def test_every_media_type_of_the_api_has_a_row() -> None:
     covered = {row.covers.removeprefix("api: ") for row in ROWS}
     assert set(negotiation.PATCH_TYPES) - covered == set()
-    tree = ast.parse((SOURCE / "local/apiserver/negotiation.py").read_text())
+    tree = ast.parse((SOURCE / "local/apiserver/http/negotiation.py").read_text())
     reader = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "read_object")
     read = {node.value for node in ast.walk(reader) if isinstance(node, ast.Constant) and "/" in str(node.value)}
     media = {str(text) for text in read if re.fullmatch(r"application/[a-z.+-]+", str(text))}

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.local.apiserver.authentication import ADMIN, AUTHENTICATED, User
-from paddlecloud.local.apiserver.request import Answer, Request
+from paddlecloud.local.apiserver.auth.authentication import ADMIN, AUTHENTICATED, User
+from paddlecloud.local.apiserver.http.request import Answer, Request
 from paddlecloud.local.platform import Platform
 from unit.budgets import requests
 from unit.budgets.requests import Sent

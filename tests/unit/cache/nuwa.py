@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import until
-from paddlecloud.controllers.sampleset import access
+from paddlecloud.controllers.sampledata.servers import access
 
 TOKEN = "a-token-nobody-else-has"
 

@@ -14,7 +14,7 @@ import yaml
 from rendered import CHART, ROOT, SERVED, files, helm, template
 
 from paddlecloud.controllers.paddleservice.template import Site
-from paddlecloud.controllers.sampleset.names import PORT, SAMPLE_SET
+from paddlecloud.controllers.sampledata.names import PORT, SAMPLE_SET
 
 KUBERNETES = "1.31"
 

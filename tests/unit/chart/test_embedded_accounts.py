@@ -6,7 +6,7 @@ import pytest
 from rendered import CHART
 
 from chart_rights import granted
-from paddlecloud.cli.chart import ACCOUNTS, chart, controller_accounts
+from paddlecloud.platform.chart import ACCOUNTS, chart, controller_accounts
 from unit.chart.test_chart_rendering import render
 
 

@@ -9,9 +9,9 @@ import yaml
 from rendered import template
 
 from paddlecloud.api.catalogue import KINDS
-from paddlecloud.cli.chart import user_roles
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.rbac_bootstrap import bootstrap_objects, completed
+from paddlecloud.local.apiserver.auth.bootstrap_roles import bootstrap_objects, completed
+from paddlecloud.platform.chart import user_roles
 
 AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 VERBS = {"edit": {"create", "delete", "deletecollection", "patch", "update"}, "view": {"get", "list", "watch"}}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.copy import Side, parse
+from paddlecloud.cli.commands.cp import Side, parse
+from paddlecloud.cli.commands.port_forward import Pair
+from paddlecloud.cli.commands.port_forward import parse as parse_ports
 from paddlecloud.cli.failures import UsageError
-from paddlecloud.cli.port_forward import Pair
-from paddlecloud.cli.port_forward import parse as parse_ports
 
 
 @pytest.mark.parametrize(

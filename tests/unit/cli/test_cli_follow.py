@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli import follow, waiting
+from paddlecloud.cli.objects import follow, waiting
 from unit.cli.conftest import Pdc
 from unit.cli.samples import PENDING, READY, make_job, pod_with
 from unit.cli.stub import Stub
@@ -66,7 +66,7 @@ def test_a_deadline_holds_against_a_silent_server(stub: Stub, pdc: Pdc) -> None:
 
 
 def test_waiting_tells_what_it_waits_for(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlecloud.cli.wait.FIRST_NEWS", 0.0)
+    monkeypatch.setattr("paddlecloud.cli.commands.wait.FIRST_NEWS", 0.0)
     stub.add(pod_with({"phase": "Pending"}))
     result = pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=1s")
     assert "pod/p: waiting for the scheduler" in result.err

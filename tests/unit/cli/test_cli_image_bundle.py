@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from paddlecloud.cli import recipes
 from paddlecloud.cli.main import main
+from paddlecloud.cli.objects import recipes
 from paddlecloud.local.images import builder
 from unit.cli.conftest import Pdc
-from unit.images.wheels import write_wheel
+from unit.local.images.wheels import write_wheel
 
 DEMO, BASE = "team/demo:v1", "team/base:v1"
 

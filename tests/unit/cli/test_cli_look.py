@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.cli.failures import UsageError
-from paddlecloud.cli.members import member, parse_ranks
+from paddlecloud.cli.objects.members import member, parse_ranks
 from unit.cli.conftest import Pdc
 from unit.cli.samples import PENDING, READY, make_job, make_service, pod_with
 from unit.cli.stub import Stub

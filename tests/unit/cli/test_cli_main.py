@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.cli import commands, failures
+from paddlecloud.cli import command_table, failures
 from paddlecloud.cli.main import main, split_command
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.kube import errors
@@ -18,8 +18,8 @@ from unit.cli.conftest import Pdc, write_kubeconfig
 from unit.cli.stub import Stub
 
 
-@pytest.mark.parametrize("command", commands.COMMANDS, ids=lambda command: command.name)
-def test_every_command_has_help_and_the_global_flags(command: commands.Command, pdc: Pdc) -> None:
+@pytest.mark.parametrize("command", command_table.COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_help_and_the_global_flags(command: command_table.Command, pdc: Pdc) -> None:
     result = pdc(command.name, "--help")
     assert result.code == 0
     assert f"pdc {command.name}" in result.out
@@ -30,13 +30,13 @@ def test_every_command_has_help_and_the_global_flags(command: commands.Command, 
 
 def test_help_has_each_group_of_commands_once(pdc: Pdc) -> None:
     lines = pdc("--help").out.splitlines()
-    for section in {command.section for command in commands.COMMANDS}:
+    for section in {command.section for command in command_table.COMMANDS}:
         assert lines.count(section) == 1
 
 
 def test_help_lists_every_command(pdc: Pdc) -> None:
     text = pdc("--help").out
-    for command in commands.COMMANDS:
+    for command in command_table.COMMANDS:
         assert f"  {command.name} " in text
     assert pdc().out == text
     assert pdc("help").out == text
@@ -146,7 +146,7 @@ def test_a_fault_of_ours_has_no_traceback_unless_asked(stub: Stub, pdc: Pdc, mon
     def add_broken(parsers: Parsers) -> None:
         parsers.add_parser("version").set_defaults(run=broken)
 
-    monkeypatch.setattr("paddlecloud.cli.version.add_commands", add_broken)
+    monkeypatch.setattr("paddlecloud.cli.commands.version.add_commands", add_broken)
     result = pdc("version")
     assert result.code == 1
     assert "Traceback" not in result.err

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from paddlecloud.cli import waiting
+from paddlecloud.cli.objects import waiting
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
 from unit.cli.stub import Stub

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli import follow
+from paddlecloud.cli.objects import follow
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
 from unit.cli.stub import Stub

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from paddlecloud.api.samplejob import decode, validate
-from paddlecloud.cli import samplejob, sampleset
-from paddlecloud.cli.commands import find
+from paddlecloud.cli.command_table import find
+from paddlecloud.cli.commands import samplejob, sampleset
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.parsing import Parsers
-from paddlecloud.cli.transfer_bar import describe
+from paddlecloud.cli.render.transfer_bar import describe
 
 
 def job(*words: str) -> dict[str, Any]:

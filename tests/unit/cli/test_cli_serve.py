@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.cli import machine
+from paddlecloud.platform import machine
 from unit.cli.conftest import Pdc
 from unit.cli.stub import Stub
 

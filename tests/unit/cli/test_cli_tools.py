@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 import paddlecloud
-from paddlecloud.cli import commands, doctor
+from paddlecloud.cli import command_table
+from paddlecloud.cli.commands import doctor
 from unit.cli.conftest import Pdc, write_kubeconfig
 from unit.cli.stub import Stub
 
@@ -251,7 +252,7 @@ def test_completion_scripts(pdc: Pdc, shell: str) -> None:
 def test_the_command_table_points_at_code() -> None:
     import importlib
 
-    for command in (*commands.COMMANDS, *commands.HIDDEN):
+    for command in (*command_table.COMMANDS, *command_table.HIDDEN):
         assert callable(importlib.import_module(command.module).add_commands), command.name
 
 

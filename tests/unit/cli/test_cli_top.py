@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.top import Usage, usage
+from paddlecloud.cli.commands.top import Usage, usage
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
 from unit.cli.stub import Stub

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli import outcome, readable
-from paddlecloud.cli.events import rows
-from paddlecloud.cli.members import member
-from paddlecloud.cli.phrases import PHRASES, preferred
-from paddlecloud.cli.why import why
+from paddlecloud.cli.commands.events import rows
+from paddlecloud.cli.objects import outcome
+from paddlecloud.cli.objects.members import member
+from paddlecloud.cli.objects.why import why
+from paddlecloud.cli.render import description
+from paddlecloud.cli.render.phrases import PHRASES, preferred
 
 NOW = 1_800_000_000.0
 
@@ -301,7 +302,7 @@ def test_describe_shows_the_last_lines_under_the_verdict_and_one_line_per_pod() 
     failed = job("Failed", message="w failed: ValueError: no such column", failures=[{"message": OUTPUT}])
     ended = pod("w", phase="Failed", containerStatuses=CRASHED)
     verdict = why(failed, pods=[ended], now=NOW)
-    lines = readable.describe(failed, members=[member(ended)], events=[], verdict=verdict, now=NOW).splitlines()
+    lines = description.describe(failed, members=[member(ended)], events=[], verdict=verdict, now=NOW).splitlines()
     assert lines[0] == "Why:          failed: w failed: ValueError: no such column"
     assert [line.strip() for line in lines[1:6]] == [line.strip() for line in OUTPUT.splitlines()]
     (row,) = [line for line in lines if line.startswith("  w ")]

@@ -11,9 +11,9 @@ from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import Options as JobOptions
 from paddlecloud.controllers.paddlejob import PaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
-from paddlecloud.controllers.samplejob import SampleJobController
-from paddlecloud.controllers.sampleset import Options as SetOptions
-from paddlecloud.controllers.sampleset import SampleSetController
+from paddlecloud.controllers.sampledata.samplejob import SampleJobController
+from paddlecloud.controllers.sampledata.sampleset import Options as SetOptions
+from paddlecloud.controllers.sampledata.sampleset import SampleSetController
 from paddlecloud.local.platform import Platform
 
 CONTROLLERS: dict[Callable[..., Operator], dict[str, object]] = {

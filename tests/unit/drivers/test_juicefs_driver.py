@@ -120,7 +120,9 @@ async def test_a_mount_ends_with_its_last_pod_though_others_have_seen_it(driver:
     place = await driver.publish(
         request(tmp_path, secrets=_files(tmp_path), mountOptions=f"cache-dir={tmp_path}/cache")
     )
-    pod = "from paddlecloud.local.kubelet.sandbox import enter_pod; print(enter_pod('pod').mode, flush=True); input()"
+    pod = (
+        "from paddlecloud.local.kubelet.shim import sandbox; print(sandbox.enter_pod('pod').mode, flush=True); input()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", pod], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:

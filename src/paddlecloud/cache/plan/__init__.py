@@ -16,10 +16,10 @@ cache servers, controllers and training programs import the same code (docs/desi
 
 from __future__ import annotations
 
-from .advise import Advice, Measured, advise
-from .sampler import SamplerOptions, rank_reads
-from .schedule import Schedule
-from .warmup import STRATEGIES, warmup_shards
+from paddlecloud.cache.plan.advise import Advice, Measured, advise
+from paddlecloud.cache.plan.sampler import SamplerOptions, rank_reads
+from paddlecloud.cache.plan.schedule import Schedule
+from paddlecloud.cache.plan.warmup import STRATEGIES, warmup_shards
 
 __all__ = [
     "STRATEGIES",

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .schedule import Schedule, Steps
+from paddlecloud.cache.plan.schedule import Schedule, Steps
 
 
 class Move(NamedTuple):

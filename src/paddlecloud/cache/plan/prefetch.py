@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .eviction import NEVER, Clairvoyant, next_uses
-from .schedule import Steps
+from paddlecloud.cache.plan.eviction import NEVER, Clairvoyant, next_uses
+from paddlecloud.cache.plan.schedule import Steps
 
 
 def window_of(held: int, *, count: int, step: int) -> int:

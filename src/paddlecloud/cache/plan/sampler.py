@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .mersenne import shuffle as shuffle_in_place
+from paddlecloud.cache.plan.mersenne import shuffle as shuffle_in_place
 
 
 @dataclass(frozen=True)

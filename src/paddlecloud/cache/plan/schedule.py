@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .sampler import SamplerOptions, batches, deal, epoch_order
+from paddlecloud.cache.plan.sampler import SamplerOptions, batches, deal, epoch_order
 
 Steps = list[list[int]]
 """For each step, the samples read in it."""

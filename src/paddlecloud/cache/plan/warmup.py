@@ -10,8 +10,8 @@ from __future__ import annotations
 import random as randomness
 from collections.abc import Callable
 
-from .sampler import SamplerOptions
-from .schedule import Schedule, flat
+from paddlecloud.cache.plan.sampler import SamplerOptions
+from paddlecloud.cache.plan.schedule import Schedule, flat
 
 Shards = list[list[int]]
 """For each partition, indices of the manifest in the order in which they should be fetched."""

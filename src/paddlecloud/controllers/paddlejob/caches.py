@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-from paddlecloud.controllers.paddlejob import data, gang, names, ports
+from paddlecloud.controllers.paddlejob import names
+from paddlecloud.controllers.paddlejob.gang import podgroup
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
+from paddlecloud.controllers.paddlejob.pods import data, ports
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import (
@@ -28,7 +30,7 @@ from paddlecloud.kube.resource import (
     key_of,
 )
 
-GANGS = {engine.resource: engine for engine in gang.ENGINES}
+GANGS = {engine.resource: engine for engine in podgroup.ENGINES}
 OWNED = (PODS, CONFIGMAPS, SERVICES)
 
 

@@ -12,14 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.paddlejob import gang, gangnews, ignored, names, ports, refusal, validity
+from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.caches import GANGS, Caches, block
-from paddlecloud.controllers.paddlejob.case import Options
-from paddlecloud.controllers.paddlejob.channel import Place
-from paddlecloud.controllers.paddlejob.decide import decide
-from paddlecloud.controllers.paddlejob.listening import Ear
-from paddlecloud.controllers.paddlejob.logsilence import newest_line
+from paddlecloud.controllers.paddlejob.decision import refusal, validity
+from paddlecloud.controllers.paddlejob.decision.case import Options
+from paddlecloud.controllers.paddlejob.decision.decide import decide
+from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
+from paddlecloud.controllers.paddlejob.gang import podgroup, scheduler_message
 from paddlecloud.controllers.paddlejob.observe import Observed, view
+from paddlecloud.controllers.paddlejob.pods import ignored, ports
+from paddlecloud.controllers.paddlejob.reports.listener import Place
+from paddlecloud.controllers.paddlejob.reports.receiver import Ear
 from paddlecloud.controllers.paddlejob.status import LATER, drifted, essence, hold_back
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -39,7 +42,7 @@ from paddlecloud.kube.resource import (
     resource_of,
 )
 
-OPTIONAL = (gang.VOLCANO.resource, SAMPLESETS, NODES)
+OPTIONAL = (podgroup.VOLCANO.resource, SAMPLESETS, NODES)
 """Kinds that not every API server has, or not everybody may read: what is expected of one that says nothing."""
 
 COMPONENT = "paddlejob-controller"
@@ -210,13 +213,13 @@ class PaddleJobController(Operator):
 
     async def _ask_about_gang(self, key: Key, observed: Observed, memory: _Memory) -> Observed:
         """Find out what a scheduler has against a group that it leaves waiting without a word."""
-        if not any(gangnews.is_silent(group) for group in observed.pod_groups.values()):
+        if not any(scheduler_message.is_silent(group) for group in observed.pod_groups.values()):
             return observed
         now = self._clock.monotonic()
         memory.gang_asked = memory.gang_asked or now  # most are let in at once, and nothing needs to be asked
-        if now - memory.gang_asked >= gangnews.ASK_EVERY:
+        if now - memory.gang_asked >= scheduler_message.ASK_EVERY:
             memory.gang_asked = now
-            memory.gang_told = await gangnews.told(self._client, key)
+            memory.gang_told = await scheduler_message.told(self._client, key)
         return replace(observed, gang_told=memory.gang_told)
 
     def _remember(self, key: Key, uid: str) -> _Memory:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from paddlecloud.controllers.paddlejob import names
-from paddlecloud.controllers.paddlejob.report import Told
+from paddlecloud.controllers.paddlejob.reports.report import Told
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object, Resource
 

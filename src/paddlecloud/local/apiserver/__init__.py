@@ -1,0 +1,1 @@
+"""A Kubernetes API server on a SQLite log: `api` answers requests, the folders hold what an answer takes."""

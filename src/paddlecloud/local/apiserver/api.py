@@ -21,27 +21,37 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import FieldSelector
 from paddlecloud.kube.timeslice import TimeSlice
+from paddlecloud.local.apiserver.auth.audit import AuditLog
+from paddlecloud.local.apiserver.auth.authentication import User, open_to_anonymous
+from paddlecloud.local.apiserver.auth.authorization import Attributes, Authorizer, forbidden, impersonate
+from paddlecloud.local.apiserver.discovery import groups, openapi
+from paddlecloud.local.apiserver.http import negotiation
+from paddlecloud.local.apiserver.http.duplicates import refuse_duplicates
+from paddlecloud.local.apiserver.http.list_options import check_list_options, exact_revision, revision_of
+from paddlecloud.local.apiserver.http.negotiation import encode
+from paddlecloud.local.apiserver.http.options import delete_options, patcher, write_options
+from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo, no_route, parse
+from paddlecloud.local.apiserver.http.responses import (
+    failure,
+    partial_metadata,
+    partial_value,
+    success,
+    value_of,
+    version,
+    warning_headers,
+)
+from paddlecloud.local.apiserver.http.routing import check_method, check_subresource, check_verb, find_kind
+from paddlecloud.local.apiserver.metrics import ApiMetrics
+from paddlecloud.local.apiserver.objects import scale, watching
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.large import runner
+from paddlecloud.local.apiserver.objects.listing import Pages, Selection, filled, listed
+from paddlecloud.local.apiserver.objects.selection import Filter
+from paddlecloud.local.apiserver.objects.verbs import Verbs, address_of, check_name
+from paddlecloud.local.apiserver.registry import KindInfo, Registry
+from paddlecloud.local.apiserver.table import table
 from paddlecloud.local.store.record import Record
 from paddlecloud.local.store.store import Store
-
-from . import discovery, negotiation, openapi, scale, table, watching
-from .admission import WriteOptions
-from .answers import failure, partial_metadata, partial_value, success, value_of, version, warning_headers
-from .audit import AuditLog
-from .authentication import User, open_to_anonymous
-from .authorization import Attributes, Authorizer, forbidden, impersonate
-from .duplicates import refuse_duplicates
-from .large import runner
-from .list_options import check_list_options, exact_revision, revision_of
-from .listing import Pages, Selection, filled, listed
-from .metrics import ApiMetrics
-from .negotiation import encode
-from .options import delete_options, patcher, write_options
-from .registry import KindInfo, Registry
-from .request import Answer, Request, RequestInfo, no_route, parse
-from .routing import check_method, check_subresource, check_verb, find_kind
-from .selection import Filter
-from .verbs import Verbs, address_of, check_name
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +102,7 @@ class Api:
         self._audit = audit
         self._metrics = metrics
         self._pages = Pages(clock)
-        self._discovery = discovery.Discovery(registry)
+        self._discovery = groups.Discovery(registry)
         self._openapi = openapi.OpenApi(registry)
 
     async def handle(self, request: Request) -> Answer:

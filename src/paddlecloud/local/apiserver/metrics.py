@@ -10,13 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from paddlecloud.kube.metrics import Labels, Registry
+from paddlecloud.local.apiserver.auth.audit import AuditLog
+from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 
-from .audit import AuditLog
-from .registry import KindInfo
-
 if TYPE_CHECKING:
-    from .request import RequestInfo
+    from paddlecloud.local.apiserver.http.request import RequestInfo
 
 _VERBS = {
     "get": "GET",

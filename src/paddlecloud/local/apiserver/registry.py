@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paddlecloud.kube.resource import Object, Resource
-
-from .conversion import Conversion
+from paddlecloud.local.apiserver.objects.conversion import Conversion
 
 Schema = Mapping[str, Any]
 """An OpenAPI v3 structural schema. `{"$ref": "#/components/schemas/NAME"}` points into `KindInfo.definitions`."""

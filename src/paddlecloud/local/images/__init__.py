@@ -1,0 +1,1 @@
+"""Images without a container engine: recipes, and the Python environments built from them."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
-from paddlecloud.local.apiserver.identities import KNATIVE
+from paddlecloud.local.apiserver.auth.identities import KNATIVE
 from paddlecloud.local.knative import configuration, revision, route, service
 from paddlecloud.local.knative.autoscaler import Autoscaler, Scene
 from paddlecloud.local.knative.coldstart import ColdStarts, stages_of

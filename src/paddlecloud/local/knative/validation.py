@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.knative.names import AUTOSCALING, GROUP, LABEL_RULE, is_label
 from paddlecloud.local.knative.settings import seconds

@@ -14,15 +14,14 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import NODES, Object
-from paddlecloud.local.kubelet.kubelet import Kubelet
-from paddlecloud.local.kubelet.node import NodeConfig
-from paddlecloud.local.kubelet.paths import PodPaths
-from paddlecloud.local.kubelet.supervised import SupervisedPod
-from paddlecloud.local.scheduler.watches import ON_NODE, Watches
-
-from .marks import NODE_KIND, SIMULATED, VIRTUAL
-from .objects import declared_capacity, new_node, simulated_name
-from .verdict import failed
+from paddlecloud.local.kubelet.node.kubelet import Kubelet
+from paddlecloud.local.kubelet.node.node import NodeConfig
+from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.supervised import SupervisedPod
+from paddlecloud.local.nodes.marks import NODE_KIND, SIMULATED, VIRTUAL
+from paddlecloud.local.nodes.objects import declared_capacity, new_node, simulated_name
+from paddlecloud.local.nodes.verdict import failed
+from paddlecloud.local.scheduler.controller.watches import ON_NODE, Watches
 
 log = logging.getLogger(__name__)
 

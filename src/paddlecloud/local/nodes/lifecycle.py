@@ -15,9 +15,8 @@ from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import LEASES, NODES, PODS, Key, Object
-from paddlecloud.local.scheduler.watches import ON_NODE, Watches
-
-from .verdict import MISSING_SECONDS, UNREACHABLE, Removal, Verdict, failed, judge
+from paddlecloud.local.nodes.verdict import MISSING_SECONDS, UNREACHABLE, Removal, Verdict, failed, judge
+from paddlecloud.local.scheduler.controller.watches import ON_NODE, Watches
 
 log = logging.getLogger(__name__)
 

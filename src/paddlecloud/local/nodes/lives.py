@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import Object
-
-from .marks import SIMULATE
+from paddlecloud.local.nodes.marks import SIMULATE
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
-from paddlecloud.local.kubelet.kubelet import Kubelet
-from paddlecloud.local.kubelet.node import NodeConfig
-from paddlecloud.local.scheduler.watches import Watches
-
-from .keeper import NodeKeeper
-from .lifecycle import NodeLifecycle
-from .simulated import SimulatedKubelet
+from paddlecloud.local.kubelet.node.kubelet import Kubelet
+from paddlecloud.local.kubelet.node.node import NodeConfig
+from paddlecloud.local.nodes.keeper import NodeKeeper
+from paddlecloud.local.nodes.lifecycle import NodeLifecycle
+from paddlecloud.local.nodes.simulated import SimulatedKubelet
+from paddlecloud.local.scheduler.controller.watches import Watches
 
 
 class Nodes:

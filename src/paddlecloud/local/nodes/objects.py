@@ -9,8 +9,7 @@ from paddlecloud import __version__
 from paddlecloud.kube import quantity
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import Object
-
-from .marks import CAPACITY, NODE_KIND, SIMULATED, SIMULATED_TAINT
+from paddlecloud.local.nodes.marks import CAPACITY, NODE_KIND, SIMULATED, SIMULATED_TAINT
 
 SIMULATED_CAPACITY = {"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "250"}
 SIMULATED_TAINTS: tuple[Object, ...] = ({"key": SIMULATED_TAINT, "effect": "NoSchedule"},)

@@ -17,11 +17,10 @@ from paddlecloud.kube.client import PATCH_TYPES, Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.pods import ENDED, phase_of
 from paddlecloud.kube.resource import PODS, Key, Object, key_of
-from paddlecloud.local.scheduler.watches import ON_NODE, Watches
-
-from . import lives
-from .lives import LifeError, life_of
-from .marks import FAILED, NODE_KIND, SIMULATED
+from paddlecloud.local.nodes import lives
+from paddlecloud.local.nodes.lives import LifeError, life_of
+from paddlecloud.local.nodes.marks import FAILED, NODE_KIND, SIMULATED
+from paddlecloud.local.scheduler.controller.watches import ON_NODE, Watches
 
 log = logging.getLogger(__name__)
 

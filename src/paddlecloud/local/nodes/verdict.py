@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import Key, Object, key_of
-from paddlecloud.local.scheduler.shape import Toleration
-
-from .marks import FAILED, NODE_KIND, SIMULATED
+from paddlecloud.local.nodes.marks import FAILED, NODE_KIND, SIMULATED
+from paddlecloud.local.scheduler.state.shape import Toleration
 
 LEASE_SECONDS = 40.0
 MISSING_SECONDS = 40.0

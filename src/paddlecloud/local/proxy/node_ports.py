@@ -6,8 +6,8 @@ import hashlib
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.admission import WriteOptions
-from paddlecloud.local.apiserver.offers import Offers
+from paddlecloud.local.apiserver.builtin.offers import Offers
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 

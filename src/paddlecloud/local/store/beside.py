@@ -11,7 +11,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from .log import StorageError
+from paddlecloud.local.store.log import StorageError
 
 Work = Callable[[], None]
 Then = Callable[["StorageError | None"], None]

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .log import Op
-from .record import Address, Record
+from paddlecloud.local.store.log import Op
+from paddlecloud.local.store.record import Address, Record
 
 Records = list[Record]
 

@@ -31,12 +31,11 @@ from typing import NamedTuple
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
-
-from .beside import Beside, Then, Work
-from .log import Op, RevisionLog, Row, StorageError
-from .record import Address, Record, check_size, encode
-from .state import Records, State
-from .watch import Change, Watch
+from paddlecloud.local.store.beside import Beside, Then, Work
+from paddlecloud.local.store.log import Op, RevisionLog, Row, StorageError
+from paddlecloud.local.store.record import Address, Record, check_size, encode
+from paddlecloud.local.store.state import Records, State
+from paddlecloud.local.store.watch import Change, Watch
 
 RING = 4096  # recent changes kept in memory for watchers that resume
 GATHER = 0.001  # seconds that a durable write waits for company, where there was some a moment ago

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .log import Op
-from .record import Record
+from paddlecloud.local.store.log import Op
+from paddlecloud.local.store.record import Record
 
 
 class Change(NamedTuple):

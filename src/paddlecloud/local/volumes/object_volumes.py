@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.env import Facts
+from paddlecloud.local.kubelet.pod.env import Facts
 from paddlecloud.local.volumes.atomic import write_payload
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.local.volumes.payload import Payload, volume_payload

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.env import ConfigError, Facts, field_value, resource_value
+from paddlecloud.local.kubelet.pod.env import ConfigError, Facts, field_value, resource_value
 from paddlecloud.local.volumes.errors import VolumeError
 
 DEFAULT_MODE = 0o644

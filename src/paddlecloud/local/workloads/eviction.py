@@ -10,12 +10,12 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.pods import is_leaving, phase_of
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver import negotiation
-from paddlecloud.local.apiserver.admission import WriteOptions
 from paddlecloud.local.apiserver.api import Handler
+from paddlecloud.local.apiserver.http import negotiation
+from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
-from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
-from paddlecloud.local.apiserver.verbs import DeleteOptions, Verbs
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.workloads.disruption import selects
 from paddlecloud.local.workloads.pods import is_ready

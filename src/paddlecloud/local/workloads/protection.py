@@ -18,7 +18,7 @@ from paddlecloud.kube.resource import (
     key_of,
     resource_of,
 )
-from paddlecloud.local.apiserver.admission import Mutator
+from paddlecloud.local.apiserver.objects.admission import Mutator
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.volumes.binding import DEFAULT_MARK

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 
 INSTEAD = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlecloud.kube.manager import Manager
-from paddlecloud.local.apiserver.identities import CONTROLLER_MANAGER
+from paddlecloud.local.apiserver.auth.identities import CONTROLLER_MANAGER
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.proxy.node_ports import NodePorts
 from paddlecloud.local.proxy.proxy import ServiceProxy

@@ -15,17 +15,16 @@ from aiohttp import web
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.api import Handler
-from paddlecloud.local.apiserver.authentication import Headers
+from paddlecloud.local.apiserver.auth.authentication import Headers
+from paddlecloud.local.apiserver.http.reply import Written
+from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.apiserver.reply import Written
-from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
-from paddlecloud.local.apiserver.verbs import Verbs
-
-from . import channels, port_forward
-from .links import WebSocketLink, take_over, websocket
-from .logs import begun, log_options
-from .remote_command import Session, converse
-from .spdy_streams import SpdyStreams
+from paddlecloud.local.apiserver.streaming import channels, port_forward
+from paddlecloud.local.apiserver.streaming.links import WebSocketLink, take_over, websocket
+from paddlecloud.local.apiserver.streaming.logs import begun, log_options
+from paddlecloud.local.apiserver.streaming.remote_command import Session, converse
+from paddlecloud.local.apiserver.streaming.spdy_streams import SpdyStreams
 
 SPDY = "SPDY/3.1"
 NEGOTIATED, WEBSOCKET_PROTOCOLS = "X-Stream-Protocol-Version", "Sec-WebSocket-Protocol"

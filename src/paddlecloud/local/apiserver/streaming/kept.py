@@ -12,12 +12,11 @@ from typing import Any, Protocol
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.local.apiserver.api import Handler
-from paddlecloud.local.apiserver.negotiation import encode
+from paddlecloud.local.apiserver.http.negotiation import encode
+from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
-from paddlecloud.local.apiserver.verbs import Verbs
-
-from .logs import begun, log_options
+from paddlecloud.local.apiserver.streaming.logs import begun, log_options
 
 
 class KeptLogs(Protocol):

@@ -8,8 +8,8 @@ from typing import Any
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.local.apiserver.causes import Cause, forbidden, invalid
-from paddlecloud.local.apiserver.request import Request
+from paddlecloud.local.apiserver.http.request import Request
+from paddlecloud.local.apiserver.schema.causes import Cause, forbidden, invalid
 
 AT_ONCE = 0.05  # seconds in which a log that cannot be read says so
 

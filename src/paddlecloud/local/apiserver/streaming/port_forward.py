@@ -14,10 +14,9 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from paddlecloud.kube.errors import ApiError
-
-from .remote_command import settle
-from .spdy import ProtocolError
-from .spdy_connection import Connection, Link, Stream
+from paddlecloud.local.apiserver.streaming.remote_command import settle
+from paddlecloud.local.apiserver.streaming.spdy import ProtocolError
+from paddlecloud.local.apiserver.streaming.spdy_connection import Connection, Link, Stream
 
 SPDY_PROTOCOL = "portforward.k8s.io"
 TUNNEL_PROTOCOL = "SPDY/3.1+portforward.k8s.io"

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from . import spdy
+from paddlecloud.local.apiserver.streaming import spdy
 
 UNREAD = 64  # frames a stream may hold before the connection waits for its reader
 LARGEST = 64 * 1024  # bytes in one data frame that we send

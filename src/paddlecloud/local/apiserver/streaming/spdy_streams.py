@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
-from .spdy_connection import Connection, Link, Stream
+from paddlecloud.local.apiserver.streaming.spdy_connection import Connection, Link, Stream
 
 OPENING = 30.0  # seconds the client may take to open all its streams
 STREAM_TYPE = "streamtype"

@@ -12,11 +12,11 @@ from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import NODES, PODS, Object, Resource
 from paddlecloud.local.apiserver.api import Handler
-from paddlecloud.local.apiserver.negotiation import encode
+from paddlecloud.local.apiserver.http.negotiation import encode
+from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.apiserver.request import Answer, Request, RequestInfo
-from paddlecloud.local.apiserver.selection import Filter
-from paddlecloud.local.kubelet.usage import pod_usage
+from paddlecloud.local.kubelet.node.usage import pod_usage
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.metrics.meter import Meter, Rate
 

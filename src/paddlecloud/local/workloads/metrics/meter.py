@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from paddlecloud.kube.clock import Clock
-from paddlecloud.local.kubelet.usage import Usage
+from paddlecloud.local.kubelet.node.usage import Usage
 
 GLANCE = 0.25  # seconds between two readings when there is no earlier one
 SHORTEST = 0.2  # a rate over less is noise

@@ -1,0 +1,113 @@
+"""`pdc apply`: make the server hold what the files say, by server-side apply.
+
+The server merges and keeps who owns which field, so two tools that set different fields live in peace, a field removed
+from the file is removed from the object, and a clash is an error that names the other owner instead of a silent
+overwrite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from paddlecloud.cli.failures import OK, CliError, InputError, UsageError, render
+from paddlecloud.cli.objects.manifests import Manifest, load
+from paddlecloud.cli.objects.serverside import Applied, Applier, add_flags
+from paddlecloud.cli.parsing import Parsers, add_files, duration
+from paddlecloud.cli.render import output
+from paddlecloud.cli.session import Session
+
+
+def add_commands(parsers: Parsers) -> None:
+    parser = parsers.add_parser("apply", description=__doc__)
+    add_files(parser, required=True)
+    add_flags(parser)
+    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing")
+    parser.add_argument("--wait", action="store_true", help="until jobs are finished and everything else is ready")
+    parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up waiting after this long")
+    parser.add_argument("--logs", action="store_true", help="follow the logs of the job that was applied")
+    parser.set_defaults(run=run, rank=None, all_ranks=True, timestamps=False)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    output.check(fmt)
+    manifests = load(args.filename, recursive=args.recursive)
+    if args.dry_run == "client":
+        return _print_only(session, manifests, fmt)
+    applier = Applier(session)
+    dry_run = args.dry_run == "server"
+    done: list[Applied] = []
+    failures: list[CliError] = []
+    for manifest in manifests:
+        try:
+            applied = applier.apply(manifest, dry_run=dry_run)
+        except CliError as failure:
+            if len(manifests) == 1:
+                raise
+            # The others are still applied, as kubectl does: most objects of a file do not depend on each other.
+            print(render(failure, as_json=args.output == "json"), file=sys.stderr)
+            failures.append(failure)
+            continue
+        done.append(applied)
+        if not fmt.name:
+            session.print(f"{applied.place.display} {applied.action}{' (server dry run)' if dry_run else ''}")
+    if fmt.name:
+        objects = [output.without_managed_fields(applied.after) for applied in done]
+        output.print_objects(session, objects, fmt, single=len(manifests) == 1)
+    if failures:
+        return failures[0].exit_code
+    if dry_run:
+        return OK
+    if args.logs:
+        return _follow(session, done)
+    return _wait(session, done) if args.wait else OK
+
+
+def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format) -> int:
+    """No server is asked: what is printed is what would be sent."""
+    for manifest in manifests:
+        if not manifest.object["metadata"].get("name"):
+            raise InputError(f"{manifest.source}: {manifest.label} has only a generateName")
+    if fmt.name:
+        objects = [manifest.object for manifest in manifests]
+        output.print_objects(session, objects, fmt, single=len(objects) == 1)
+        return OK
+    for manifest in manifests:
+        session.print(f"{output.name_of(manifest.object)} would be applied (client dry run)")
+    return OK
+
+
+def _follow(session: Session, done: list[Applied]) -> int:
+    """Until the job ends; its end is the exit code."""
+    from paddlecloud.cli.commands.logs import Writer
+    from paddlecloud.cli.objects.follow import Follower
+    from paddlecloud.cli.objects.outcome import FINISHING
+    from paddlecloud.sdk.logs import Options
+
+    jobs = [applied for applied in done if applied.after["kind"] in (*FINISHING, "Pod")]
+    if len(jobs) != 1:
+        raise UsageError(
+            f"--logs follows one job, not {len(jobs)}", why="all of it was applied", next="pdc logs -f JOB"
+        )
+    writer = Writer(session, as_json=session.args.output == "json")
+    return Follower(session, jobs[0].place, writer, Options()).run(jobs[0].after)
+
+
+def _wait(session: Session, done: list[Applied]) -> int:
+    """Waits for each in turn; the first that ends badly decides the exit code."""
+    import time
+
+    from paddlecloud.cli.commands.wait import settled_goal, wait_for
+
+    sys.stdout.flush()
+    timeout = session.args.timeout
+    deadline = None if timeout is None else time.monotonic() + timeout
+    code = OK
+    for applied in done:
+        left = None if deadline is None else max(0.001, deadline - time.monotonic())
+        result = wait_for(session, applied.place, settled_goal(), timeout=left)
+        message = f": {result.message}" if result.message else ""
+        session.note(f"{applied.place.display} {result.state}{message}")
+        code = code or result.exit_code
+    return code

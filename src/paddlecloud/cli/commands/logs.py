@@ -1,0 +1,168 @@
+"""`pdc logs`: of a job, a pod or a service; several pods are merged by time and each line tells its rank or its pod.
+
+Without --rank or --all-ranks a job shows its rank 0. A service shows all of its pods, those of its canary
+too. Ctrl-C detaches and never ends the job. With -f the exit code is the job's: 0 completed, 100 failed, 103 deleted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
+from paddlecloud.cli.objects import members, outcome, targets
+from paddlecloud.cli.objects.members import Member
+from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.parsing import Parsers, duration, number
+from paddlecloud.cli.render import output
+from paddlecloud.cli.session import SCHEMA, Session
+from paddlecloud.kube.discovery import UnknownKind
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.images import stand_in
+from paddlecloud.sdk.logs import Line, Options, merged
+
+USAGE = "pdc logs JOB, POD, SERVICE or KIND/NAME"
+BARE = ("pdj", "pods", "pds")
+"""What a name without a kind may mean, the likeliest first."""
+SERVICE = "PaddleService"
+ASLEEP = "it sleeps: without requests it is scaled to zero, and the next request starts a pod"
+PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+
+def add_commands(parsers: Parsers) -> None:
+    parser = parsers.add_parser("logs", description=__doc__)
+    parser.add_argument("subject", metavar="JOB|POD|SERVICE|KIND/NAME")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on printing until the job or pod ends")
+    parser.add_argument(
+        "--tail", type=number(0), metavar="N", help="only the last N lines of each rank, over all its runs"
+    )
+    parser.add_argument("--since", type=duration, metavar="TIME", help="only lines younger than 5m, 1h …")
+    parser.add_argument("-p", "--previous", action="store_true", help="of the container before its last restart")
+    parser.add_argument("--rank", metavar="LIST", help="ranks of the workers: 0,3-5")
+    parser.add_argument("--all-ranks", action="store_true", help="every pod of the job, servers included")
+    parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    parser.add_argument("-c", "--container", metavar="NAME", help="container (default: the first)")
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", "json"))
+    options = Options(tail=args.tail, since=args.since, previous=args.previous, container=args.container)
+    if args.rank is not None:
+        members.parse_ranks(args.rank)
+    with attempting(f"read the logs of {args.subject}"):
+        place, owner = find(session, args.subject)
+        if owner.get("kind") == SERVICE and args.rank is None:
+            args.all_ranks = True  # requests go to all of its pods, and those have no ranks
+        writer = Writer(session, as_json=fmt.name == "json")
+        ended = outcome.finished(owner) if args.follow else None
+        if args.follow and (ended is None or members.members_of(session, owner)):
+            from paddlecloud.cli.objects.follow import Follower
+
+            return Follower(session, place, writer, options).run(owner)
+        chosen = choose(session, owner)
+        if not chosen:
+            raise _no_pods(session, place, owner)
+        chosen = _started(session, chosen)
+        writer.introduce(chosen)
+        for line in session.api.each(merged(session.api.client, chosen, options)):
+            writer.write(line)
+    return ended.exit_code if ended else OK
+
+
+def find(session: Session, subject: str) -> tuple[Place, Object]:
+    """The job, pod or other owner of pods that is meant; a bare name is looked for among the `BARE` kinds in turn."""
+    api, namespace = session.api, session.namespace
+    if "/" in subject:
+        entry, name = targets.one(api, [subject], usage=USAGE)
+        place = Place(entry.resource, name, namespace if entry.resource.namespaced else None)
+        return place, api.do(api.client.get(place.resource, name, place.namespace))
+    served = []
+    for kind in BARE:
+        try:
+            place = Place(api.entry(kind).resource, subject, namespace)
+            served.append(kind)
+            return place, api.do(api.client.get(place.resource, subject, namespace))
+        except (UnknownKind, NotFound):
+            continue  # not installed, or it is of another kind
+    message = f'no PaddleJob, pod or PaddleService "{subject}" in namespace {namespace}'
+    raise CliError(message, next="pdc ps", exit_code=NOT_FOUND, missing=(subject, tuple(served)))
+
+
+def choose(session: Session, owner: Object) -> list[Member]:
+    """The pods whose logs are wanted, with those that had the same rank before them where their logs were kept."""
+    args = session.args
+    look_up = members.members_of if args.previous else members.lives_of
+    found = look_up(session, owner)
+    chosen = members.choose(found, ranks=args.rank, everything=args.all_ranks)
+    if found and not chosen:
+        ranks = ", ".join(dict.fromkeys(str(one.rank) for one in found if one.role in ("worker", "")))
+        raise CliError(
+            f"no pod has rank {args.rank}", why=f"there are {ranks or 'none'}", next="--all-ranks", exit_code=NOT_FOUND
+        )
+    if args.rank is None and len({one.tag for one in chosen}) < len({one.tag for one in found}):
+        pods = len({one.name for one in found})
+        session.note(f"showing {chosen[0].tag} of {pods} pods; --all-ranks shows every one")
+    return chosen
+
+
+def _started(session: Session, chosen: list[Member]) -> list[Member]:
+    """Without those that have no log yet, which would be the end of the command; all of them where none has one."""
+    started = [one for one in chosen if one.kept_in or one.started(session.args.container)]
+    if not started:
+        return chosen
+    for one in chosen:
+        if one not in started:
+            session.note(f"pod/{one.name} has not started")
+    return started
+
+
+class Writer:
+    """Prints lines: with the rank before each when there are several, coloured by rank on a terminal."""
+
+    def __init__(self, session: Session, *, as_json: bool) -> None:
+        self._session = session
+        self._json = as_json
+        self._stamps = session.args.timestamps
+        self._prefixes: dict[str, str] = {}
+        self._several = False
+        self._notes: set[str] = set()
+
+    def introduce(self, chosen: Sequence[Member]) -> None:
+        """Make room for the longest name before the first line is printed."""
+        self._several = self._several or len({one.tag for one in chosen}) > 1
+        size = max((len(one.tag) for one in chosen), default=0)
+        for one in chosen:
+            if one.name not in self._prefixes:
+                colour = PALETTE[len(self._prefixes) % len(PALETTE)]
+                self._prefixes[one.name] = self._session.paint(f"{one.tag:<{size}} |", colour) + " "
+
+    def write(self, line: Line) -> None:
+        if self._json:
+            self._session.print(output.to_json_line(_record(line)))
+            return
+        if stand_in.is_log_line(line.text):  # once for all ranks and restarts that begin with it
+            if line.text in self._notes:
+                return
+            self._notes.add(line.text)
+        prefix = self._prefixes.get(line.member.name, "") if self._several else ""
+        stamp = f"{line.time} " if self._stamps else ""
+        sys.stdout.write(f"{prefix}{stamp}{line.text}\n")
+
+
+def _record(line: Line) -> dict[str, object]:
+    one = line.member
+    body = {"pod": one.name, "role": one.role, "rank": one.rank, "time": line.time, "message": line.text}
+    return {"apiVersion": SCHEMA, "kind": "LogLine", **body}
+
+
+def _no_pods(session: Session, place: Place, owner: Object) -> CliError:
+    from paddlecloud.cli.commands.describe import examine
+
+    _, _, verdict = examine(session, owner)
+    asleep = owner.get("kind") == SERVICE and verdict.state == "ok"
+    reason = ASLEEP if asleep else verdict.text
+    step = f"pdc describe {place.display}"
+    return CliError(f"{place.display} has no pods", why=reason, next=step, exit_code=NOT_FOUND)

@@ -1,0 +1,187 @@
+"""`pdc promote` and `pdc rollback`: the canary becomes the default; or back to what served before.
+
+Both are one patch of the spec, so they work on any cluster and the controller moves the traffic as for any change: the
+new revision first becomes ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import NamedTuple
+
+from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
+from paddlecloud.cli.objects import targets
+from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.render import output
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import Conflict, NotFound
+from paddlecloud.kube.resource import Object, Resource
+
+REVISIONS = Resource("serving.knative.dev", "v1", "revisions", "Revision")
+GROUPS = ("serving.paddlepaddle.org", "elasticserving.paddlepaddle.org")
+ATTEMPTS = 10
+"""How often a patch is sent when the controller writes the status in between."""
+REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+"""Where there is no Knative, the Deployment's own history."""
+SERVICE, ENDPOINT, SOURCE, REVISION = (
+    f"serving.paddlepaddle.org/{name}" for name in ("service", "endpoint", "source", "revision")
+)
+
+
+def add_commands(parsers: Parsers) -> None:
+    for name, function in (("promote", run_promote), ("rollback", run_rollback)):
+        parser = parsers.add_parser(name)
+        parser.add_argument("word", metavar="SERVICE", help="name of a PaddleService, or KIND/NAME")
+        parser.set_defaults(run=function)
+
+
+def run_promote(session: Session, args: argparse.Namespace) -> int:
+    where, service = _find(session, args)
+    canary = (service.get("spec") or {}).get("canary")
+    if not canary:
+        raise CliError(
+            f"{where.display} has no canary to promote",
+            why="spec.canary is not set",
+            next=f"pdc describe {where.display}",
+            exit_code=CONFLICT,
+        )
+    state = _condition(service, "CanaryEndpointReady")
+    if state.get("status") != "True":
+        raise CliError(
+            f"the canary of {where.display} is not ready",
+            why=state.get("message") or "it has not answered yet",
+            next=f"pdc wait --for=condition=CanaryEndpointReady {where.display}",
+            exit_code=CONFLICT,
+        )
+    change = {"default": canary, "canary": None, "canaryTrafficPercent": None, "model": None}
+    return _patch(session, args, where, service, change, "promoted")
+
+
+def run_rollback(session: Session, args: argparse.Namespace) -> int:
+    where, service = _find(session, args)
+    if (service.get("spec") or {}).get("canary"):
+        return _patch(session, args, where, service, {"canary": None, "canaryTrafficPercent": None}, "canary withdrawn")
+    before = _previous(session, where, service)
+    if before is None:
+        raise CliError(
+            f"{where.display} has no earlier revision to go back to",
+            why="this is the first, or the earlier ones are gone",
+            next=f"pdc get revisions -l {SERVICE}={where.name}",
+            exit_code=CONFLICT,
+        )
+    endpoint = dict(json.loads(before.source))
+    current = service["status"]["default"]["name"]
+    done = f"rolled back from {current} to {before.name} ({_content(endpoint)})"
+    return _patch(session, args, where, service, {"default": endpoint, "model": None}, done)
+
+
+def _content(endpoint: Object) -> str:
+    """What an endpoint serves: its model, or its image."""
+    return str(endpoint.get("model") or f"{endpoint.get('containerImage')}:{endpoint.get('tag')}")
+
+
+def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
+    """A plain name is looked for in the group of today, then in the earlier one."""
+    output.check(output.parse_format(args.output, ("", *output.OBJECTS)))  # before anything is sent
+    words = [args.word] if "/" in args.word else [f"paddleservices.{group}/{args.word}" for group in GROUPS]
+    with attempting(f"{args.command} {args.word}"):
+        for word in words:
+            entry, name = targets.one(session.api, [word], usage=f"pdc {args.command} SERVICE")
+            where = Place(entry.resource, name, session.namespace)
+            if where.resource.kind != "PaddleService":
+                raise UsageError(f"{where.display} has no canary", why="only a PaddleService has", next="pdc get pds")
+            try:
+                return where, session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
+            except NotFound:
+                if "/" in args.word:
+                    raise
+    raise CliError(
+        f'no PaddleService "{args.word}" in namespace {session.namespace}',
+        next="pdc get pds",
+        exit_code=NOT_FOUND,
+        missing=(args.word, tuple(f"paddleservices.{group}" for group in GROUPS)),
+    )
+
+
+def _previous(session: Session, where: Place, service: Object) -> _Earlier | None:
+    """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets."""
+    selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
+    current = ((service.get("status") or {}).get("default") or {}).get("name")
+    if not current:
+        return None  # its first revision is being made, and could be taken for an earlier one
+    with attempting(f"read the revisions of {where.display}"):
+        for resource, read in ((REVISIONS, _of_revision), (REPLICASETS, _of_replicaset)):
+            call = session.api.client.list(resource, namespace=where.namespace, label_selector=selector)
+            try:
+                made = [read(found) for found in session.api.do(call).items]
+            except NotFound:
+                continue  # no Knative here, and so no revisions
+            for earlier in sorted(made, key=lambda earlier: earlier.age, reverse=True):
+                if earlier.name not in ("", current) and earlier.source:
+                    return earlier
+    return None
+
+
+class _Earlier(NamedTuple):
+    name: str
+    age: tuple[str, int]
+    """Of two from one second, the one of the later generation is the newer."""
+    source: str
+
+
+def _of_revision(revision: Object) -> _Earlier:
+    meta = revision["metadata"]
+    generation = (meta.get("labels") or {}).get("serving.knative.dev/configurationGeneration", "0")
+    return _Earlier(meta["name"], (str(meta.get("creationTimestamp")), int(generation)), _source(meta))
+
+
+def _of_replicaset(replicaset: Object) -> _Earlier:
+    """A ReplicaSet that is used again keeps its time of creation, not its number."""
+    number = (replicaset["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", "0")
+    pod = replicaset["spec"]["template"]["metadata"]  # Knative's own have no label of ours, and so no name
+    return _Earlier((pod.get("labels") or {}).get(REVISION, ""), ("", int(number)), _source(pod))
+
+
+def _source(meta: Object) -> str:
+    return str((meta.get("annotations") or {}).get(SOURCE) or "")
+
+
+def _condition(service: Object, kind: str) -> Object:
+    conditions = (service.get("status") or {}).get("conditions") or ()
+    return next((c for c in conditions if c.get("type") == kind), {})
+
+
+def _patch_spec(session: Session, where: Place, service: Object, spec: Object) -> Object:
+    client, generation = session.api.client, service["metadata"].get("generation")
+    for attempt in range(ATTEMPTS):
+        patch = {"metadata": {"resourceVersion": service["metadata"]["resourceVersion"]}, "spec": spec}
+        try:
+            return session.api.do(client.patch(where.resource, where.name, patch, namespace=where.namespace))
+        except Conflict:
+            service = session.api.do(client.get(where.resource, where.name, where.namespace))
+            if attempt == ATTEMPTS - 1 or service["metadata"].get("generation") != generation:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _patch(session: Session, args: argparse.Namespace, where: Place, service: Object, change: Object, done: str) -> int:
+    """With the version that was read: what somebody changed meanwhile is not written over.
+
+    A status that the controller wrote meanwhile changes nothing about what was asked for: the patch is sent again.
+    """
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    present = service.get("spec") or {}
+    replaced = dict(change)
+    if isinstance(present.get("default"), dict) and isinstance(change.get("default"), dict):
+        gone = dict.fromkeys(name for name in present["default"] if name not in change["default"])
+        replaced["default"] = {**gone, **change["default"]}
+    with attempting(f"{args.command} {where.display}"):
+        answer = _patch_spec(session, where, service, replaced)
+    if fmt.name:
+        output.print_objects(session, [output.without_managed_fields(answer)], fmt, single=True)
+    else:
+        session.print(f"{where.display} {done}")
+        session.note(f"next: pdc wait --for=condition=Ready {where.display}")
+    return 0

@@ -1,0 +1,161 @@
+"""`pdc scale`, `suspend`, `resume`: one small patch each.
+
+All take the name of a PaddleJob, or KIND/NAME for other kinds that can be scaled or suspended; `scale` also kubectl's
+KIND NAME…. What has ended is not changed: nothing would happen.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting, from_api
+from paddlecloud.cli.objects import outcome, targets
+from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.suggestions import append
+from paddlecloud.cli.parsing import Parsers, number
+from paddlecloud.cli.render import output
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.discovery import UnknownKind
+from paddlecloud.kube.errors import Invalid, MethodNotAllowed, NotFound
+from paddlecloud.kube.resource import Object
+
+SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
+    ("batch.paddlepaddle.org", "PaddleJob"): ("spec", "suspend"),
+    ("kubeflow.org", "PaddleJob"): ("spec", "runPolicy", "suspend"),
+    ("batch", "Job"): ("spec", "suspend"),
+    ("batch", "CronJob"): ("spec", "suspend"),
+    ("argoproj.io", "Workflow"): ("spec", "suspend"),
+}
+
+
+def add_commands(parsers: Parsers) -> None:
+    scale = parsers.add_parser("scale")
+    scale.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, KIND/NAME, or KIND NAME…")
+    scale.add_argument("--replicas", type=number(0), required=True, metavar="N", help="how many there should be")
+    scale.set_defaults(run=run_scale)
+    for name, function in (("suspend", run_suspend), ("resume", run_resume)):
+        parser = parsers.add_parser(name)
+        parser.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, or KIND/NAME")
+        parser.set_defaults(run=function)
+
+
+def run_scale(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    with attempting(f"scale {' '.join(args.words)}"):
+        places = _scaled(session, args.words)
+        for where in places:
+            _refuse_ended(session, where, "scaled")
+        answers = [(where, _scale(session, where, args.replicas)) for where in places]
+    return _print(session, answers, fmt, "scaled")
+
+
+def _scaled(session: Session, words: list[str]) -> list[Place]:
+    """`slow`, `pdj/slow deploy/web`, `deploy web`; words of which the first is no kind are names of jobs."""
+    if len(words) > 1 and not any("/" in word for word in words):
+        try:
+            entry = session.api.entry(words[0])
+        except UnknownKind:
+            pass  # names of jobs
+        else:
+            namespace = session.namespace if entry.resource.namespaced else None
+            return [Place(entry.resource, name, namespace) for name in words[1:]]
+    return [_job(session, word) for word in words]
+
+
+def _refuse_ended(session: Session, where: Place, done: str) -> None:
+    if where.resource.kind not in outcome.FINISHING:
+        return  # elsewhere a phase such as Failed is no end, and another number may be what mends it
+    found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
+    ended = outcome.finished(found)
+    if ended is not None:
+        job = where.resource.kind == "PaddleJob"
+        raise CliError(
+            f"{where.display} has ended and cannot be {done}",
+            why=f"it is {(found.get('status') or {}).get('phase') or ended.state}",
+            next=f"pdc retry {where.name}    (runs it again)" if job else f"pdc delete {where.display}",
+            exit_code=CONFLICT,
+            reason="Ended",
+        )
+
+
+def _scale(session: Session, where: Place, replicas: int) -> Object:
+    patch = {"spec": {"replicas": replicas}}
+    call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace, subresource="scale")
+    try:
+        return session.api.do(call)
+    except Invalid as error:
+        raise _refused(session, where, replicas, error) from error
+    except MethodNotAllowed:
+        raise _not_scalable(where) from None
+    except NotFound as error:
+        if (error.details or {}).get("name"):
+            raise
+        raise _not_scalable(where) from None
+
+
+def _refused(session: Session, where: Place, replicas: int, error: Invalid) -> CliError:
+    """The refusal, and the numbers that stand against it: rules of a CRD can name only the fields."""
+    failure = from_api(error, doing=f"cannot scale {where.display} to {replicas}")
+    if (where.resource.group, where.resource.kind) != ("batch.paddlepaddle.org", "PaddleJob"):
+        return failure
+    from paddlecloud.api import paddlejob
+
+    found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
+    spec = found.get("spec") or {}
+    asked = {**found, "spec": {**spec, "worker": {**(spec.get("worker") or {}), "replicas": replicas}}}
+    for problem in paddlejob.validate(paddlejob.decode(asked)):
+        append(failure, str(problem))
+    return failure
+
+
+def _not_scalable(where: Place) -> UsageError:
+    return UsageError(f"{where.display} cannot be scaled", why="its kind has no scale subresource", next="pdc explain")
+
+
+def run_suspend(session: Session, args: argparse.Namespace) -> int:
+    return _patch_each(session, args, lambda where: _suspension(where, suspend=True), "suspended")
+
+
+def run_resume(session: Session, args: argparse.Namespace) -> int:
+    return _patch_each(session, args, lambda where: _suspension(where, suspend=False), "resumed")
+
+
+def _suspension(where: Place, *, suspend: bool) -> Object:
+    path = SUSPENDABLE.get((where.resource.group, where.resource.kind))
+    if path is None:
+        kinds = ", ".join(sorted({kind for _, kind in SUSPENDABLE}))
+        raise UsageError(f"{where.display} cannot be suspended", why=f"only {kinds} can", next="pdc ps")
+    patch: Any = suspend
+    for field in reversed(path):
+        patch = {field: patch}
+    return dict(patch)
+
+
+def _patch_each(session: Session, args: argparse.Namespace, patch_of: Any, done: str) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    with attempting(f"{args.command} {' '.join(args.words)}"):
+        places = [_job(session, word) for word in args.words]
+        patches = [patch_of(where) for where in places]
+        for where in places:
+            _refuse_ended(session, where, done)
+        answers = []
+        for where, patch in zip(places, patches, strict=True):
+            call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace)
+            answers.append((where, session.api.do(call)))
+    return _print(session, answers, fmt, done)
+
+
+def _job(session: Session, word: str) -> Place:
+    entry, name = targets.one(session.api, [word if "/" in word else f"pdj/{word}"], usage="JOB or KIND/NAME")
+    return Place(entry.resource, name, session.namespace if entry.resource.namespaced else None)
+
+
+def _print(session: Session, answers: list[tuple[Place, Object]], fmt: output.Format, done: str) -> int:
+    if fmt.name:
+        objects = [output.without_managed_fields(obj) for _, obj in answers]
+        output.print_objects(session, objects, fmt, single=len(objects) == 1)
+        return 0
+    for where, _ in answers:
+        session.print(f"{where.display} {done}")
+    return 0

@@ -1,0 +1,222 @@
+"""`pdc serve`: a model behind a URL, without YAML. Makes a PaddleService, waits until it answers, says how to ask.
+
+MODEL is a folder with inference.json and inference.pdiparams (or model.onnx), the URL of such a folder as .tar.gz, or
+NAME:VERSION in a model store. On the embedded platform a folder of this machine is served as it lies there, and a new
+version put into it is taken up by itself. Another model takes the place of a service only when --name names it.
+
+Exit codes: 0 it answers; 1 it cannot be served; 4 another model has the name; 5 it is refused, and nothing is left of
+it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from paddlecloud.cli.commands.wait import Goal, wait_for
+from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, OK, CliError, InputError, UsageError, attempting
+from paddlecloud.cli.objects import outcome
+from paddlecloud.cli.objects.here import data_of, is_embedded
+from paddlecloud.cli.objects.outcome import Outcome
+from paddlecloud.cli.objects.placing import Place, of_object
+from paddlecloud.cli.parsing import Parsers, duration, number
+from paddlecloud.cli.render import output
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.nearest import question
+from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.platform import machine
+
+PADDLESERVICES = Resource("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService")
+MANAGER = "pdc-serve"
+REFUSED = "refused"
+REFUSALS = ("InvalidSpec", "FolderNotAllowed")
+"""Reasons with which the controller refuses a service before it makes anything of it."""
+
+
+def add_commands(parsers: Parsers) -> None:
+    parser = parsers.add_parser("serve", description=__doc__, usage="pdc serve MODEL [flags]\n")
+    parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("--name", metavar="NAME", help="of the service (default: the model's)")
+    parser.add_argument("--min", type=number(0), metavar="N", help="pods kept without requests (default 0)")
+    parser.add_argument("--max", type=number(1), metavar="N", help="pods at most (default: no limit)")
+    parser.add_argument(
+        "--allow-model-code", action="store_true", help="run the processor of a model that is fetched from elsewhere"
+    )
+    parser.add_argument("--allow-plain-http", action="store_true", help="fetch over http:// without #sha256=HEX")
+    parser.add_argument("--timeout", type=duration, default=120.0, metavar="TIME", help="30s, 5m (default 2m)")
+    parser.add_argument("-d", "--detach", action="store_true", help="do not wait until it answers")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be applied")
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    output.check(fmt)
+    with attempting("serve the model"):
+        wanted = service(
+            _reference(session, args.model),
+            name=args.name or _name(args.model),
+            namespace=session.namespace,
+            scale={"minScale": args.min, "maxScale": args.max},
+            allow={"allowModelCode": args.allow_model_code, "allowPlainHttp": args.allow_plain_http},
+        )
+        if args.dry_run:
+            return _show(session, wanted, fmt, "would be applied (dry run)")
+        before = _before(session, wanted)
+        made = _apply(session, wanted)
+        if args.detach:
+            return _show(session, made, fmt, "applied")
+        place = of_object(PADDLESERVICES, made)
+        ended = wait_for(session, place, Goal("served", _answers), timeout=args.timeout)
+        if ended.exit_code != OK:
+            if ended.state == REFUSED and before is None:
+                raise _withdrawn(session, place, ended)
+            session.note(f"error: {output.name_of(made)} does not answer: {ended.message or ended.state}")
+            session.note(f"next:  pdc describe pds/{place.name}")
+            return ended.exit_code
+        served = session.api.do(session.api.client.get(PADDLESERVICES, place.name, place.namespace))
+    if fmt.name:
+        return _show(session, served, fmt, "")
+    _say_how(session, served)
+    return OK
+
+
+def service(
+    model: str, *, name: str, namespace: str, scale: dict[str, int | None], allow: dict[str, bool] | None = None
+) -> Object:
+    """Pure: what `pdc serve` applies."""
+    given = {field: value for field, value in scale.items() if value is not None}
+    allowed = {field: True for field, value in (allow or {}).items() if value}
+    return {
+        "apiVersion": PADDLESERVICES.api_version,
+        "kind": PADDLESERVICES.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"model": model, **allowed, **({"service": given} if given else {})},
+    }
+
+
+def _reference(session: Session, model: str) -> str:
+    """What the server is given: a folder here is looked at first, and is of use to this machine's pods alone."""
+    if "://" in model or ("/" not in model and not Path(model).exists()):
+        if "://" not in model:
+            _refuse_without_store(session, model)
+        return model
+    from paddlecloud.serving import artifact
+    from paddlecloud.serving.errors import ModelError
+
+    try:
+        artifact.find(Path(model))
+    except ModelError as error:
+        raise InputError("that is no model", why=str(error), next="pdc serve --help") from error
+    if not is_embedded(session):
+        raise UsageError(
+            f"{model} lies on this machine, where the pods of the cluster do not see it",
+            next="put it behind a URL as .tar.gz, or `pdc up` for a platform here",
+        )
+    return Path(model).resolve().as_uri()
+
+
+def _refuse_without_store(session: Session, model: str) -> None:
+    """NAME and NAME:VERSION are models in the model store; on a machine's platform without one, NAME means a folder."""
+    if not is_embedded(session):
+        return
+    platform = machine.find(data_of(session))
+    if platform is not None and platform.model_store:
+        return
+    if ":" in model:
+        raise InputError(
+            f"{model} is a model in a model store, and this platform has none",
+            why=f"it was started without {machine.MODEL_ENDPOINT}",
+            next=f"pdc serve ./FOLDER; or with the URL of a store: pdc down, then {machine.MODEL_ENDPOINT}=URL pdc up",
+        )
+    folders = [entry.name for entry in Path().iterdir() if entry.is_dir()]
+    raise InputError(
+        f"there is no folder {model} here",
+        why=question(model, folders)
+        or f"and no model store: the platform was started without {machine.MODEL_ENDPOINT}",
+        next="pdc serve ./FOLDER",
+    )
+
+
+def _name(model: str) -> str:
+    """`./out/My_Digits` → `my-digits`, `https://host/digits.tar.gz` → `digits`, `digits:v3` → `digits`."""
+    model = model.partition("#")[0] if "://" in model else model
+    last = model.rstrip("/").rpartition("/")[2] if "/" in model else model.partition(":")[0]
+    if last in ("", ".", ".."):
+        last = Path(model).resolve().name
+    plain = re.sub(r"\.(tar\.gz|tgz|tar)$", "", last).lower()
+    name = re.sub(r"[^a-z0-9-]+", "-", plain).strip("-")[:40]
+    if not name:
+        raise UsageError(f"{model} gives no name for the service", next=f"pdc serve {model} --name NAME")
+    return name
+
+
+def _apply(session: Session, wanted: Object) -> Object:
+    name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
+    applied = session.api.client.patch(
+        PADDLESERVICES, name, wanted, namespace=namespace, kind="apply", field_manager=MANAGER, force=True
+    )
+    return session.api.do(applied)
+
+
+def _before(session: Session, wanted: Object) -> Object | None:
+    """The service that has the name already. Another model does not take its place unless --name says so."""
+    name, model = wanted["metadata"]["name"], wanted["spec"]["model"]
+    try:
+        found = session.api.do(session.api.client.get(PADDLESERVICES, name, session.namespace))
+    except NotFound:
+        return None
+    served = str((found.get("spec") or {}).get("model") or "")
+    if served == model or (":" in model and "://" not in model and served.partition(":")[0] == model.partition(":")[0]):
+        return found
+    if not session.args.name:
+        raise CliError(
+            f"there is already a service {name}, of {f'the model {served}' if served else 'endpoints of its own'}",
+            next=f"--name with another name, or --name {name} to change what it serves",
+            exit_code=CONFLICT,
+            reason="AlreadyExists",
+        )
+    session.note(f"{output.name_of(found)} served {served or 'endpoints of its own'} until now")
+    return found
+
+
+def _withdrawn(session: Session, place: Place, ended: Outcome) -> CliError:
+    """The controller refused what this command made: nothing of it was ever served, and nothing is left of it."""
+    session.api.do(session.api.client.delete(place.resource, place.name, namespace=place.namespace))
+    return CliError(
+        f"{place.display} was refused and is deleted again", why=ended.message, exit_code=INVALID, reason="Refused"
+    )
+
+
+def _answers(service: Object | None) -> Outcome | None:
+    """Ready, or known not to become so."""
+    ready = outcome.condition(service or {}, "Ready")
+    if ready is None or ready.get("observedGeneration") != (service or {})["metadata"].get("generation"):
+        return None
+    if ready.get("status") == "True":
+        return Outcome("served", OK)
+    if ready.get("status") != "False":
+        return None
+    state = REFUSED if ready.get("reason") in REFUSALS else "failed"
+    return Outcome(state, ERROR, str(ready.get("message") or ""))
+
+
+def _show(session: Session, service: Object, fmt: output.Format, what: str) -> int:
+    if fmt.name:
+        output.print_objects(session, [output.without_managed_fields(service)], fmt, single=True)
+    else:
+        session.print(f"{output.name_of(service)} {what}")
+    return OK
+
+
+def _say_how(session: Session, service: Object) -> None:
+    status, name = service["status"], service["metadata"]["name"]
+    url = status["url"]
+    session.print(f"{name} is served at {url}")
+    if by_name := status.get("nameUrl"):
+        session.print(f"by name, for browsers and curl: {by_name}")
+    session.print("try it with an example of its own:")
+    session.print(f"  curl -s {url}/v2/models/{name}/example | curl -s -d @- {url}/v2/models/{name}/infer")
+    session.print(f"to stop: pdc delete pds/{name}")

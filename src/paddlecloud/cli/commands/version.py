@@ -1,0 +1,33 @@
+"""`pdc version`: of this program, and of the server unless --client."""
+
+from __future__ import annotations
+
+import argparse
+
+import paddlecloud
+from paddlecloud.cli.failures import attempting
+from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.session import Session
+
+
+def add_commands(parsers: Parsers) -> None:
+    parser = parsers.add_parser("version")
+    parser.add_argument("--client", action="store_true", help="do not ask the server")
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    body: dict[str, object] = {"client": {"version": paddlecloud.__version__}}
+    if not args.output:
+        session.print(f"pdc     {paddlecloud.__version__}")
+    if not args.client:
+        with attempting("ask the server for its version"):
+            server = session.api.json("/version")
+        body["server"] = {"version": server.get("gitVersion"), "platform": server.get("platform")}
+        if not args.output:
+            session.print(f"server  {server.get('gitVersion')} ({session.api.config.server})")
+    if args.output:
+        from paddlecloud.cli.render.output import print_report
+
+        print_report(session, "VersionReport", body)
+    return 0

@@ -1,0 +1,93 @@
+"""The nearest right word for what a user misspelt: a name, a field, a value. Added to a failure before it is reported.
+
+It asks the server for names and schemas, so it runs only after something was not found or not accepted. What it cannot
+find out leaves the failure as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paddlecloud.cli.failures import INVALID, CliError
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import ApiError, Forbidden
+from paddlecloud.kube.nearest import question
+from paddlecloud.kube.resource import NAMESPACES, Object
+
+UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"|(\.[\w.\[\]"=:-]+): field not declared in schema')
+"""As the API server refuses it: by decoding strictly, or by server-side apply of a built-in kind."""
+
+
+def add(session: Session, error: Exception) -> None:
+    if not isinstance(error, CliError):
+        return
+    try:
+        if error.missing is not None:
+            _add_name(session, error, *error.missing)
+        elif error.exit_code == INVALID:
+            _add_value(error)
+    except (ApiError, CliError):
+        return  # the failure itself is what matters
+
+
+def _add_name(session: Session, error: CliError, name: str, kinds: tuple[str, ...]) -> None:
+    names: set[str] = set()
+    for kind in kinds:
+        resource = session.api.entry(kind).resource
+        listing = session.api.client.list(resource, session.namespace if resource.namespaced else None, limit=500)
+        names |= {str(obj["metadata"]["name"]) for obj in session.api.do(listing).items}
+    append(error, question(name, names))
+
+
+def _add_value(error: CliError) -> None:
+    """`Unsupported value: "Nevr": supported values: "Always", "Never"`, as Kubernetes writes it."""
+    for given, listed in re.findall(
+        r'Unsupported value: "([^"]*)": supported values: ((?:"[^"]*"(?:, )?)+)', error.why
+    ):
+        append(error, question(given, re.findall(r'"([^"]*)"', listed)))
+
+
+def fields_at_fault(error: CliError) -> list[str]:
+    """The paths of the fields that a server refuses, as it writes them, each once."""
+    refusal = error.__cause__
+    causes = ((refusal.details or {}).get("causes") or ()) if isinstance(refusal, ApiError) else ()
+    named = [str(cause.get("field") or "") for cause in causes]
+    unknown = [one or other for one, other in UNKNOWN_FIELD.findall(error.why)]
+    return [path for path in dict.fromkeys((*named, *unknown)) if path]
+
+
+def add_fields(session: Session, error: CliError, obj: Object) -> None:
+    """For an unknown field of a file the one that was meant, and where its neighbours are documented."""
+    paths = [one or other for one, other in UNKNOWN_FIELD.findall(error.why)]
+    try:
+        for path in paths:
+            _add_field(session, error, obj, re.sub(r"\[[^]]*\]", "", path).strip("."), several=len(paths) > 1)
+    except ApiError:
+        return  # without the schema, the server's own words stand
+
+
+def _add_field(session: Session, error: CliError, obj: Object, path: str, *, several: bool) -> None:
+    from paddlecloud.cli.render import schema
+
+    resource = session.api.resource_of(obj)
+    try:
+        schema.descend(schema.fetch(session.api, resource), resource, path.split("."))
+    except CliError as unknown:
+        error.next = unknown.next
+        append(error, f"{path}: {unknown.why}" if several else unknown.why)
+
+
+def check_namespace(session: Session) -> None:
+    """Nothing was found where `-n` said: because there is nothing, or because there is no such namespace?"""
+    name = session.args.namespace
+    if not name or session.scope is None:
+        return
+    try:
+        session.api.do(session.api.client.get(NAMESPACES, name))
+    except Forbidden:
+        return  # tenants often may not read namespaces
+
+
+def append(error: CliError, sentence: str) -> None:
+    if sentence and sentence not in error.why:
+        error.why = f"{error.why}; {sentence}" if error.why else sentence

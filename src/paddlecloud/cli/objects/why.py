@@ -1,0 +1,318 @@
+"""One true sentence on why an object is as it is: the first line of `describe`, the verdict of `explain KIND/NAME`.
+
+Pure: (object, its pods, its events, now) → text. The sentence comes from what the cluster wrote down (deletion,
+conditions, container states, phase, the last Warning event), in that order of weight, and from nowhere else. Of a
+PaddleJob it is the sentence of its status: both are found by `api.paddlejob.cause`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from paddlecloud.api.outputs import first_and_last, verdict_of
+from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
+from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
+from paddlecloud.cli.objects import outcome
+from paddlecloud.cli.render import times
+from paddlecloud.cli.render.phrases import Phrasebook
+from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
+
+OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
+
+
+class Verdict(NamedTuple):
+    state: str
+    text: str
+    reason: str = ""
+    """A word a program can match, such as Unschedulable or ImagePullBackOff."""
+    details: tuple[str, ...] = ()
+    """The last lines of the output that the sentence was taken from, where there are more."""
+
+
+BAD_WHEN_TRUE = (
+    "Failed",
+    "Degraded",
+    "Stalled",
+    "ReplicaFailure",
+    "MemoryPressure",
+    "DiskPressure",
+    "PIDPressure",
+    "NetworkUnavailable",
+)
+BAD_WHEN_FALSE = (
+    "Ready",
+    "Available",
+    "Progressing",
+    "Established",
+    "NamesAccepted",
+    "PodScheduled",
+    "RoutesReady",
+)
+
+SELF_EXPLAINING = frozenset(
+    (
+        "CrashLoopBackOff",
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "RunContainerError",
+    )
+)
+"""Reasons why a container waits that somebody has to mend; no event tells more."""
+
+GOOD_PHASES = frozenset(("Running", "Active", "Bound", "Ready", "Available", "Inqueue"))
+GOOD_PHASES_OF = {"SampleSet": frozenset(("Ready",))}
+"""Where a word means something else: a set that is Bound has a volume, and nothing that serves it yet."""
+
+MOST_LINES = 10
+
+
+def why(
+    obj: Object, *, pods: Sequence[Object] = (), events: Sequence[Object] = (), now: float, language: str = "en"
+) -> Verdict:
+    """The verdict. `pods` are those the object owns or selects; `events` are about it or its pods, oldest first."""
+    return _Judge(Phrasebook(language), now).verdict(obj, pods, events)
+
+
+def last_warning(events: Sequence[Object]) -> Object | None:
+    """The start barrier of a job is no trouble, whatever kubelets call it."""
+    return next((e for e in reversed(events) if e.get("type") == "Warning" and not gate.event_awaited(e)), None)
+
+
+class _Judge:
+    def __init__(self, book: Phrasebook, now: float) -> None:
+        self._say = book.say
+        self._now = now
+
+    def verdict(self, obj: Object, pods: Sequence[Object], events: Sequence[Object]) -> Verdict:
+        verdict = self._deletion(obj) or (self._pod(obj) if obj.get("kind") == "Pod" else self._owner(obj, pods))
+        warning = last_warning(events)
+        status = obj.get("status") or {}
+        ended = bool(status.get("completionTime") and status.get("message"))  # what came later is no cause
+        explained = ended or verdict.reason in SELF_EXPLAINING or verdict.reason == "Unschedulable"
+        explained = explained or _cause(obj, pods) is not None
+        if verdict.state in (OK, DELETING) or explained or warning is None:
+            return verdict
+        message = _line(warning.get("message"))
+        if message in verdict.text or any(said in message for said in _reported(obj)):
+            return verdict
+        about = warning.get("involvedObject") or {}
+        other = about.get("name") not in (None, obj["metadata"].get("name"))
+        name = f"{str(about.get('kind', '')).lower()}/{about.get('name')}"
+        where = self._say("where", object=name) if other else ""
+        said = self._detail(str(warning.get("reason") or ""), message)
+        return verdict._replace(text=self._say("warning", text=verdict.text, where=where, warning=said))
+
+    def _deletion(self, obj: Object) -> Verdict | None:
+        meta = obj["metadata"]
+        if not meta.get("deletionTimestamp"):
+            return None
+        finalizers = meta.get("finalizers") or ()
+        if not finalizers:
+            return Verdict(DELETING, self._say("deleting-grace"), "GracePeriod")
+        holders = ", ".join(str(name) for name in finalizers)
+        since = times.age(meta["deletionTimestamp"], self._now)
+        return Verdict(DELETING, self._say("deleting-held", since=since, holders=holders), "Finalizers")
+
+    # Pods
+
+    def _pod(self, pod: Object) -> Verdict:
+        status, spec = pod.get("status") or {}, pod.get("spec") or {}
+        return (
+            self._ended_on_purpose(pod, status)
+            or self._unplaced(pod, spec)
+            or self._container_trouble(pod, status)
+            or self._pod_phase(str(status.get("phase") or "Pending"), status, spec)
+        )
+
+    def _ended_on_purpose(self, pod: Object, status: Object) -> Verdict | None:
+        why = (pod["metadata"].get("annotations") or {}).get(ENDED_ANNOTATION)
+        if why is None or status.get("phase") not in ("Failed", "Succeeded"):
+            return None
+        return Verdict(OK, self._say("ended", why=_line(why)), "Ended")
+
+    def _unplaced(self, pod: Object, spec: Object) -> Verdict | None:
+        message = outcome.unschedulable(pod)
+        if message:
+            return Verdict(WAITING, self._say("unschedulable", message=_line(message)), "Unschedulable")
+        gates = spec.get("schedulingGates") or ()
+        if gates and not spec.get("nodeName"):
+            names = ", ".join(str(gate.get("name")) for gate in gates)
+            return Verdict(WAITING, self._say("gated", names=names), "SchedulingGated")
+        return None
+
+    def _container_trouble(self, pod: Object, status: Object) -> Verdict | None:
+        job = str((controller_of(pod) or {}).get("name") or "")
+        for name, state, last, restarts in _containers(status):
+            waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+            reason, message = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
+            if others := gate.awaited(reason, message, job):
+                return Verdict(WAITING, others, "Starting")
+            if reason not in ON_THE_WAY:
+                return self._container_waits(name, waiting, last, restarts)
+            if message:  # the embedded platform reports the volume that does not come
+                text = self._say("container-waits", name=name, what=self._detail(reason, first_and_last(message)))
+                return Verdict(WAITING, text, reason)
+            if ended.get("exitCode"):
+                text = self._say("container-ended", name=name, ending=self._ending(ended))
+                return Verdict(FAILED, text, str(ended.get("reason") or "Error"), _last_lines(ended.get("message")))
+        return None
+
+    def _container_waits(self, name: str, waiting: Object, last: Object, restarts: int) -> Verdict:
+        reason = str(waiting["reason"])
+        state = FAILED if reason in SELF_EXPLAINING else WAITING
+        if reason == "CrashLoopBackOff" and last:
+            text = self._say("crash-loop", name=name, ending=self._ending(last), restarts=restarts)
+            return Verdict(state, text, reason, _last_lines(last.get("message")))
+        what = self._detail(reason, first_and_last(str(waiting.get("message") or "")))
+        text = self._say("container-waits", name=name, what=what)
+        return Verdict(state, text, reason, _last_lines(waiting.get("message")))
+
+    def _ending(self, terminated: Object) -> str:
+        reason = str(terminated.get("reason") or "")
+        detail = f" ({reason})" if reason not in ("", "Error", "Completed") else ""
+        text = self._say("ending", code=terminated.get("exitCode"), detail=detail)
+        return self._detail(text, verdict_of(str(terminated.get("message") or "")))
+
+    def _pod_phase(self, phase: str, status: Object, spec: Object) -> Verdict:
+        if phase == "Failed":
+            reason = str(status.get("reason") or "Failed")
+            what = self._detail(reason, _line(status.get("message")))
+            return Verdict(FAILED, self._say("pod-failed", what=what), reason)
+        if phase == "Succeeded":
+            return Verdict(OK, self._say("pod-succeeded"), "Succeeded")
+        if phase == "Pending":
+            if spec.get("nodeName"):
+                return Verdict(WAITING, self._say("starting", node=spec["nodeName"]), "Starting")
+            return Verdict(WAITING, self._say("not-scheduled"), "NotScheduled")
+        unready = [str(c.get("name")) for c in status.get("containerStatuses") or () if not c.get("ready")]
+        if phase == "Running" and unready:
+            return Verdict(WAITING, self._say("not-ready", names=", ".join(unready)), "ContainersNotReady")
+        return Verdict(OK, self._say("running") if phase == "Running" else phase, phase)
+
+    # Everything else
+
+    def _owner(self, obj: Object, pods: Sequence[Object]) -> Verdict:
+        refused = self._condition(obj, "Valid", "False")
+        if refused is not None and outcome.finished(obj) is None:
+            return refused  # all else follows from an older spec, or from none
+        own = self._conditions(obj) or self._phase(obj)
+        if own is not None and (own.state == FAILED or own.reason == "Unschedulable"):
+            return own._replace(details=_last_output(obj)) if own.state == FAILED else own
+        if (cause := _cause(obj, pods)) is not None:
+            text = self._detail(str((obj.get("status") or {})["phase"]), _line(cause.text))
+            return Verdict(WAITING, text, cause.reason)
+        if own is not None and _forms(obj) and outcome.message_of(obj):
+            return own  # its controller says what it waits for
+        verdicts = [(pod, self._pod(pod)) for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+        for state in (FAILED, WAITING):
+            stuck = [(pod, verdict) for pod, verdict in verdicts if verdict.state == state]
+            if stuck and (own is None or own.state != OK):
+                pod, verdict = stuck[0]
+                values = {"name": pod["metadata"]["name"], "text": verdict.text}
+                if len(stuck) > 1:
+                    return verdict._replace(
+                        text=self._say("some-pods", count=len(stuck), total=len(verdicts), **values)
+                    )
+                return verdict._replace(text=self._say("one-pod", **values))
+        return own or Verdict(OK, self._say("fine"))
+
+    def _conditions(self, obj: Object) -> Verdict | None:
+        """What the conditions tell. The end of a job comes first, since a finished job is not Ready."""
+        status = obj.get("status") or {}
+        end = outcome.finished(obj)
+        if end is not None:
+            state = OK if end.state == "succeeded" else FAILED
+            text = self._detail(self._say(end.state), _line(end.message))
+            return Verdict(state, text, str(status.get("reason") or end.state.title()))
+        if outcome.is_true(obj, "Suspended") or status.get("phase") == "Suspended":
+            return Verdict(WAITING, self._say("suspended"), "Suspended")
+        message = outcome.unschedulable(obj)
+        if message:
+            return Verdict(WAITING, self._say("unschedulable", message=_line(message)), "Unschedulable")
+        for names, bad in ((BAD_WHEN_TRUE, "True"), (BAD_WHEN_FALSE, "False"), (BAD_WHEN_FALSE, "Unknown")):
+            for name in names:
+                if (verdict := self._condition(obj, name, bad)) is not None:
+                    return verdict
+        if (obj.get("spec") or {}).get("unschedulable"):
+            return Verdict(WAITING, self._say("cordoned"), "Cordoned")
+        ready = outcome.condition(obj, "Ready") or outcome.condition(obj, "Available")
+        return Verdict(OK, self._say("ready"), "Ready") if ready else None
+
+    def _condition(self, obj: Object, name: str, bad: str) -> Verdict | None:
+        entry = outcome.condition(obj, name)
+        if entry is None or entry.get("status") != bad:
+            return None
+        said = self._detail(str(entry.get("reason") or ""), _line(entry.get("message")))
+        text = self._say("condition", name=name, status=bad, what=said or self._say("no-reason"))
+        return Verdict(WAITING, text, str(entry.get("reason") or name))
+
+    def _phase(self, obj: Object) -> Verdict | None:
+        status = obj.get("status") or {}
+        phase = str(status.get("phase") or "")
+        if phase:
+            text = self._detail(phase, _line(outcome.message_of(obj)))
+            good = phase in GOOD_PHASES_OF.get(str(obj.get("kind")), GOOD_PHASES)
+            return Verdict(OK if good else WAITING, text, str(status.get("reason") or phase))
+        wanted = (obj.get("spec") or {}).get("replicas")
+        ready = int(status.get("readyReplicas") or 0)
+        if isinstance(wanted, int) and ready < wanted:
+            return Verdict(WAITING, self._say("replicas", ready=ready, wanted=wanted), "ReplicasNotReady")
+        return None
+
+    def _detail(self, what: str, detail: str) -> str:
+        repeats = what == detail  # conditions often carry their reason as message
+        return self._say("detail", what=what, detail=detail) if what and detail and not repeats else what or detail
+
+
+def _containers(status: Object) -> Iterator[tuple[str, Object, Object, int]]:
+    """(name, state, how it ended last time, restarts), init containers first."""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for entry in status.get(field) or ():
+            yield (
+                str(entry.get("name")),
+                entry.get("state") or {},
+                (entry.get("lastState") or {}).get("terminated") or {},
+                int(entry.get("restartCount") or 0),
+            )
+
+
+FORMING = frozenset(("Pending", "Starting", "Restarting", "Scaling"))
+
+
+def _forms(obj: Object) -> bool:
+    """Whether it is a training job that should run and does not yet."""
+    return obj.get("kind") == PADDLEJOBS.kind and (obj.get("status") or {}).get("phase") in FORMING
+
+
+def _cause(obj: Object, pods: Sequence[Object]) -> Cause | None:
+    """Why a training job does not run, as its controller finds it; none where it could not even make its objects."""
+    created = outcome.condition(obj, "Created") or {}
+    if not _forms(obj) or created.get("status") == "False":
+        return None
+    return first_cause(pods, str(obj["metadata"]["name"]))
+
+
+def _reported(obj: Object) -> list[str]:
+    """What the containers of a pod say of their state: an event that says it again adds nothing."""
+    states = [part for _, state, _, _ in _containers(obj.get("status") or {}) for part in state.values()]
+    return [said for part in states if isinstance(part, dict) and (said := _line(part.get("message")))]
+
+
+def _last_output(obj: Object) -> tuple[str, ...]:
+    """The end of what the program of a failed job printed."""
+    failures = (obj.get("status") or {}).get("failures") or [{}]
+    return _last_lines(failures[-1].get("message")) if isinstance(failures[-1], dict) else ()
+
+
+def _last_lines(text: object) -> tuple[str, ...]:
+    """The end of an output of several lines; one line is in the sentence already."""
+    lines = str(text or "").strip().splitlines()
+    return tuple(lines[-MOST_LINES:]) if len(lines) > 1 else ()
+
+
+def _line(text: object) -> str:
+    return " ".join(str(text or "").split())

@@ -1,0 +1,1 @@
+"""What commands print: tables, other formats, texts for people, progress."""

@@ -1,0 +1,52 @@
+"""What must change before a pod makes sense: names or ports that are taken, data that is not there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paddlecloud.api.paddlejob import PaddleJobStatus
+from paddlecloud.controllers.paddlejob import status
+from paddlecloud.controllers.paddlejob.decision import form
+from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.pods import data
+from paddlecloud.kube.plan import Plan, PlannedEvent
+
+PORTS_AGAIN = 10.0
+"""Seconds after which ports are looked for again: nobody tells that another job has ended."""
+
+
+class Obstacle(NamedTuple):
+    condition: str
+    """The condition that is False as long as it lasts."""
+    reason: str
+    text: str
+
+
+def find(case: Case) -> Obstacle | None:
+    if case.observed.leftovers:
+        left = number(case.observed.leftovers, "object")
+        return Obstacle("Created", "Leftovers", f"waiting for the {left} of an earlier job of this name to go")
+    if case.observed.blockers:
+        taken = ", ".join(case.observed.blockers)
+        return Obstacle("Created", "NameTaken", f"{taken} exists and is not ours: rename the job or delete it")
+    if case.port is None:
+        return Obstacle("Created", "NoPorts", "no free block of ports: wait for another job to end")
+    if case.missing and (text := data.missing(case.settings, case.observed)):
+        return Obstacle("DataReady", "DataNotReady", text)
+    return None
+
+
+def tell(case: Case, plan: Plan, found: Obstacle) -> PaddleJobStatus:
+    """The status that says so, with an event when it is new."""
+    before = status.condition(case.old, found.condition)
+    if before is None or before.message != found.text:
+        plan.events.append(PlannedEvent(found.reason, found.text, type="Warning"))
+    if case.port is None:
+        form.look_again(plan, PORTS_AGAIN)
+    return status.with_condition(
+        case.old, found.condition, "False", reason=found.reason, message=found.text, now=case.now
+    )
+
+
+def number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

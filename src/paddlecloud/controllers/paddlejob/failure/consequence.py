@@ -1,0 +1,63 @@
+"""The cause of a failure that is only a consequence.
+
+When a rank dies, its peers abort: `PeerLost`, or `RendezvousTimeout` where they were about to meet. They may be heard
+of first, for their nodes are others. A dead process is told within moments, so a verdict on a consequence alone waits
+that long. A dead node is told only when it has not answered for a while, which a gang that may be restarted does not
+wait for: should a pod turn out not to go, its node was the cause, and the restart is counted as a disruption after all.
+A job that may not be restarted does wait, because what it fails with stays.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from paddlecloud.api.paddlejob import PaddleJobStatus
+from paddlecloud.controllers.paddlejob.decision import form
+from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.failure import cause, policy
+from paddlecloud.kube.clock import parse_rfc3339
+
+MOMENTS = 3.0
+"""Seconds in which another kubelet, or one that has much to tell, tells of a process that ended."""
+NODE_PATIENCE = 90.0
+"""Seconds in which a cluster tells of a node that was lost: Kubernetes misses it for 50, and pods tolerate 30 more."""
+
+
+def awaited(case: Case) -> float:
+    """Seconds for which the verdict should wait; 0 where the cause is known, or nobody is left who could be it."""
+    pods = tuple(case.current.values())
+    if all(pod.state != "failed" for pod in pods) or all(pod.ended for pod in pods) or case.missing:
+        return 0.0
+    first = cause.failures(pods)[0]
+    if first.kind not in cause.CONSEQUENCES or not first.finished:
+        return 0.0
+    patience = NODE_PATIENCE if policy.judge(case, first).action == "Fail" else MOMENTS
+    passed = case.now - max(parse_rfc3339(moment) for moment in (first.finished, *_told(case, first.pod)))
+    return max(0.0, patience - passed) if passed > -1.0 else 0.0  # a node whose clock is ahead is not waited for
+
+
+def _told(case: Case, name: str) -> list[str]:
+    """When a kubelet said that the pod is not ready any more: it may have been away itself when that happened."""
+    pod = next(pod for pod in case.current.values() if pod.name == name)
+    ready = [c for c in pod.status.get("conditions") or () if c.get("type") == "Ready"]
+    return [str(c["lastTransitionTime"]) for c in ready if c.get("lastTransitionTime")]
+
+
+def reconsidered(case: Case) -> PaddleJobStatus:
+    """The status, in which a restart for a consequence is a disruption where a pod of it does not go."""
+    records = list(case.old.failures or ())
+    if case.phase != "Restarting" or not records or records[-1].failure_class not in cause.CONSEQUENCES:
+        return case.old
+    stuck = next((pod for pod in case.stale if form.is_stuck(case, pod)), None)
+    if stuck is None:
+        return case.old
+    text = f"the pod did not go: node {stuck.node} does not answer"
+    records[-1] = msgspec.structs.replace(
+        records[-1], pod=stuck.name, node=stuck.node, failure_class="NodeLost", exit_code=None, message=text
+    )
+    return msgspec.structs.replace(
+        case.old,
+        failures=records,
+        restarts=((case.old.restarts or 1) - 1) or None,
+        disruptions=(case.old.disruptions or 0) + 1,
+    )

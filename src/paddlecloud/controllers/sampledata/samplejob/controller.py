@@ -1,0 +1,203 @@
+"""The SampleJob controller's hands: it gathers what caches and cache servers tell, lets `decide` judge, and acts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from paddlecloud.api.sampleset import Secret
+from paddlecloud.controllers.operator import Operator
+from paddlecloud.controllers.sampledata import names
+from paddlecloud.controllers.sampledata.samplejob.decide import decide
+from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Decision, Observed
+from paddlecloud.controllers.sampledata.samplejob.work import given_to
+from paddlecloud.controllers.sampledata.sampleset.case import Options, Runtime, SecretView
+from paddlecloud.controllers.sampledata.sampleset.observe import read_secret, runtimes, set_by_label, set_of_sample_job
+from paddlecloud.controllers.sampledata.servers.access import Access
+from paddlecloud.controllers.sampledata.servers.access import read as read_access
+from paddlecloud.controllers.sampledata.servers.requests import Server, ServerRefused, Servers, ServerSilent
+from paddlecloud.controllers.sampledata.servers.responses import JobReport
+from paddlecloud.kube.cache import by_label, by_owner
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.controller import Hooks
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.plan import carry_out
+from paddlecloud.kube.resource import PODS, SAMPLEJOBS, SAMPLESETS, SECRETS, STATEFULSETS, Key, Object, key_of
+
+COMPONENT = "SampleJob"
+LOST_AFTER = 120.0
+"""Seconds of silence after which a server's part of a job is given up."""
+RETRY = 2.0
+"""Seconds until work is offered again to a server that did not answer."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Since when servers have been silent, and why one refused the work."""
+
+    uid: str
+    silent_since: dict[int, float] = field(default_factory=dict)
+    refused: str = ""
+
+
+class SampleJobController(Operator):
+    def __init__(
+        self,
+        client: Client,
+        *,
+        options: Options,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        workers: int = 4,
+        hooks: Hooks | None = None,
+        servers: Servers | None = None,
+    ) -> None:
+        super().__init__(
+            client, "samplejob", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
+        )
+        self.options = options
+        self._servers = servers or Servers()
+        self._memory: dict[Key, _Memory] = {}
+        self._jobs = self.informer(SAMPLEJOBS, indexers={"set": set_of_sample_job, "owner": by_owner})
+        self._sets = self.informer(SAMPLESETS)
+        self._pods = self.informer(PODS, label_selector=names.SAMPLE_SET, indexers={"set": by_label(names.SAMPLE_SET)})
+        self._stateful_sets = self.informer(STATEFULSETS, label_selector=names.SAMPLE_SET)
+        self.controller.watch(self._jobs, expectations=self._expectations)
+        self.controller.watch_owned(self._jobs, owner_kind=SAMPLEJOBS, expectations=self._expectations)
+        self.controller.watch(self._sets, map=lambda found: self._jobs_of(key_of(found)))
+        self.controller.watch(self._pods, map=self._jobs_on)
+
+    def _jobs_of(self, sample_set: Key) -> Iterable[Key]:
+        """Jobs of a set that have not ended: nothing that happens to the set concerns the others."""
+        jobs = self._jobs.cache.by_index("set", str(sample_set))
+        return [key_of(job) for job in jobs if (job.get("status") or {}).get("phase") not in FINISHED]
+
+    def _jobs_on(self, pod: Object) -> Iterable[Key]:
+        return [job for sample_set in set_by_label(pod) for job in self._jobs_of(sample_set)]
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            await self._servers.close()
+
+    async def reconcile(self, key: Key) -> float | None:
+        job = self._jobs.cache.get(key)
+        if job is None:
+            self._expectations.forget(key)
+            self._memory.pop(key, None)
+            return None
+        if (wait := self._expectations.pending(key)) is not None:
+            return wait
+        memory = self._memory.get(key)
+        if memory is None or memory.uid != job["metadata"]["uid"]:
+            memory = self._memory[key] = _Memory(job["metadata"]["uid"])
+        observed = await self.observe(job, memory)
+        decision = decide(job, observed, self._clock.now(), self.options)
+        memory.refused = ""
+        await self._end_others(decision, observed)
+        if not await self._hand_over(decision, observed, memory):
+            return RETRY
+        await carry_out(
+            decision.plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations
+        )
+        return decision.plan.after
+
+    async def _end_others(self, decision: Decision, observed: Observed) -> None:
+        """End one job, or all but the one that is about to be handed over. Silence means there is nothing to end."""
+        own = {work.id for work in decision.submit.values()}
+        for server in _reachable(observed):
+            for id in decision.cancel:
+                try:
+                    ids = [id]
+                    if id == "*":
+                        ids = [other.id for other in await self._servers.jobs(server) if not other.ended]
+                    for found in ids:
+                        if found not in own:
+                            await self._servers.cancel(server, found)
+                except (ServerSilent, ServerRefused):
+                    continue
+
+    async def _hand_over(self, decision: Decision, observed: Observed, memory: _Memory) -> bool:
+        """Give the work to its servers, before the status that says so is written; False when one did not take it."""
+        pods = {server.ordinal: server for server in observed.servers}
+        access = observed.access
+        if access is None:
+            return not decision.submit
+        for ordinal, work in decision.submit.items():
+            try:
+                await self._servers.submit(Server(pods[ordinal].name, pods[ordinal].ip, access), work)
+            except ServerSilent:
+                return False  # nothing is written: the next pass offers it again, under the same id
+            except ServerRefused as error:
+                memory.refused = str(error)
+                return False
+        return True
+
+    async def observe(self, job: Object, memory: _Memory) -> Observed:
+        key = key_of(job)
+        name = next((text.split("/", 1)[1] for text in set_of_sample_job(job)), "")
+        sample_set = self._sets.cache.get(Key(key.namespace, name))
+        owner = sample_set["metadata"]["uid"] if sample_set else ""
+        stateful_set = self._stateful_sets.cache.get(Key(key.namespace, names.runtime(name)))
+        servers = runtimes(self._pods.cache, Key(key.namespace, name), stateful_set, owner)
+        access = await self._access(key.namespace, name) if servers else None
+        reports, silent = await self._ask(job, servers, access)
+        now = self._clock.monotonic()
+        memory.silent_since = {ordinal: memory.silent_since.get(ordinal, now) for ordinal in silent}
+        return Observed(
+            sample_set=sample_set,
+            servers=servers,
+            access=access,
+            secret=await self._secret(job),
+            reports=reports,
+            silent=silent,
+            lost=frozenset(o for o, since in memory.silent_since.items() if now - since >= LOST_AFTER),
+            children=tuple(self._jobs.cache.by_index("owner", job["metadata"]["uid"])),
+            refused=memory.refused,
+        )
+
+    async def _access(self, namespace: str, name: str) -> Access | None:
+        try:
+            return read_access(await self._client.get(SECRETS, names.runtime_keys(name), namespace))
+        except NotFound:
+            return None
+
+    async def _secret(self, job: Object) -> SecretView | None:
+        ref = job["spec"].get("secretRef") if isinstance(job.get("spec"), dict) else None
+        if not isinstance(ref, dict) or not ref.get("name"):
+            return None
+        own = job["metadata"]["namespace"]
+        return await read_secret(self._client, Secret(ref["name"], ref.get("namespace") or own), namespace=own)
+
+    async def _ask(
+        self, job: Object, servers: tuple[Runtime, ...], access: Access | None
+    ) -> tuple[dict[int, JobReport | None], dict[int, str]]:
+        """How the job stands on each of its servers."""
+        status = job.get("status") or {}
+        id = status.get("jobName")
+        reports: dict[int, JobReport | None] = {}
+        silent: dict[int, str] = {}
+        if not id or status.get("phase") in FINISHED:
+            return reports, silent
+        pods = {server.ordinal: server for server in servers}
+
+        async def ask(ordinal: int) -> None:
+            pod = pods.get(ordinal)
+            if pod is None or not pod.running or not pod.ip or access is None:
+                silent[ordinal] = f"waiting for {pod.name if pod else f'cache server {ordinal}'}"
+                return
+            try:
+                reports[ordinal] = await self._servers.job(Server(pod.name, pod.ip, access), id)
+            except (ServerSilent, ServerRefused) as error:
+                silent[ordinal] = str(error)
+
+        await asyncio.gather(*(ask(ordinal) for ordinal in given_to(status.get("partitions"))))
+        return reports, silent
+
+
+def _reachable(observed: Observed) -> list[Server]:
+    access = observed.access
+    return [Server(s.name, s.ip, access) for s in observed.servers if access and s.running and s.ip]

@@ -1,0 +1,259 @@
+"""The SampleJob controller's judgement. `decide(job, observed, now, options)` is pure and gives every action.
+
+A job waits for its set (Pending), is handed to cache servers, runs and ends. A failed one is run again when its spec,
+its Secret or the annotation that asks for it changes. The id of the work is derived from what is asked for, so handing
+it over twice changes nothing, and a server that lost it is simply asked again.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.samplejob import SampleJobStatus, decode, encode, normalise, validate
+from paddlecloud.api.sampleset import SampleSetStatus
+from paddlecloud.api.sampleset import decode as decode_set
+from paddlecloud.api.sampleset import normalise as normalise_set
+from paddlecloud.controllers import grants
+from paddlecloud.controllers.sampledata import names
+from paddlecloud.controllers.sampledata.samplejob import cron, work
+from paddlecloud.controllers.sampledata.samplejob import phase as verdict
+from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Decision, Draft, Observed
+from paddlecloud.controllers.sampledata.sampleset import case as sets
+from paddlecloud.controllers.sampledata.sampleset import conditions
+from paddlecloud.controllers.sampledata.sampleset.draft import set_finalizers
+from paddlecloud.controllers.sampledata.servers.requests import Work
+from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
+from paddlecloud.kube.clock import parse_rfc3339, rfc3339
+from paddlecloud.kube.plan import Delete, Plan
+from paddlecloud.kube.resource import SAMPLEJOBS, Object
+
+__all__ = ["Observed", "decide"]
+
+SOON = 1.0
+FAILED_LOOK = 30.0
+"""Seconds until a failed import looks at its Secret again."""
+NAMED = 3
+"""Cache servers that are named of those that a job waits for."""
+
+
+def decide(job: Object, observed: Observed, now: float, options: sets.Options) -> Decision:
+    """Everything to be done for the job now. An empty decision means: as it should be."""
+    try:
+        parsed = decode(job)
+    except DecodeError as error:
+        bare = decode({"metadata": job["metadata"]})
+        draft = Draft(job, normalise(bare).settings, SampleJobStatus(), SampleJobStatus(), observed, now, options)
+        _reject(draft, str(error))
+        return _conclude(draft)
+    settings, warnings = normalise(parsed)
+    old = parsed.status or SampleJobStatus()
+    draft = Draft(job, settings, old, old, observed, now, options)
+    meta = job["metadata"]
+    marks = meta.get("finalizers") or []
+    mark = names.job_finalizer(settings.name)
+    if meta.get("deletionTimestamp"):
+        return _leave(draft, marks, mark) if mark in marks else Decision()
+    problems = "; ".join(str(problem) for problem in validate(parsed))
+    if old.phase in FINISHED and not _begin_again(draft, changed=not problems):
+        return _conclude(draft)
+    if problems:
+        _reject(draft, problems)
+        return _conclude(draft)
+    if mark not in marks:
+        return Decision(plan=Plan(patch=[set_finalizers(job, [*marks, mark])]))
+    if conditions.find(draft.status.conditions, "Valid") is not None:
+        draft.condition("Valid", True, "Repaired")
+    if warnings and old.observed_generation != meta.get("generation"):
+        draft.say("Translated", "; ".join(warnings), warning=True)
+    if settings.schedule:
+        cron.keep(draft)
+    elif draft.status.job_name and _is_own(draft):
+        _follow(draft)
+    else:
+        _start(draft)
+    return _conclude(draft)
+
+
+def _leave(draft: Draft, marks: list[str], mark: str) -> Decision:
+    """Its work ends with it, wherever it is; a server that does not answer must not keep the job."""
+    patch = set_finalizers(draft.job, [other for other in marks if other != mark])
+    id = draft.old.job_name if draft.old.phase not in FINISHED else None
+    return Decision(plan=Plan(patch=[patch]), cancel=(id,) if id else ())
+
+
+def _reject(draft: Draft, problems: str) -> None:
+    known = conditions.find(draft.old.conditions, "Valid")
+    if known is None or known.message != problems:
+        draft.say("InvalidSpec", problems, warning=True)
+    draft.condition("Valid", False, "InvalidSpec", problems)
+    draft.end("Failed", "InvalidSpec", problems)
+
+
+def _begin_again(draft: Draft, *, changed: bool) -> bool:
+    """Whether a job that has ended starts anew: a failed one whose request is another now."""
+    if draft.old.phase == "Failed" and changed and _asks_for_something_else(draft):
+        kept = [c for c in draft.old.conditions or () if c.type == "Valid"]
+        draft.status = SampleJobStatus(conditions=kept or None)
+        return True
+    limit = draft.settings.ttl_seconds_after_finished
+    if limit is not None and draft.old.completion_time:
+        left = parse_rfc3339(draft.old.completion_time) + limit - draft.now
+        if left > 0:
+            draft.look_again(left)
+        else:
+            meta = draft.job["metadata"]
+            draft.plan.delete.append(Delete(SAMPLEJOBS, meta["name"], meta["namespace"], uid=meta["uid"]))
+    return False
+
+
+def _asks_for_something_else(draft: Draft) -> bool:
+    changed = bool(draft.old.observed_generation != draft.job["metadata"].get("generation"))
+    if draft.old.job_name is None:
+        return changed  # it never began: its spec was the mistake
+    if not _is_own(draft):
+        seen = draft.old.observed_generation is not None
+        return (seen and changed) or bool(draft.again)
+    case = _case_of_set(draft)
+    if case is None:
+        return changed
+    draft.look_again(FAILED_LOOK)
+    try:
+        wanted = _work(draft, case, draft.old.partitions or case.settings.partitions)
+    except BadOptions:
+        return False
+    return wanted.id != draft.old.job_name
+
+
+def _is_own(draft: Draft) -> bool:
+    """Whether the work was named by this controller. What the original operator began has another kind of id."""
+    return (draft.old.job_name or "").startswith(f"{draft.uid}-")
+
+
+def _case_of_set(draft: Draft) -> sets.Case | None:
+    found = draft.observed.sample_set
+    if found is None or found["metadata"].get("deletionTimestamp"):
+        return None
+    try:
+        parsed = decode_set(found)
+    except DecodeError:
+        return None
+    settings = normalise_set(parsed).settings
+    return sets.Case(found, settings, parsed.status or SampleSetStatus(), sets.Observed(), draft.now, draft.options)
+
+
+def _work(draft: Draft, case: sets.Case, partitions: int) -> Work:
+    secret = draft.observed.secret or sets.SecretView({}, "")
+    return work.build(draft.uid, draft.settings, case, partitions=partitions, secret=secret, again=draft.again)
+
+
+def _start(draft: Draft) -> None:
+    """Hand the work over, as soon as the set and what it needs are there."""
+    settings, observed = draft.settings, draft.observed
+    case = _case_of_set(draft)
+    if case is None:
+        draft.wait(f"SampleSet {settings.sample_set} does not exist", event="ErrorSampleSetNotExist")
+        return
+    if _lacks_secret(draft):
+        return
+    phase = case.phase or "new"
+    if settings.type == "warmup" and phase not in ("PartialReady", "Ready"):
+        draft.wait(f"SampleSet {settings.sample_set} is {phase}: waiting for its data")
+        return
+    partitions = case.settings.partitions
+    targets = work.targets(settings.type, partitions)
+    ready = {server.ordinal for server in observed.servers if server.ready}
+    lacking = len(targets) - sum(ordinal in targets for ordinal in ready)
+    if observed.access is None or lacking:
+        away = (names.runtime_pod(settings.sample_set, n) for n in targets if n not in ready)
+        named = ", ".join(islice(away, NAMED)) + (f" and {lacking - NAMED} more" if lacking > NAMED else "")
+        draft.wait(f"waiting for cache server {named}" if lacking else "waiting for the cache servers", after=2.0)
+        return
+    try:
+        wanted = _work(draft, case, partitions)
+    except BadOptions as error:
+        draft.say(f"ErrorCreate{work.SPOKEN[settings.type]}", str(error), warning=True)
+        draft.end("Failed", "BadOptions", str(error))
+        return
+    if observed.refused:
+        draft.set(job_name=wanted.id, partitions=len(targets))
+        _end(draft, verdict.Verdict("Failed", observed.refused, ()))
+        return
+    if settings.terminate:
+        draft.say("CreateTerminateSuccessfully", "ending what the cache servers are doing")
+    draft.decision.cancel = ("*",) if settings.terminate else (settings.cancel,) if settings.cancel else ()
+    draft.decision.submit = dict.fromkeys(targets, wanted)
+    draft.say(f"Create{work.SPOKEN[settings.type]}Successfully", f"handed to {_count(len(targets), 'cache server')}")
+    draft.set(
+        phase="Pending",
+        job_name=wanted.id,
+        partitions=len(targets),
+        message=None,
+        start_time=rfc3339(draft.now),
+    )
+    draft.look_again(SOON)
+
+
+def _lacks_secret(draft: Draft) -> bool:
+    """Whether the work must wait for its Secret, or for the right to use it."""
+    secret = draft.settings.secret
+    if secret is None or draft.observed.secret is not None:
+        return False
+    reason, text = grants.refusal(secret, draft.settings.namespace)
+    draft.wait(text, event=f"Error{reason}")
+    return True
+
+
+def _follow(draft: Draft) -> None:
+    """Ask how it goes; a server that does not know the work is given it again."""
+    case = _case_of_set(draft)
+    if case is None:
+        _end(draft, verdict.Verdict("Failed", f"SampleSet {draft.settings.sample_set} was deleted", ()))
+        return
+    if draft.observed.refused:
+        _end(draft, verdict.Verdict("Failed", draft.observed.refused, ()))
+        return
+    unknown = [ordinal for ordinal, report in draft.observed.reports.items() if report is None]
+    if unknown and _lacks_secret(draft):
+        return
+    if unknown:
+        try:
+            wanted = _work(draft, case, draft.old.partitions or 1)
+        except BadOptions as error:
+            _end(draft, verdict.Verdict("Failed", str(error), ()))
+            return
+        draft.decision.submit = dict.fromkeys(unknown, wanted)
+        draft.set(job_name=wanted.id)
+    found = verdict.judge(draft)
+    verdict.show_progress(draft, ended=found.phase in FINISHED)
+    if found.phase in FINISHED:
+        _end(draft, found)
+        return
+    if found.phase == "Running":
+        draft.condition("Running", True, "Running")
+    draft.set(phase=found.phase, message=found.message or None)
+    draft.look_again(SOON)
+
+
+def _end(draft: Draft, found: verdict.Verdict) -> None:
+    spoken = work.SPOKEN[draft.settings.type]
+    if found.phase == "Succeeded":
+        draft.say(f"Do{spoken}Successfully", found.message)
+    else:
+        draft.say(f"ErrorDo{spoken}", found.message, warning=True)
+    draft.end(found.phase, found.phase, found.message)
+    draft.set(missing=list(found.missing) or None)
+    if draft.settings.ttl_seconds_after_finished is not None:
+        draft.look_again(float(draft.settings.ttl_seconds_after_finished))
+
+
+def _conclude(draft: Draft) -> Decision:
+    draft.set(observed_generation=draft.job["metadata"].get("generation"))
+    status = encode(draft.status)
+    if status != encode(draft.old):
+        draft.plan.status = status
+    return draft.decision
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,100 @@
+"""What is known about a SampleJob at one moment, and the decision about it in the making. Nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from paddlecloud.api.samplejob import SampleJobSettings, SampleJobStatus
+from paddlecloud.controllers.sampledata import names
+from paddlecloud.controllers.sampledata.sampleset import conditions
+from paddlecloud.controllers.sampledata.sampleset.case import Options, Runtime, SecretView
+from paddlecloud.controllers.sampledata.servers.access import Access
+from paddlecloud.controllers.sampledata.servers.requests import Work
+from paddlecloud.controllers.sampledata.servers.responses import JobReport
+from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.resource import Object
+
+FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    sample_set: Object | None = None
+    servers: tuple[Runtime, ...] = ()
+    access: Access | None = None
+    secret: SecretView | None = None
+    """The Secret of the source; None when it does not exist, is not granted, or none is named."""
+    reports: Mapping[int, JobReport | None] = field(default_factory=dict)
+    """Of the servers that answered: the job, or None where it is unknown."""
+    silent: Mapping[int, str] = field(default_factory=dict)
+    """Of those that did not: why."""
+    lost: frozenset[int] = frozenset()
+    """Those that have been silent or away for too long."""
+    children: tuple[Object, ...] = ()
+    """The SampleJobs a schedule has made."""
+    refused: str = ""
+    """Why a server would not take the work."""
+
+
+@dataclass(slots=True)
+class Decision:
+    """The plan; work to hand over, by server; and ids to end on every server, "*" for all that others asked for."""
+
+    plan: Plan = field(default_factory=Plan)
+    submit: dict[int, Work] = field(default_factory=dict)
+    cancel: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Draft:
+    job: Object
+    settings: SampleJobSettings
+    old: SampleJobStatus
+    status: SampleJobStatus
+    observed: Observed
+    now: float
+    options: Options
+    decision: Decision = field(default_factory=Decision)
+
+    @property
+    def plan(self) -> Plan:
+        return self.decision.plan
+
+    @property
+    def uid(self) -> str:
+        return str(self.job["metadata"]["uid"])
+
+    @property
+    def again(self) -> str:
+        """A new value of this annotation asks for a failed job to be run again."""
+        return str((self.job["metadata"].get("annotations") or {}).get(names.RETRY_AT) or "")
+
+    def set(self, **changes: object) -> None:
+        self.status = msgspec.structs.replace(self.status, **changes)
+
+    def condition(self, name: str, value: bool, reason: str, message: str = "") -> None:
+        self.set(
+            conditions=conditions.put(self.status.conditions, name, value, reason=reason, message=message, now=self.now)
+        )
+
+    def say(self, reason: str, message: str, *, warning: bool = False) -> None:
+        self.plan.events.append(PlannedEvent(reason, message, type="Warning" if warning else "Normal"))
+
+    def wait(self, message: str, *, event: str = "", after: float = 5.0) -> None:
+        """The work cannot begin yet: say why, as an event the first time, and look again."""
+        if event and self.old.message != message:
+            self.say(event, message, warning=True)
+        self.set(phase="Pending", message=message)
+        self.look_again(after)
+
+    def end(self, phase: str, reason: str, message: str = "") -> None:
+        self.condition("Running", False, reason)
+        self.condition("Succeeded" if phase == "Succeeded" else "Failed", True, reason, message)
+        self.set(phase=phase, message=message or None, completion_time=rfc3339(self.now))
+
+    def look_again(self, seconds: float) -> None:
+        self.plan.after = seconds if self.plan.after is None else min(self.plan.after, seconds)

@@ -1,0 +1,326 @@
+"""The SampleSet controller's judgement. `decide(set, observed, now, options)` is pure and gives every action.
+
+A set lives through the phases of the manual: "" (its volume is bound), Bound (its cache servers start), Mount,
+Syncing (the data is imported) or SyncFailed, PartialReady (nodes are labelled), Ready. Each pass first sees to it that
+every object the phase needs exists, then lets the phase's own rule say which phase comes next. Whatever is remembered
+stands in the status, so that any pass can follow any crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.sampleset import SampleSetStatus, decode, encode, normalise, validate
+from paddlecloud.api.sampleset.spec import JobsName
+from paddlecloud.controllers.sampledata import names
+from paddlecloud.controllers.sampledata.sampleset import conditions, deletion, figures, prerequisites, server_pods, warm
+from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options
+from paddlecloud.controllers.sampledata.sampleset.draft import Decision, Draft, set_finalizers
+from paddlecloud.controllers.sampledata.servers import transfer
+from paddlecloud.controllers.sampledata.servers.requests import Work
+from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
+from paddlecloud.kube.plan import Plan
+from paddlecloud.kube.resource import SAMPLESETS, Object
+
+SOON, REFRESH, IDLE = 1.0, 10.0, 60.0
+"""Seconds until the next look: while something moves, while the figures may change, and otherwise."""
+PROGRESS_EVERY = 5.0
+JUST_DONE, FRESHLY_DONE = 5.0, 60.0
+"""Seconds after the end of a job during which the figures are looked at every second, and still often."""
+READS_KEPT = 20
+"""Epochs of jobs whose reading is remembered."""
+FIRST_RETRY, LAST_RETRY = 15.0, 600.0
+"""Seconds until a failed import is tried again, at first and at most."""
+
+
+def decide(sample_set: Object, observed: Observed, now: float, options: Options) -> Decision:
+    """Everything to be done for the set now. An empty decision means: as it should be."""
+    old = SampleSetStatus()
+    try:
+        parsed = decode(sample_set)
+    except DecodeError as error:
+        bare = normalise(decode({"metadata": sample_set["metadata"]})).settings
+        case = Case(sample_set, bare, old, observed, now, options)
+        return _reject(case, str(error))
+    settings, warnings = normalise(parsed)
+    case = Case(sample_set, settings, parsed.status or old, observed, now, options)
+    meta = sample_set["metadata"]
+    marks = meta.get("finalizers") or []
+    if meta.get("deletionTimestamp"):
+        return _leave(case) if names.finalizer(settings.name) in marks else Decision()
+    if problems := [str(problem) for problem in validate(parsed)]:
+        return _reject(case, "; ".join(problems))
+    if names.finalizer(settings.name) not in marks:
+        return Decision(plan=Plan(patch=[set_finalizers(sample_set, [*marks, names.finalizer(settings.name)])]))
+    draft = Draft(case, msgspec.structs.replace(case.old, message=None))
+    if warnings and case.old.observed_generation != meta.get("generation"):
+        draft.say("Translated", "; ".join(warnings), warning=True)
+    if prerequisites.check(draft):
+        draft.condition("Valid", True, "Valid")
+        if prerequisites.provide(draft):
+            _RULES.get(case.phase, _unbound)(draft)
+    return _conclude(draft)
+
+
+def sync_work(case: Case) -> Work:
+    """The import of the set's source. Another source, key or attempt is another job."""
+    options = transfer.sync_options(case.settings, sources=case.options.sources)
+    secret = case.source_secret
+    id = names.job_id(case.uid, "sync", options, secret.version, case.old.sync_attempts or 0)
+    return Work(id, "sync", options, transfer.credentials(secret.values))
+
+
+# What must be there before anything is done
+
+
+def _reject(case: Case, problems: str) -> Decision:
+    """Say what is wrong. A set that has begun goes on as it is: the mistake came later."""
+    draft = Draft(case, case.old)
+    draft.complain("Valid", "InvalidSpec", problems, event="InvalidSpec")
+    return _conclude(draft)
+
+
+# The rules of the phases
+
+
+def _unbound(draft: Draft) -> None:
+    phases = [
+        (obj or {}).get("status", {}).get("phase") for obj in (draft.case.observed.volume, draft.case.observed.claim)
+    ]
+    if phases == ["Bound", "Bound"]:
+        draft.condition("Bound", True, "Bound")
+        draft.set(phase="Bound")
+    else:
+        draft.condition("Bound", False, "Waiting", "waiting for the volume to be bound")
+        draft.set(message="waiting for the volume to be bound")
+        draft.look_again(5.0)
+
+
+def _bound(draft: Draft) -> None:
+    server_pods.count_servers(draft)
+    first = draft.case.first
+    if first is not None and first.ready and draft.case.access:
+        draft.set(phase="Mount")
+        return
+    text = (first.trouble if first else "") or "waiting for the first cache server"
+    if draft.case.observed.warning is not None and not (first and first.running):
+        reason, message = draft.case.observed.warning
+        known = conditions.find(draft.case.old.conditions, "RuntimeReady")
+        text = f"{names.runtime_pod(draft.case.settings.name, 0)}: {message}"
+        if known is None or known.message != text:
+            draft.say(reason, message, warning=True)
+    draft.condition("RuntimeReady", False, "Starting", text)
+    draft.set(message=text)
+    server_pods.update_template(draft)
+    draft.look_again(5.0)
+
+
+def _mount(draft: Draft) -> None:
+    case = draft.case
+    server_pods.count_servers(draft)
+    if case.settings.no_sync or conditions.holds(case.old.conditions, "Synced"):
+        if case.settings.no_sync and not conditions.holds(case.old.conditions, "Synced"):
+            draft.condition("Synced", True, "NotWanted", "spec.noSync: the data is there already")
+        _take_figures(draft)
+        draft.set(phase="PartialReady", progress=None)
+        return
+    work = _work_or_complaint(draft)
+    if work is None:
+        return
+    if case.first is None or not case.first.ready:
+        draft.set(message=(case.first.trouble if case.first else "") or "waiting for the first cache server")
+        server_pods.update_template(draft)
+        draft.look_again(5.0)
+        return
+    if case.observed.refused:
+        draft.set(jobs_name=_with_sync(case, work.id))
+        _fail_import(draft, case.observed.refused)
+        return
+    draft.decision.submit[case.first.name] = work
+    draft.say("CreateSyncJobSuccessfully", f"importing {case.settings.uri}")
+    draft.condition("Synced", None, "Syncing")
+    draft.set(phase="Syncing", jobs_name=_with_sync(case, work.id))
+    draft.look_again(SOON)
+
+
+def _syncing(draft: Draft) -> None:
+    case = draft.case
+    server_pods.count_servers(draft)
+    draft.look_again(SOON)
+    first, report = case.first, case.observed.sync
+    if first is None or not first.running:
+        draft.set(message=f"waiting for {names.runtime_pod(case.settings.name, 0)} to go on with the import")
+        return
+    if not case.observed.sync_asked:
+        draft.set(message="; ".join(case.observed.silent.values()) or None)
+        server_pods.update_template(draft)  # it may be of an earlier release
+        return
+    if case.observed.refused:
+        _fail_import(draft, case.observed.refused)
+        return
+    if report is None:  # the server has lost it, or never got it: the same id makes it the same job
+        try:
+            work = sync_work(case)
+        except BadOptions:
+            draft.set(phase="Mount")
+            return
+        draft.decision.submit[first.name] = work
+        draft.set(jobs_name=_with_sync(case, work.id))
+        return
+    _show_progress(draft)
+    if not report.ended:
+        ahead = f", {report.position} before it" if report.state == "Queued" and report.position else ""
+        draft.set(message=f"import {report.state.lower()}{ahead}")
+        return
+    _take_figures(draft)
+    if report.state == "Succeeded":
+        draft.say("DoSyncJobSuccessfully", f"imported {case.settings.uri}: {figures.done([report])}")
+        draft.condition("Synced", True, "Synced")
+        draft.set(phase="Mount", sync_attempts=None)
+        return
+    _fail_import(draft, report.message or f"the import was {report.state.lower()}")
+
+
+def _fail_import(draft: Draft, why: str) -> None:
+    draft.say("ErrorDoSyncJob", why, warning=True)
+    draft.condition("Synced", False, "SyncFailed", why)
+    draft.set(phase="SyncFailed", message=why)
+
+
+def _sync_failed(draft: Draft) -> None:
+    """Tried again when the spec or the Secret changed, and by itself after a while: what was away may be back."""
+    case = draft.case
+    failed = conditions.find(case.old.conditions, "Synced")
+    draft.set(message=failed.message if failed else None)
+    server_pods.count_servers(draft)
+    if case.settings.no_sync:
+        draft.set(phase="Mount", message=None)
+        return
+    work = _work_or_complaint(draft)
+    if work is None:
+        return
+    server_pods.update_template(draft)
+    attempts = case.old.sync_attempts or 0
+    if case.old.jobs_name is None or work.id != case.old.jobs_name.sync_job_name:
+        draft.set(phase="Mount", jobs_name=_with_sync(case, None))
+        return
+    wait = min(LAST_RETRY, FIRST_RETRY * 2**attempts)
+    due = (conditions.since(case.old.conditions, "Synced") or case.now) + wait
+    if case.now >= due:
+        draft.set(phase="Mount", jobs_name=_with_sync(case, None), sync_attempts=attempts + 1)
+    else:
+        draft.look_again(min(due - case.now, 5.0))  # the Secret is looked at meanwhile
+
+
+def _partial(draft: Draft) -> None:
+    server_pods.label_nodes(draft)
+    server_pods.scale(draft)
+    _take_figures(draft)
+    server_pods.count_servers(draft)
+    warm.judge(draft)
+    if server_pods.complete(draft.case):
+        draft.condition("Ready", True, "Ready")
+        draft.set(phase="Ready")
+        return
+    text = server_pods.what_lacks(draft.case)
+    draft.condition("Ready", False, "PartialReady", text)
+    draft.set(phase="PartialReady", message=text)
+    draft.look_again(REFRESH)
+
+
+def _ready(draft: Draft) -> None:
+    if not server_pods.complete(draft.case):
+        _partial(draft)
+        return
+    server_pods.label_nodes(draft)
+    server_pods.update_template(draft)
+    _take_figures(draft)
+    _take_reads(draft)
+    server_pods.count_servers(draft)
+    warm.judge(draft)
+    warm.warm_again(draft)
+    draft.look_again(_next_look(draft.case))
+
+
+_RULES: dict[str, Callable[[Draft], None]] = {
+    "": _unbound,
+    "Bound": _bound,
+    "Mount": _mount,
+    "Syncing": _syncing,
+    "SyncFailed": _sync_failed,
+    "PartialReady": _partial,
+    "Ready": _ready,
+}
+
+
+# Parts of them
+
+
+def _work_or_complaint(draft: Draft) -> Work | None:
+    """The import as the spec has it now; None, and told, when it cannot be turned into work."""
+    try:
+        return sync_work(draft.case)
+    except BadOptions as error:
+        draft.complain("Synced", "BadOptions", str(error), event="ErrorCreateSyncJob")
+        return None
+
+
+def _with_sync(case: Case, id: str | None) -> JobsName:
+    return msgspec.structs.replace(case.old.jobs_name or JobsName(), sync_job_name=id)
+
+
+def _take_figures(draft: Draft) -> None:
+    """What the servers measured; without a single answer the old figures stay, with the reason."""
+    observed = draft.case.observed
+    old = draft.case.old.cache_status
+    if observed.figures:
+        draft.set(cache_status=figures.cache_status(observed.figures, observed.silent))
+    elif observed.silent and old is not None:
+        errors = "; ".join(f"{name}: {why}" for name, why in observed.silent.items())
+        draft.set(cache_status=msgspec.structs.replace(old, error_massage=errors))
+
+
+def _take_reads(draft: Draft) -> None:
+    """What jobs report of their reading; those that are gone keep their last words, as long as there is room."""
+    known = {report.job for report in draft.case.observed.reads}
+    kept = [report for report in draft.case.old.reads or () if report.job not in known]
+    draft.set(reads=[*kept, *draft.case.observed.reads][-READS_KEPT:] or None)
+
+
+def _show_progress(draft: Draft) -> None:
+    report, now = draft.case.observed.sync, draft.case.now
+    due = figures.is_due(draft.case.old.progress, now=now, every=PROGRESS_EVERY)
+    if report is not None and (report.ended or due):
+        draft.set(progress=figures.progress_of([report], now=now))
+        _take_figures(draft)
+
+
+def _next_look(case: Case) -> float:
+    """Soon after a job's end, whose figures servers may give a moment later; often while somebody uses the data."""
+    ages = [case.now - job.completed for job in case.observed.jobs if job.completed]
+    if any(age < JUST_DONE for age in ages):
+        return SOON
+    working = [job for job in case.observed.jobs if job.phase not in ("Succeeded", "Failed")]
+    moving = case.observed.readers or working or case.observed.silent or any(age < FRESHLY_DONE for age in ages)
+    return REFRESH if moving else IDLE
+
+
+def _leave(case: Case) -> Decision:
+    draft = Draft(case, msgspec.structs.replace(case.old, message=None))
+    deletion.leave(draft)
+    if draft.plan.patch and any(patch.resource == SAMPLESETS for patch in draft.plan.patch):
+        return draft.decision  # the last pass: nobody is left to read a status
+    return _conclude(draft)
+
+
+def _conclude(draft: Draft) -> Decision:
+    draft.set(observed_generation=draft.case.sample_set["metadata"].get("generation"))
+    if draft.case.observed.trouble and not draft.status.message:
+        draft.set(message=draft.case.observed.trouble)
+    status = encode(draft.status)
+    if status != encode(draft.case.old):
+        draft.plan.status = status
+    return draft.decision

@@ -1,0 +1,90 @@
+"""How much data there is and how much of it is cached, in words for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from paddlecloud.api.sampleset.spec import CacheStatus, TransferProgress
+from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
+from paddlecloud.kube.clock import parse_rfc3339, rfc3339
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def size_text(count: int) -> str:
+    """`4.2 GiB`: powers of 1024, one decimal below ten.
+
+    >>> [size_text(n) for n in (0, 200, 4096, 60817408)]
+    ['0 B', '200 B', '4.0 KiB', '58 MiB']
+    """
+    if count < 10:
+        return f"{count} B"
+    power = min(int(math.log(count, 1024)), len(_UNITS) - 1)
+    value = math.floor(count / 1024**power * 10 + 0.5) / 10
+    return f"{value:.1f} {_UNITS[power]}" if value < 10 and power else f"{value:.0f} {_UNITS[power]}"
+
+
+def cache_status(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheStatus:
+    """The sum over all servers: `figures` by server, and why the `silent` ones gave none."""
+    answers = list(figures.values())
+    total = max((answer.total_bytes for answer in answers), default=0)
+    files = max((answer.total_files for answer in answers), default=0)
+    cached = min(total, sum(answer.cached_bytes for answer in answers))
+    size, used, free = (
+        sum(getattr(answer, name) for answer in answers)
+        for name in ("disk_bytes", "disk_used_bytes", "disk_avail_bytes")
+    )
+    errors = [f"{name}: {answer.error}" for name, answer in figures.items() if answer.error]
+    errors += [f"{name}: {error}" for name, error in silent.items()]
+    return CacheStatus(
+        total_size=size_text(total),
+        total_files=f"{files:,}",
+        cached_size=size_text(cached),
+        disk_size=size_text(size),
+        disk_used=size_text(used),
+        disk_avail=size_text(free),
+        disk_usage_rate=f"{100 * used / size if size else 0:.1f}%",
+        error_massage="; ".join(errors) or None,
+    )
+
+
+def is_due(old: TransferProgress | None, *, now: float, every: float) -> bool:
+    """Whether progress is to be written again: often enough to watch, seldom enough not to matter."""
+    return old is None or not old.update_time or now - parse_rfc3339(old.update_time) >= every
+
+
+def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | None:
+    """How far work on one or several servers has come, together."""
+    reported = [report.progress for report in reports if report.progress is not None]
+    if not reported:
+        return None
+    left = max((part.seconds_left or 0 for part in reported), default=0)
+    return TransferProgress(
+        files=sum(part.files for part in reported),
+        total_files=sum(part.files_total for part in reported),
+        skipped_files=sum(part.skipped for part in reported) or None,
+        deleted_files=sum(part.deleted for part in reported) or None,
+        bytes=sum(part.bytes for part in reported),
+        total_bytes=sum(part.bytes_total for part in reported),
+        bytes_per_second=int(sum(part.bytes_per_second for part in reported)),
+        seconds_left=int(left),
+        update_time=rfc3339(now),
+    )
+
+
+def done(reports: list[JobReport], *, dry: bool = False) -> str:
+    """What work that has succeeded did, in words; of a sync what was copied, kept and deleted."""
+    reported = [report.progress for report in reports if report.progress is not None]
+    files, size = sum(part.files for part in reported), size_text(sum(part.bytes for part in reported))
+    same, gone = sum(part.skipped for part in reported), sum(part.deleted for part in reported)
+    if not files and not gone:
+        return "done"
+    if not any(report.type == "sync" for report in reports):
+        return f"{_count(files)}, {size}"
+    deleted = f", {gone:,} deleted" if gone else ""
+    return f"{'dry run: ' if dry else ''}{_count(files - same)} copied ({size}), {same:,} unchanged{deleted}"
+
+
+def _count(files: int) -> str:
+    return f"{files:,} file{'' if files == 1 else 's'}"

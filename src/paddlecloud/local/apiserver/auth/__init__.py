@@ -1,0 +1,1 @@
+"""Who asks, whether they may, and the record of it: tokens, RBAC, reviews, the audit log."""

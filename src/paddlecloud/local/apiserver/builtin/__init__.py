@@ -1,0 +1,1 @@
+"""The kinds that Kubernetes itself defines: their types, defaults and subresources."""

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: which are accepted, and which kinds they add."""

@@ -1,0 +1,126 @@
+"""Custom kinds come and go with their CustomResourceDefinitions, at the moment these are committed.
+
+The registry follows the store synchronously: when the answer to a created CRD arrives, its kind is served. Deleting a
+CRD deletes its objects first, as in Kubernetes, by a finalizer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.crd import install
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
+from paddlecloud.local.apiserver.registry import KindInfo, Registry
+from paddlecloud.local.store.log import Op
+from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.store import Store
+from paddlecloud.local.store.watch import Change
+
+log = logging.getLogger(__name__)
+
+COLLECTION = "apiextensions.k8s.io/customresourcedefinitions"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def accept(clock: Clock, registry: Registry, info: KindInfo, obj: Object, old: Object | None) -> None:
+    """A mutator: a valid CRD is established at once; an invalid one is refused."""
+    if info.kind != "CustomResourceDefinition":
+        return
+    causes = install.validate_crd(obj)
+    if causes:
+        raise errors.invalid(info.kind, obj["metadata"].get("name", ""), causes, group=info.resource.group)
+    spec = obj["spec"]
+    for version in spec["versions"]:
+        existing = registry.find(spec["group"], version["name"], spec["names"]["plural"])
+        if existing is not None and not existing.custom:
+            raise errors.Forbidden(f"{spec['group']}/{version['name']} {spec['names']['kind']} is a built-in kind")
+    if obj["metadata"].get("deletionTimestamp") is None:
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if CLEANUP not in finalizers:
+            finalizers.append(CLEANUP)
+    if old is None or old.get("spec") != spec or "status" not in obj:
+        obj["status"] = install.accepted_status(obj, clock.now())
+
+
+def warn(info: KindInfo, obj: Object, old: Object | None, options: WriteOptions) -> None:
+    """A policy that refuses nothing: what a definition asks for and will not get is said to its author."""
+    if info.kind == "CustomResourceDefinition":
+        options.warnings.extend(install.warnings_of(obj))
+
+
+class CustomKinds:
+    def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
+        self._store = store
+        self._registry = registry
+        self._verbs = verbs
+        self._served: dict[str, list[tuple[str, str, str]]] = {}
+        self._leaving: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        for record in store.list(COLLECTION):
+            self._serve(record.object)
+        store.subscribe(self._heard)
+
+    def _heard(self, change: Change) -> None:
+        if change.record.address.collection != COLLECTION:
+            return
+        obj = change.record.object
+        if change.op is Op.DELETE:
+            self._withdraw(change.record.address.name)
+            self._leaving.pop(change.record.address.name, None)
+        else:
+            self._serve(obj)
+
+    def _serve(self, crd: Object) -> None:
+        name = crd["metadata"]["name"]
+        self._withdraw(name)
+        kinds = install.kinds_of(crd)
+        for kind in kinds:
+            self._registry.add(kind)
+        self._served[name] = [(k.resource.group, k.resource.version, k.resource.plural) for k in kinds]
+        if crd["metadata"].get("deletionTimestamp"):
+            self._leaving[name] = None
+            self._wake.set()
+
+    def _withdraw(self, name: str) -> None:
+        for group, version, plural in self._served.pop(name, ()):
+            self._registry.remove(group, version, plural)
+
+    async def run(self) -> None:
+        """Finish deleted CRDs: first their objects, then themselves."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for name in tuple(self._leaving):
+                try:
+                    await self._clean(name)
+                except errors.ApiError as error:
+                    log.warning("custom resources of %s are still there: %s", name, error)
+                    await asyncio.sleep(0.05)
+                    self._wake.set()
+
+    async def _clean(self, name: str) -> None:
+        record = self._store.latest(Address(COLLECTION, "", name))
+        if record is None:
+            return
+        spec = record.object["spec"]
+        kind = self._registry.any_version(spec["group"], spec["names"]["plural"])
+        collection = f"{spec['group']}/{spec['names']['plural']}"
+        for found in self._store.list(collection):
+            if kind is not None and not found.meta.deletion_timestamp:
+                await self._verbs.delete(kind, found.address.namespace, found.address.name, DeleteOptions())
+        if self._store.count(collection):
+            raise errors.Conflict("objects with finalizers remain")
+        own = self._registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        assert own is not None, "CRDs are always served"
+
+        def release(obj: Object) -> Object:
+            meta = obj["metadata"]
+            meta["finalizers"] = [f for f in meta.get("finalizers", []) if f != CLEANUP]
+            return obj
+
+        await self._verbs.update(own, "", name, release, options=WriteOptions(manager="apiextensions"))

@@ -1,0 +1,1 @@
+"""Which groups, versions and kinds are served, and their OpenAPI documents."""

@@ -1,0 +1,253 @@
+"""Garbage collection by owner references: background, foreground and orphan, as Kubernetes defines them.
+
+The collector hears every commit synchronously and keeps two indexes: who has which uid, and who depends on which uid.
+Work is queued by address and done in order by one task; each step re-reads the newest state, so it may be repeated or
+interrupted at any point. At start all objects are looked at once, so a crash between a deletion and its consequences
+loses nothing.
+
+Objects that own each other in a circle are collected, too. kube-controller-manager clears blockOwnerDeletion when it
+comes to the member that closes the circle, and misses a circle whose members are all deleted by hand at once; here an
+object in foreground deletion does not wait for a dependent that is itself waiting for that object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+from paddlecloud.kube.timeslice import TimeSlice
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.verbs import FOREGROUND, ORPHAN, DeleteOptions, Verbs
+from paddlecloud.local.apiserver.registry import KindInfo, Registry
+from paddlecloud.local.store.log import Op
+from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.store import Store
+from paddlecloud.local.store.watch import Change
+
+log = logging.getLogger(__name__)
+
+IGNORED = frozenset(("/events", "events.k8s.io/events", "coordination.k8s.io/leases"))
+"""Collections that never own anything and are written too often to be worth indexing."""
+
+
+Owners = dict[str, bool]
+"""The uids that an object's ownerReferences name, and whether the object blocks that owner's foreground deletion."""
+
+
+class GarbageCollector:
+    def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
+        self._store = store
+        self._registry = registry
+        self._verbs = verbs
+        self._uids: dict[str, Address] = {}
+        self._owners: dict[Address, Owners] = {}
+        self._dependents: dict[str, set[Address]] = {}
+        self._dirty: dict[Address, None] = {}  # ordered set
+        self._wake = asyncio.Event()
+        for collection in store.collections():
+            for record in store.list(collection):
+                self._index(record)
+        for collection in store.collections():
+            for record in store.list(collection):
+                self._mark_if_due(record)
+        store.subscribe(self._heard)
+
+    # Hearing -------------------------------------------------------------------------------------------------------
+
+    def _heard(self, change: Change) -> None:
+        address = change.record.address
+        if address.collection in IGNORED:
+            return
+        if change.op is Op.DELETE:
+            gone = self._forget(address, change.record)
+            for dependent in self._dependents.get(gone, ()):
+                self._mark(dependent)
+            self._set_owners(address, {})
+            return
+        self._index(change.record)
+        self._mark_if_due(change.record)
+
+    def _index(self, record: Record) -> None:
+        if record.address.collection in IGNORED:
+            return
+        self._uids[record.meta.uid] = record.address
+        self._set_owners(record.address, _owners_of(record.meta.owner_references or ()))
+
+    def _set_owners(self, address: Address, owners: Owners) -> None:
+        before = self._owners.get(address, {})
+        if owners == before:
+            return
+        for uid, blocked in before.items():
+            if uid not in owners:
+                self._dependents[uid].discard(address)
+                if not self._dependents[uid]:
+                    del self._dependents[uid]
+            if blocked and not owners.get(uid) and uid in self._uids:
+                self._mark(self._uids[uid])  # its foreground deletion may have waited for this one
+        for uid in owners:
+            self._dependents.setdefault(uid, set()).add(address)
+        if owners:
+            self._owners[address] = owners
+        else:
+            self._owners.pop(address, None)
+
+    def _forget(self, address: Address, record: Record) -> str:
+        uid = record.meta.uid
+        if self._uids.get(uid) == address:
+            del self._uids[uid]
+        return uid
+
+    def _mark_if_due(self, record: Record) -> None:
+        """Only owned objects and those being deleted can ever need collecting."""
+        if record.address in self._owners or record.meta.deletion_timestamp:
+            self._mark(record.address)
+
+    def _mark(self, address: Address) -> None:
+        self._dirty[address] = None
+        self._wake.set()
+
+    # Doing ---------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        slice_ = TimeSlice()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._dirty:
+                await slice_.checkpoint()
+                address = next(iter(self._dirty))
+                del self._dirty[address]
+                try:
+                    await self._collect(address)
+                except (errors.Conflict, errors.ServiceUnavailable):
+                    self._mark(address)  # changed under our hands, or the disk is full: look again
+                    await asyncio.sleep(0.01)
+                except errors.NotFound:
+                    pass  # gone meanwhile: nothing is left to collect
+                except Exception:
+                    log.exception("garbage collection of %s failed", address.key())
+
+    async def _collect(self, address: Address) -> None:
+        record = self._store.latest(address)
+        if record is None:
+            return
+        info = self._info(address)
+        if info is None:
+            return
+        finalizers = record.meta.finalizers or ()
+        if record.meta.deletion_timestamp:
+            if FOREGROUND in finalizers or ORPHAN in finalizers:
+                await self._finish_owner(info, address, record.object)
+        elif address in self._owners:
+            await self._judge_dependent(info, record.object)
+
+    async def _judge_dependent(self, info: KindInfo, obj: Object) -> None:
+        """An object lives as long as one of its owners does; references to dead owners are dropped."""
+        meta = obj["metadata"]
+        refs = meta.get("ownerReferences", [])
+        alive = [ref for ref in refs if self._lives(ref, meta.get("namespace", ""))]
+        solid = [ref for ref in alive if not self._foreground(self._uids[ref["uid"]])]
+        if solid and len(solid) == len(refs):
+            return
+        if not solid:
+            policy = "Foreground" if alive and meta["uid"] in self._dependents else "Background"
+            await self._verbs.delete(
+                info, meta.get("namespace", ""), meta["name"], DeleteOptions(propagation=policy, uid=meta["uid"])
+            )
+            return
+        # As kube-controller-manager: owners that wait in foreground are dropped as well, or they would wait for ever.
+        await self._rewrite(info, obj, lambda m: m.update(ownerReferences=solid))
+
+    def _lives(self, ref: Object, namespace: str) -> bool:
+        address = self._uids.get(ref.get("uid", ""))
+        return address is not None and address.namespace in ("", namespace)
+
+    def _foreground(self, address: Address) -> bool:
+        """The object waits for its dependents to go first."""
+        record = self._store.latest(address)
+        if record is None:
+            return False
+        return bool(record.meta.deletion_timestamp) and FOREGROUND in (record.meta.finalizers or ())
+
+    async def _finish_owner(self, info: KindInfo, owner: Address, obj: Object) -> None:
+        meta = obj["metadata"]
+        dependents = [
+            address
+            for address in self._dependents.get(meta["uid"], ())
+            if owner.namespace in ("", address.namespace) and self._store.latest(address) is not None
+        ]
+        if ORPHAN in meta["finalizers"]:
+            for address in dependents:
+                await self._orphan(address, meta["uid"])
+            await self._rewrite(info, obj, lambda m: _drop_finalizer(m, ORPHAN))
+            return
+        circle = self._waiting_for(owner)
+        if any(self._owners[a].get(meta["uid"]) for a in dependents if a not in circle):
+            for address in dependents:
+                self._mark_if_alive(address)
+            return
+        await self._rewrite(info, obj, lambda m: _drop_finalizer(m, FOREGROUND))
+
+    def _waiting_for(self, address: Address) -> set[Address]:
+        """Every object whose foreground deletion waits for this one, directly or through others."""
+        found: set[Address] = set()
+        todo = [address]
+        while todo:
+            for uid, blocks in self._owners.get(todo.pop(), {}).items():
+                owner = self._uids.get(uid)
+                if blocks and owner is not None and owner not in found and self._foreground(owner):
+                    found.add(owner)
+                    todo.append(owner)
+        return found
+
+    def _mark_if_alive(self, address: Address) -> None:
+        """What is on its way already needs no second judgement; marking it again would go round in circles."""
+        record = self._store.latest(address)
+        if record is not None and not record.meta.deletion_timestamp:
+            self._mark(address)
+
+    async def _orphan(self, address: Address, uid: str) -> None:
+        info, record = self._info(address), self._store.latest(address)
+        if info is None or record is None:
+            return
+        obj = record.object
+        kept = [ref for ref in obj["metadata"].get("ownerReferences", []) if ref.get("uid") != uid]
+        await self._rewrite(info, obj, lambda m: _set_owners(m, kept))
+
+    async def _rewrite(self, info: KindInfo, obj: Object, change: Callable[[Object], None]) -> None:
+        def mutate(current: Object) -> Object:
+            change(current["metadata"])
+            return current
+
+        meta = obj["metadata"]
+        await self._verbs.update(
+            info, meta.get("namespace", ""), meta["name"], mutate, options=WriteOptions(manager="garbage-collector")
+        )
+
+    def _info(self, address: Address) -> KindInfo | None:
+        group, _, plural = address.collection.partition("/")
+        return self._registry.any_version(group, plural)
+
+
+def _owners_of(refs: Iterable[Object]) -> Owners:
+    owners: Owners = {}
+    for ref in refs:
+        uid = ref.get("uid", "")
+        owners[uid] = owners.get(uid, False) or bool(ref.get("blockOwnerDeletion"))
+    return owners
+
+
+def _drop_finalizer(meta: Object, name: str) -> None:
+    meta["finalizers"] = [f for f in meta.get("finalizers", []) if f != name]
+    if not meta["finalizers"]:
+        del meta["finalizers"]
+
+
+def _set_owners(meta: Object, owners: list[Object]) -> None:
+    if owners:
+        meta["ownerReferences"] = owners
+    else:
+        meta.pop("ownerReferences", None)

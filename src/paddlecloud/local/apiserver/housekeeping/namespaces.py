@@ -1,0 +1,207 @@
+"""Namespaces: nothing is created where there is none, and a deleted one takes everything in it along.
+
+Deletion follows Kubernetes: the namespace turns Terminating and keeps the finalizer `kubernetes` in its spec until it
+is empty. Everything in it is deleted once; objects with finalizers or a grace period of their own may take their time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+from paddlecloud.kube.timeslice import TimeSlice
+from paddlecloud.local.apiserver.housekeeping import namespace_status
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Mutate, Verbs
+from paddlecloud.local.apiserver.registry import KindInfo, Registry
+from paddlecloud.local.store.log import Op
+from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.store import Store
+from paddlecloud.local.store.watch import Change
+
+log = logging.getLogger(__name__)
+
+COLLECTION = "/namespaces"
+FINALIZER = "kubernetes"
+FURNITURE = (("/serviceaccounts", "default"), ("/configmaps", "kube-root-ca.crt"))
+KEPT = ("default", "kube-system", "kube-public")
+"""Namespaces that cannot be deleted: too much assumes them."""
+
+
+def admit(store: Store, info: KindInfo, obj: Object, old: Object | None, _: WriteOptions) -> None:
+    """A guard: creation needs a living namespace."""
+    if old is not None or not info.resource.namespaced:
+        return
+    name = obj["metadata"]["namespace"]
+    record = store.latest(Address(COLLECTION, "", name))
+    if record is None:
+        raise errors.not_found("namespaces", name)
+    if record.meta.deletion_timestamp:
+        why = f"unable to create new content in namespace {name} because it is being terminated"
+        plural, group = info.resource.plural, info.resource.group
+        refusal = errors.forbidden(plural, obj["metadata"].get("name", ""), why, group=group)
+        cause = {"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated"}
+        refusal.details = {**(refusal.details or {}), "causes": [{**cause, "field": "metadata.namespace"}]}
+        raise refusal
+
+
+def default(info: KindInfo, obj: Object, old: Object | None) -> None:
+    """A mutator: new namespaces are Active, labelled with their name and held until empty."""
+    if info.kind != "Namespace" or old is not None:
+        return
+    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
+    obj.setdefault("spec", {})["finalizers"] = [FINALIZER]
+    obj["status"] = {"phase": "Active"}
+
+
+def keep(info: KindInfo, obj: Object) -> None:
+    """A removal check: some namespaces stay."""
+    name = obj["metadata"]["name"]
+    if info.kind == "Namespace" and not info.resource.group and name in KEPT:
+        raise errors.forbidden("namespaces", name, "this namespace may not be deleted")
+
+
+class NamespaceCollector:
+    """Empties terminating namespaces. Hears commits synchronously, works in one task, can be interrupted anywhere."""
+
+    def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
+        self._store = store
+        self._registry = registry
+        self._verbs = verbs
+        self._swept: set[str] = set()  # uids of namespaces whose content has been told to go
+        self._terminating: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        for record in store.list(COLLECTION):
+            if record.meta.deletion_timestamp:
+                self._terminating[record.address.name] = None
+                self._wake.set()
+        store.subscribe(self._heard)
+
+    def _heard(self, change: Change) -> None:
+        address = change.record.address
+        if address.collection == COLLECTION:
+            if change.op is Op.DELETE:
+                self._terminating.pop(address.name, None)
+            elif change.record.meta.deletion_timestamp:
+                self._terminating[address.name] = None
+                self._wake.set()
+        elif change.op is Op.DELETE and address.namespace in self._terminating:
+            self._wake.set()
+
+    async def run(self) -> None:
+        slice_ = TimeSlice()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for name in tuple(self._terminating):
+                await slice_.checkpoint()
+                try:
+                    await self._sweep(name)
+                except (errors.Conflict, errors.NotFound):
+                    self._wake.set()  # it changed while we looked: look again
+                    await asyncio.sleep(0.01)
+                except errors.ApiError as error:
+                    log.warning("namespace %s cannot be emptied yet: %s", name, error)
+
+    async def _sweep(self, name: str) -> None:
+        record = self._store.latest(Address(COLLECTION, "", name))
+        if record is None:
+            self._terminating.pop(name, None)
+            return
+        content = [
+            found
+            for collection in self._store.collections()
+            for found in self._store.list(collection, name)
+            if collection != COLLECTION
+        ]
+        if content and record.meta.uid not in self._swept:
+            for found in content:
+                await self._remove(found.address)
+            self._swept.add(record.meta.uid)
+            content = [left for found in content if (left := self._store.get(found.address)) is not None]
+        if content:
+            await self._tell(name, record.object.get("status", {}), content)
+            return
+        self._swept.discard(record.meta.uid)
+
+        def release(obj: Object) -> Object:
+            obj.get("spec", {})["finalizers"] = []
+            return obj
+
+        await self._write(name, release)
+
+    async def _tell(self, name: str, status: Object, content: list[Record]) -> None:
+        """Say in the status what keeps the namespace, unless that has been said."""
+        told = namespace_status.conditions(content, status.get("conditions", ()), self._verbs.clock.now())
+        if told == status.get("conditions"):
+            return
+
+        def report(obj: Object) -> Object:
+            obj["status"] = {**obj.get("status", {}), "conditions": told}
+            return obj
+
+        await self._write(name, report, subresource="status")
+
+    async def _write(self, name: str, mutate: Mutate, *, subresource: str = "") -> None:
+        kind = self._registry.find("", "v1", "namespaces")
+        assert kind is not None, "namespaces are always served"
+        options = WriteOptions(manager="namespace-controller")
+        await self._verbs.update(kind, name, name, mutate, options=options, subresource=subresource)
+
+    async def _remove(self, address: Address) -> None:
+        group, _, plural = address.collection.partition("/")
+        kind = self._registry.any_version(group, plural)
+        if kind is None:
+            return
+        try:
+            await self._verbs.delete(kind, address.namespace, address.name, DeleteOptions(propagation="Background"))
+        except errors.NotFound:
+            pass  # its owner took it along
+
+
+class NamespaceFurnisher:
+    """Gives every namespace what pods expect to find: the service account `default` and the CA certificate."""
+
+    def __init__(self, store: Store, registry: Registry, verbs: Verbs, *, ca: str) -> None:
+        self._store = store
+        self._registry = registry
+        self._verbs = verbs
+        self._ca = ca
+        self._unfurnished: dict[str, None] = {record.address.name: None for record in store.list(COLLECTION)}
+        self._wake = asyncio.Event()
+        self._wake.set()
+        store.subscribe(self._heard)
+
+    def _heard(self, change: Change) -> None:
+        address = change.record.address
+        if change.op is Op.CREATE and address.collection == COLLECTION:
+            self._unfurnished[address.name] = None
+            self._wake.set()
+        elif change.op is Op.DELETE and (address.collection, address.name) in FURNITURE:
+            self._unfurnished[address.namespace] = None
+            self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._unfurnished:
+                name = next(iter(self._unfurnished))
+                del self._unfurnished[name]
+                await self._furnish(name)
+
+    async def _furnish(self, namespace: str) -> None:
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        root = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}}
+        for plural, obj in (("serviceaccounts", account), ("configmaps", {**root, "data": {"ca.crt": self._ca}})):
+            kind = self._registry.find("", "v1", plural)
+            assert kind is not None, f"{plural} are always served"
+            options = WriteOptions(manager="namespace-controller")
+            try:
+                await self._verbs.create(kind, obj, namespace=namespace, options=options)
+            except (errors.AlreadyExists, errors.NotFound, errors.Forbidden):
+                pass  # there already, or the namespace is going: either way nothing is missing
+            except errors.ApiError as error:
+                log.warning("namespace %s could not be furnished: %s", namespace, error)

@@ -1,0 +1,101 @@
+"""The API server as its own pods find it: the Service `kubernetes` in the namespace `default`, and its endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.objects.admission import WriteOptions
+from paddlecloud.local.apiserver.objects.verbs import Verbs
+from paddlecloud.local.apiserver.registry import Registry
+from paddlecloud.local.store.log import Op
+from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.store import Store
+from paddlecloud.local.store.watch import Change
+
+log = logging.getLogger(__name__)
+
+NAME, NAMESPACE, PORT = "kubernetes", "default", 443
+_LABELS = {"component": "apiserver", "provider": "kubernetes"}
+_ADDRESSES = (Address("/services", NAMESPACE, NAME), Address("discovery.k8s.io/endpointslices", NAMESPACE, NAME))
+
+
+def objects(*, cluster_ip: str, host: str, port: int) -> list[Object]:
+    meta = {"name": NAME, "namespace": NAMESPACE}
+    https = {"name": "https", "protocol": "TCP"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {**meta, "labels": dict(_LABELS)},
+            "spec": {
+                "type": "ClusterIP",
+                "clusterIP": cluster_ip,
+                "ports": [{**https, "port": PORT, "targetPort": port}],
+            },
+        },
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {**meta, "labels": {"kubernetes.io/service-name": NAME}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
+            "ports": [{**https, "port": port}],
+        },
+    ]
+
+
+class OwnService:
+    """Keeps both objects as they should be: they follow the port, and come back when somebody deletes them."""
+
+    def __init__(self, store: Store, registry: Registry, verbs: Verbs, *, cluster_ip: str) -> None:
+        self._registry = registry
+        self._verbs = verbs
+        self._cluster_ip = cluster_ip
+        self._at: tuple[str, int] | None = None
+        self._wake = asyncio.Event()
+        store.subscribe(self._heard)
+
+    def serve(self, host: str, port: int) -> None:
+        """The API server listens here from now on."""
+        self._at = (host, port)
+        self._wake.set()
+
+    def _heard(self, change: Change) -> None:
+        if change.op is Op.DELETE and change.record.address in _ADDRESSES:
+            self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self.publish()
+
+    async def publish(self) -> None:
+        if self._at is None:
+            return
+        host, port = self._at
+        for obj in objects(cluster_ip=self._cluster_ip, host=host, port=port):
+            try:
+                await self._write(obj)
+            except errors.ApiError as error:
+                log.warning("%s %s was not published: %s", obj["kind"], NAME, error)
+
+    async def _write(self, obj: Object) -> None:
+        group, _, version = obj["apiVersion"].rpartition("/")
+        info = self._registry.by_kind(group, version, obj["kind"])
+        assert info is not None, f"{obj['kind']} is always served"
+        options = WriteOptions(manager="apiserver")
+
+        def refresh(current: Object) -> Object:
+            if obj["kind"] == "Service":  # its address stays what it was: pods remember it
+                current["spec"]["ports"] = obj["spec"]["ports"]
+                return current
+            return {**current, "endpoints": obj["endpoints"], "ports": obj["ports"]}
+
+        try:
+            await self._verbs.update(info, NAMESPACE, NAME, refresh, options=options)
+        except errors.NotFound:
+            await self._verbs.create(info, obj, namespace=NAMESPACE, options=options)

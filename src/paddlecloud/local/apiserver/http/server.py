@@ -1,0 +1,139 @@
+"""The network edge: HTTPS in, `Request` out, `Answer` back. It knows sockets and headers, and nothing of kinds.
+
+The low-level aiohttp server is used without its router: Kubernetes paths are data, and every microsecond here is paid
+by every request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+
+from paddlecloud.kube import errors
+from paddlecloud.local.apiserver.api import Api
+from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
+from paddlecloud.local.apiserver.http.negotiation import MAX_BODY
+from paddlecloud.local.apiserver.http.reply import Reply, stream
+from paddlecloud.local.apiserver.http.request import Request
+from paddlecloud.local.apiserver.http.tls import secured
+
+BACKLOG = 1024  # connections waiting to be accepted
+REPEATED = ("command", "ports")
+"""Query options that may be given more than once."""
+
+
+class HttpsServer:
+    def __init__(self, api: Api, authenticator: Authenticator, *, tls: ssl.SSLContext) -> None:
+        self._api = api
+        self._authenticator = authenticator
+        self._tls = tls
+        self._runner: web.ServerRunner | None = None
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Port 0 takes any free one; a port in use is an error that names the way out."""
+        # A client that leaves cancels its request: a watch or a followed log must not outlive its reader. Writes that
+        # are on their way to the store stand all the same.
+        server = web.Server(
+            self._serve,
+            access_log=None,
+            logger=_quiet_log(),
+            max_line_size=16384,
+            max_field_size=32768,
+            handler_cancellation=True,
+            auto_decompress=False,  # kube-apiserver reads no compressed bodies either, and they can grow a thousandfold
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=2)
+        await self._runner.setup()
+        site = _Site(self._runner, server, host, port, tls=self._tls)
+        try:
+            await site.start()
+        except OSError as error:
+            raise OSError(
+                error.errno, f"cannot listen on {host}:{port}: {error.strerror}; choose another --port"
+            ) from error
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        headers, url = incoming.headers, incoming.rel_url
+        request = Request(incoming.method, url.raw_path, {}, headers, b"", ANONYMOUS)
+        try:
+            if url.raw_query_string:
+                request.query = {name: url.query[name] for name in url.query}
+                request.query_list = {name: url.query.getall(name) for name in REPEATED if name in url.query}
+            certificate = None
+            if incoming.transport is not None and "Authorization" not in headers:
+                certificate = incoming.transport.get_extra_info("peercert")
+            request.user = self._authenticator.identify(headers, certificate, url.path)
+            if incoming.can_read_body:
+                request.body = await _bounded(incoming)
+        except errors.ApiError as error:
+            return Reply(self._api.refuse(request, error))
+        answer = await self._api.handle(request)
+        if answer.upgrade is not None:
+            return await answer.upgrade(incoming)  # type: ignore[no-any-return]
+        if answer.stream is not None:
+            return await stream(incoming, answer, answer.stream)
+        return Reply(answer)
+
+
+def _quiet_log() -> logging.Logger:
+    """For aiohttp, which logs a traceback for every request that is not HTTP: anybody could fill the disk with them."""
+    log = logging.getLogger(f"{__name__}.aiohttp")
+    log.addFilter(_is_no_bad_request)
+    return log
+
+
+def _is_no_bad_request(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+class _Site(web.BaseSite):
+    """Where the server listens: like aiohttp's own, with TLS of our own."""
+
+    def __init__(
+        self,
+        runner: web.ServerRunner,
+        server: web.Server,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext,
+    ) -> None:
+        super().__init__(runner, backlog=BACKLOG)
+        self._where = host, port
+        self._serve = secured(tls, server)
+
+    @property
+    def name(self) -> str:
+        host, port = self._where
+        return f"https://{host}:{port}"
+
+    async def start(self) -> None:
+        await super().start()
+        host, port = self._where
+        self._server = await asyncio.get_running_loop().create_server(self._serve, host, port, backlog=BACKLOG)
+
+
+async def _bounded(incoming: web.BaseRequest) -> bytes:
+    """The body, read no further than the limit."""
+    length, content = incoming.content_length, incoming.content
+    if length is not None and length > MAX_BODY:
+        raise errors.RequestEntityTooLarge(f"the request body is {length} bytes; the limit is {MAX_BODY}")
+    if length is not None and content.is_eof():  # all of it is here already, as small ones usually are
+        return content.read_nowait()
+    chunks, size = [], 0
+    async for chunk in content.iter_any():
+        size += len(chunk)
+        if size > MAX_BODY:
+            raise errors.RequestEntityTooLarge(f"the request body is larger than the limit of {MAX_BODY} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)

@@ -1,0 +1,1 @@
+"""The verbs on stored objects: create, get, list, watch, patch, apply, delete."""

@@ -1,0 +1,1 @@
+"""Admission by the rules of a namespace: quotas, LimitRanges, service accounts."""

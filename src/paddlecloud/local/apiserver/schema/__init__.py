@@ -1,0 +1,1 @@
+"""Structural schemas at work: pruning, defaults, validation, CEL rules, ratcheting."""

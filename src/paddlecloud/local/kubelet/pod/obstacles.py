@@ -1,0 +1,55 @@
+"""What keeps containers from starting, and when to try again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paddlecloud.local.kubelet.pod.lifecycle import backoff_delay
+from paddlecloud.local.kubelet.pod.model import Waiting
+
+
+class Obstacle(NamedTuple):
+    waiting: Waiting
+    retry_at: float | None
+    """None: only news (an object that arrives, an image that is built) can change it."""
+    failures: int
+
+
+class Obstacles:
+    """By container. News clears those that wait for it; the rest wait for their time."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Obstacle] = {}
+
+    def note(self, name: str, waiting: Waiting, *, now: float, timed: bool) -> None:
+        """`timed`: try again by the clock, later each time. Otherwise the next news leads to the next try."""
+        before = self._by_name.get(name)
+        failures = before.failures + 1 if before else 1
+        retry_at = now + backoff_delay(failures + 1) if timed else None
+        self._by_name[name] = Obstacle(waiting, retry_at, failures)
+
+    def clear(self, name: str) -> None:
+        self._by_name.pop(name, None)
+
+    def blocking(self, now: float) -> dict[str, Waiting]:
+        """Containers that need not be tried now."""
+        return {
+            name: _backing_off(obstacle)
+            for name, obstacle in self._by_name.items()
+            if obstacle.retry_at is not None and obstacle.retry_at > now
+        }
+
+    def waiting(self) -> dict[str, Waiting]:
+        return {name: obstacle.waiting for name, obstacle in self._by_name.items()}
+
+    def next_retry(self, now: float) -> float | None:
+        times = [o.retry_at for o in self._by_name.values() if o.retry_at is not None and o.retry_at > now]
+        return min(times, default=None)
+
+
+_BACKOFF_NAMES = {"ErrImagePull": "ImagePullBackOff"}
+
+
+def _backing_off(obstacle: Obstacle) -> Waiting:
+    reason = obstacle.waiting.reason
+    return obstacle.waiting._replace(reason=_BACKOFF_NAMES.get(reason, reason))

@@ -1,0 +1,26 @@
+"""What a container says about its end: the file it wrote, or the end of its log."""
+
+from __future__ import annotations
+
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.kubelet.pod.model import Run
+from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.streams.logreader import LogOptions, read_now
+
+MAX_BYTES = 4096
+LOG_LINES, LOG_BYTES = 80, 2048
+
+
+def termination_message(container: Object, run: Run, paths: PodPaths) -> str:
+    """The message for a run that ended; the platform's own (a failed start, a memory limit) comes first."""
+    if run.message:
+        return run.message
+    try:
+        with open(paths.termination(container["name"], run.attempt), "rb") as handle:
+            written = handle.read(MAX_BYTES).decode(errors="replace")
+    except OSError:
+        written = ""
+    if written or not run.failed or container.get("terminationMessagePolicy") != "FallbackToLogsOnError":
+        return written
+    tail = b"".join(read_now(paths.log(container["name"], run.attempt), LogOptions(tail=LOG_LINES)))
+    return tail[-LOG_BYTES:].decode(errors="replace")

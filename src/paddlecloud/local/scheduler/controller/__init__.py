@@ -1,0 +1,1 @@
+"""The scheduler's side effects: watches in, bindings, statuses and events out."""

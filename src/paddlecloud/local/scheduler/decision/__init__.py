@@ -1,0 +1,1 @@
+"""One scheduling round as pure functions: filters, scores, gangs, queues, preemption."""

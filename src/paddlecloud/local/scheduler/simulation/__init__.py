@@ -1,0 +1,1 @@
+"""The scheduler on recorded or generated loads, without a cluster."""

@@ -1,0 +1,164 @@
+"""What runs beside the API server on one machine: scheduler, kubelet, and the controllers of this project.
+
+Each part has a client of its own under its own account, so that RBAC binds it and the audit log tells who wrote what.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from paddlecloud.controllers.node_folders import NodeFolders
+from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
+from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
+from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
+from paddlecloud.controllers.sampledata.samplejob import SampleJobController
+from paddlecloud.controllers.sampledata.sampleset import Options as SampleSetOptions
+from paddlecloud.controllers.sampledata.sampleset import SampleSetController
+from paddlecloud.drivers import drivers_of
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.resource import PADDLEJOBS
+from paddlecloud.local.apiserver.auth.authentication import service_account
+from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER, SCHEDULER, node
+from paddlecloud.local.images import library
+from paddlecloud.local.images.keeper import ImageKeeper
+from paddlecloud.local.images.store import ImageStore, default_cache
+from paddlecloud.local.knative.knative import Knative
+from paddlecloud.local.kubelet.node.devices import Devices, find_gpus
+from paddlecloud.local.kubelet.node.kubelet import Kubelet
+from paddlecloud.local.kubelet.node.node import NodeConfig, machine_capacity
+from paddlecloud.local.kubelet.streams.streams import PodStreams
+from paddlecloud.local.nodes.nodes import Nodes
+from paddlecloud.local.nodes.objects import share_of
+from paddlecloud.local.platform import Platform
+from paddlecloud.local.scheduler.controller.scheduler import Scheduler
+from paddlecloud.local.scheduler.controller.watches import Watches
+from paddlecloud.local.workloads.workloads import Workloads
+from paddlecloud.platform import chart
+
+_SHARED_FOLDERS = ("/data", "/mnt", "/srv", "/var/lib/paddle", "/var/lib/paddlecloud", "/usr/share", "/etc/default")
+"""Folders that sets and services may name here by default, hidden ones below them excepted: keys lie in those."""
+
+
+def own_folders(home: Path, started_in: Path) -> tuple[str, ...]:
+    """Where the owner keeps things: the home folder, and the one that `pdc up` was started in.
+
+    Not where that is `/`, as the home of some accounts of services is: it would be every file.
+    """
+    temporary = ("/tmp", "/var/tmp")  # noqa: S108 - shared by all of one machine
+    return (*(str(folder) for folder in (home, started_in) if folder != Path("/")), *temporary)
+
+
+class Machine:
+    """Made once the platform listens: pods are told where."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        *,
+        nodes: int = 1,
+        simulated: int | None = None,
+        simulated_capacity: Mapping[str, str] | None = None,
+        controllers: bool = True,
+        started_in: Path = Path("/"),
+    ) -> None:
+        """`simulated` None keeps the simulated nodes there are; a number makes there be so many. Without `controllers`
+        those of this project do not run: somebody installs them as pods."""
+        clock = platform.clock
+        self._platform = platform
+        self._workloads = Workloads(platform)
+        self._knative = Knative(platform, warm=lambda image: self._kubelet.keep_warm(image))
+        scheduler = platform.client(SCHEDULER, user_agent="scheduler")
+        self._watches = Watches(self._workloads.manager)
+        self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
+        closed, sets = (str(platform.data.resolve()),), str(platform.data / "samplesets")
+        usual = own_folders(Path.home().resolve(), started_in.resolve())
+        caches = NodeFolders.for_caches(os.environ, *usual, closed=closed)
+        reading = NodeFolders.for_reading(os.environ, *usual, *_SHARED_FOLDERS, closed=closed)
+        self._jobs = PaddleJobController(
+            _controller(platform, "paddlejob", "paddlejob-controller"),
+            clock=clock,
+            options=Options(
+                python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
+            ),
+            reports=Place(remember=platform.data / "report.port"),
+        )
+        kubeflow = _controller(platform, "paddlejob", "kubeflow-paddlejob-controller")
+        self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
+        services = _controller(platform, "serving", "paddleservice-controller")
+        self._services = PaddleServiceController(
+            services, clock=clock, site=Site.told(os.environ)._replace(models=reading)
+        )
+        options = replace(SampleSetOptions.of(os.environ), local_root=sets, caches=caches, sources=reading)
+        self._sets = SampleSetController(
+            _controller(platform, "sampleset", "sampleset-controller"), clock=clock, options=options
+        )
+        self._set_jobs = SampleJobController(
+            _controller(platform, "sampleset", "samplejob-controller"), clock=clock, options=options
+        )
+        recipes = [platform.data / "images"]
+        self._images = ImageKeeper(ImageStore(folders=recipes), clock=clock)
+        own = node_configs(nodes)
+        self._kubelet = Kubelet(
+            platform.client(node(own[0].name), user_agent="kubelet"),
+            data=platform.data,
+            nodes=own,
+            images=ImageStore(folders=recipes),
+            clock=clock,
+            api_address=("127.0.0.1", platform.port),
+            keep_logs_of=[PADDLEJOBS],
+            drivers=drivers_of(platform.data),
+        )
+        streams = PodStreams(self._kubelet, clock)
+        platform.serve_streams(streams)
+        platform.serve_kept_logs(streams, [PADDLEJOBS])
+        self._nodes = Nodes(
+            platform.client(NODE_CONTROLLER, user_agent="node-controller"),
+            platform.client(node("simulated"), user_agent="simulated-kubelet"),
+            self._watches,
+            self._kubelet,
+            own=own,
+            clock=clock,
+        )
+        self._simulated = simulated
+        self._simulated_capacity = simulated_capacity or {}
+        self._with_controllers = controllers
+
+    async def start(self) -> None:
+        machine = (self._workloads, self._scheduler, self._knative, self._images)
+        controllers = (self._jobs, self._kubeflow, self._services, self._sets, self._set_jobs)
+        for part in (*machine, *(controllers if self._with_controllers else ())):
+            self._platform.spawn(part.run())
+        await self._kubelet.start()
+        if self._simulated is not None:
+            await self._nodes.simulate(self._simulated, self._simulated_capacity)
+        self._platform.spawn(self._nodes.run())
+
+    async def stop(self, *, pods: bool) -> None:
+        """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
+        await self._knative.stop(gateways=pods)
+        await self._kubelet.stop(pods=pods)
+
+
+def _controller(platform: Platform, key: str, user_agent: str) -> Client:
+    """A client under the account that the chart gives to this controller."""
+    return platform.client(service_account(chart.NAMESPACE, chart.ACCOUNTS[key]), user_agent=user_agent)
+
+
+def node_configs(count: int) -> list[NodeConfig]:
+    """The machine as one node, or divided among several."""
+    names = node_names(count)
+    if count == 1:
+        return [NodeConfig(names[0])]
+    whole = {**machine_capacity(), **Devices(find_gpus()).capacity}
+    return [NodeConfig(name, capacity=share_of(whole, count, index)) for index, name in enumerate(names)]
+
+
+def node_names(count: int) -> list[str]:
+    """One node is called after the machine; several are numbered."""
+    host = re.sub(r"[^a-z0-9.-]+", "-", socket.gethostname().lower()).strip("-.") or "localhost"
+    return [host] if count == 1 else [f"{host}-{number}" for number in range(1, count + 1)]

@@ -1,0 +1,150 @@
+"""The process behind `pdc up`: the embedded platform, the machine under it, and this project's controllers.
+
+This is one of the two places (the SDK is the other) where `local` and `controllers` meet. It is started by `pdc up`,
+tells readiness or failure as one line of JSON on the descriptor it was given, and stops on SIGTERM.
+
+Should a part of it fail in a way nobody foresaw, it starts again from what is on disk, as after a crash: pods live on
+under their shims meanwhile. A failure that comes back at once ends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import gc
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.api import crd
+from paddlecloud.kube import garbage
+from paddlecloud.kube.watchdog import LoopWatchdog
+from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
+from paddlecloud.local.nodes.keeper import nodes_before
+from paddlecloud.local.platform import Platform, PlatformError
+from paddlecloud.local.store.log import StorageError
+from paddlecloud.platform import bootstrap, machine
+from paddlecloud.platform.assembly import Machine
+from paddlecloud.platform.chart import controller_accounts, user_roles
+
+log = logging.getLogger("paddlecloud")
+
+FAILS_AT_ONCE = 10.0  # seconds; a platform that does not live longer has a lasting problem
+
+
+def main() -> int:
+    args = _arguments()
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
+    )
+    os.umask(0o077)
+    ready = os.fdopen(args.ready_fd, "w")
+
+    def answer(body: dict[str, Any]) -> None:
+        if not ready.closed:
+            with ready:
+                ready.write(json.dumps(body) + "\n")
+
+    try:
+        while True:
+            began = time.monotonic()
+            if asyncio.run(_watched(args, answer)):
+                return 0
+            if time.monotonic() - began < FAILS_AT_ONCE:
+                log.critical("it failed again right after its start; see above, then `pdc up`")
+                return 1
+            log.warning("starting again from %s", args.data)
+    except PlatformError as error:
+        answer({"error": str(error), "conflict": True, "next": f"pdc status --data {args.data}"})
+        return 1
+    except (StorageError, OSError) as error:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        conflict = getattr(error, "errno", None) == errno.EADDRINUSE
+        answer({"error": text, "conflict": conflict, "next": f"pdc doctor --data {args.data}"})
+        return 1
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--any-port-if-taken", action="store_true")
+    parser.add_argument("--nodes", type=int)
+    parser.add_argument("--simulated", type=int)
+    parser.add_argument("--simulated-capacity", type=json.loads, default={})
+    parser.add_argument("--durable", action="store_true")
+    parser.add_argument("--no-controllers", dest="controllers", action="store_false")
+    parser.add_argument("--started-in", type=Path, default=Path("/"))
+    parser.add_argument("--ready-fd", type=int, required=True)
+    return parser.parse_args()
+
+
+async def _watched(args: argparse.Namespace, answer: Callable[[dict[str, Any]], None]) -> bool:
+    with LoopWatchdog(asyncio.get_running_loop()):
+        return await serve(args, answer)
+
+
+async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], None]) -> bool:
+    """Run until told to stop (True) or until a part fails (False)."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    platform = Platform(args.data, durable=args.durable)
+    accounts = controller_accounts() if args.controllers else []
+    objects = [*crd.generate(), *bootstrap.objects(args.data), *user_roles(), *accounts]
+    body: Machine | None = None
+    try:
+        try:
+            await platform.start(port=args.port, objects=objects)
+        except OSError:
+            if not (args.any_port_if_taken and args.port):
+                raise
+            await platform.listen(port=0)
+        # What no flag says stays as it was: the data directory knows how the machine was divided.
+        nodes: int = (
+            args.nodes or await nodes_before(platform.client(NODE_CONTROLLER, user_agent="node-controller")) or 1
+        )
+        body = Machine(
+            platform,
+            nodes=nodes,
+            simulated=args.simulated,
+            simulated_capacity=args.simulated_capacity,
+            controllers=args.controllers,
+            started_in=args.started_in,
+        )
+        await body.start()
+        machine.announce(args.data, port=platform.port, nodes=nodes)
+        log.info("ready on port %d", platform.port)
+        answer({"port": platform.port})
+        # Modules, kinds and schemas stay for good: the collector need not look at them again under load.
+        gc.freeze()
+        garbage.collect_seldom()
+        args.port = platform.port
+        await _first(stop, platform.failed)
+        log.info("stopping")
+    finally:
+        if body is not None:
+            await body.stop(pods=stop.is_set())
+        await platform.stop()
+    if stop.is_set():
+        machine.withdraw(args.data)
+    return stop.is_set()
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,395 @@
+# ruff: noqa: E501 - a rule is a row
+"""What Kubernetes refuses in built-in objects beyond types, one table per kind."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from paddlecloud.local.apiserver.builtin.kinds import builtin_kinds, default_builtin
+from paddlecloud.local.apiserver.builtin.validation.entrance import validate_builtin
+from paddlecloud.local.apiserver.schema import structural as sch
+
+Json = dict[str, Any]
+KINDS = {kind.kind: kind for kind in builtin_kinds() if kind.resource.group != "events.k8s.io"}
+
+
+def judged(kind: str, new: Json, old: Json | None = None) -> list[tuple[str, str]]:
+    """(field, message) of everything wrong, by the road an object takes through the server."""
+    info = KINDS[kind]
+    objects = []
+    for given in (new, old):
+        obj = None if given is None else {"metadata": {"name": "x", "namespace": "default"}, **copy.deepcopy(given)}
+        if obj is not None:
+            default_builtin(obj, info)
+        objects.append(obj)
+    assert objects[0] is not None
+    assert info.schema is not None
+    causes = sch.validate(objects[0], info.schema, info.definitions)
+    causes = causes or validate_builtin(objects[0], objects[1], info)
+    return [(field, message) for field, _, message in causes]
+
+
+def refused(found: list[tuple[str, str]], field: str, fragment: str) -> None:
+    assert [1 for place, message in found if place == field and fragment in message], found
+
+
+# --- pods ---
+
+C = "spec.containers[0]"
+
+
+def container(**fields: Any) -> Json:
+    return {"name": "c", "image": "i:1", **fields}
+
+
+def pod(*more: Json, **spec: Any) -> Json:
+    return {"spec": {"containers": [container(), *more], **spec}}
+
+
+def one(**fields: Any) -> Json:
+    return {"spec": {"containers": [container(**fields)]}}
+
+
+def mounting(**mount: Any) -> Json:
+    return {**one(volumeMounts=[{"name": "v", "mountPath": "/v", **mount}])}
+
+
+NODE_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+PODS: list[tuple[Json, str, str]] = [
+    ({"spec": {}}, "spec.containers", "Required value"),
+    ({"spec": {"containers": []}}, "spec.containers", "Required value"),
+    (one(name=""), f"{C}.name", "Required value"),
+    (one(name="Bad_Name"), f"{C}.name", 'Invalid value: "Bad_Name": a lowercase RFC 1123 label must consist of'),
+    (one(image=""), f"{C}.image", "Required value"),
+    (one(image=" i"), f"{C}.image", "must not have leading or trailing whitespace"),
+    (pod(container()), "spec.containers[1].name", 'Duplicate value: "c"'),
+    (pod(initContainers=[container()]), "spec.initContainers[0].name", 'Duplicate value: "c"'),
+    (one(imagePullPolicy="Often"), f"{C}.imagePullPolicy", 'Unsupported value: "Often": supported values: "Always"'),
+    (pod(restartPolicy="Maybe"), "spec.restartPolicy", 'supported values: "Always", "Never", "OnFailure"'),
+    (one(ports=[{"containerPort": 0}]), f"{C}.ports[0].containerPort", "must be between 1 and 65535, inclusive"),
+    (one(ports=[{"containerPort": 1, "name": "Too_Long_For_A_Port"}]), f"{C}.ports[0].name", "no more than 15 characters"),
+    (
+        one(ports=[{"containerPort": 1, "name": "p"}, {"containerPort": 2, "name": "p"}]),
+        f"{C}.ports[1].name",
+        'Duplicate value: "p"',
+    ),
+    (one(env=[{"name": "A=B"}]), f"{C}.env[0].name", "printable ASCII characters other than '='"),
+    (one(env=[{"name": "A", "valueFrom": {}}]), f"{C}.env[0].valueFrom", "must specify one of: `fieldRef`"),
+    (
+        one(env=[{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "a"}}}]),
+        f"{C}.env[0].valueFrom",
+        "may not be specified when `value` is not empty",
+    ),
+    (one(envFrom=[{"prefix": "A"}]), f"{C}.envFrom[0]", "must specify one of: `configMapRef` or `secretRef`"),
+    (mounting(), f"{C}.volumeMounts[0].name", 'Not found: "v"'),
+    (
+        {"spec": {**mounting(subPath="../x")["spec"], "volumes": [{"name": "v"}]}},
+        f"{C}.volumeMounts[0].subPath",
+        "must not contain '..'",
+    ),
+    (
+        one(resources={"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}),
+        f"{C}.resources.requests",
+        'Invalid value: "2": must be less than or equal to cpu limit of 1',
+    ),
+    (one(resources={"limits": {"cpu": "-1"}}), f"{C}.resources.limits[cpu]", "must be greater than or equal to 0"),
+    (one(resources={"limits": {"nvidia.com/gpu": "500m"}}), f"{C}.resources.limits[nvidia.com/gpu]", "must be an integer"),
+    (
+        one(resources={"requests": {"nvidia.com/gpu": "1"}}),
+        f"{C}.resources.limits[nvidia.com/gpu]",
+        "Limit must be set for non overcommitable resources",
+    ),
+    (one(resources={"limits": {"gpu": "1"}}), f"{C}.resources.limits[gpu]", "must be a standard resource for containers"),
+    (one(livenessProbe={}), f"{C}.livenessProbe", "must specify a handler type"),
+    (
+        one(livenessProbe={"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}}),
+        f"{C}.livenessProbe.tcpSocket",
+        "may not specify more than 1 handler type",
+    ),
+    (
+        one(livenessProbe={"exec": {"command": ["x"]}, "successThreshold": 2}),
+        f"{C}.livenessProbe.successThreshold",
+        "must be 1",
+    ),
+    (one(readinessProbe={"httpGet": {"port": 0}}), f"{C}.readinessProbe.httpGet.port", "between 1 and 65535"),
+    (one(restartPolicy="Always"), f"{C}.restartPolicy", "may not be set for non-init containers"),
+    (
+        pod(initContainers=[{"name": "i", "image": "i", "startupProbe": {"tcpSocket": {"port": 1}}}]),
+        "spec.initContainers[0].startupProbe",
+        "may not be set for init containers without restartPolicy=Always",
+    ),
+    (pod(volumes=[{"name": "V"}]), "spec.volumes[0].name", "a lowercase RFC 1123 label"),
+    (pod(volumes=[{"name": "v"}, {"name": "v"}]), "spec.volumes[1].name", 'Duplicate value: "v"'),
+    (
+        pod(volumes=[{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]),
+        "spec.volumes[0].hostPath",
+        "may not specify more than 1 volume type",
+    ),
+    (pod(volumes=[{"name": "v", "secret": {}}]), "spec.volumes[0].secret.secretName", "Required value"),
+    (
+        pod(volumes=[{"name": "v", "configMap": {"name": "c", "defaultMode": 0o1777}}]),
+        "spec.volumes[0].configMap.defaultMode",
+        "must be a number between 0 and 0777 (octal)",
+    ),
+    (pod(volumes=[{"name": "v", "hostPath": {"path": "/a/../b"}}]), "spec.volumes[0].hostPath.path", "must not contain '..'"),
+    (pod(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds", "must be between 1 and 2147483647, inclusive"),
+    (pod(nodeSelector={"a b": "c"}), "spec.nodeSelector", "name part must consist of alphanumeric characters"),
+    (pod(hostname="A"), "spec.hostname", "a lowercase RFC 1123 label"),
+    (pod(dnsPolicy="None"), "spec.dnsConfig.nameservers", "must provide at least one DNS nameserver"),
+    (
+        pod(tolerations=[{"key": "a", "operator": "Exists", "value": "x"}]),
+        "spec.tolerations[0].operator",
+        "value must be empty when `operator` is 'Exists'",
+    ),
+    (
+        pod(tolerations=[{"key": "a", "tolerationSeconds": 1, "effect": "NoSchedule"}]),
+        "spec.tolerations[0].effect",
+        "effect must be 'NoExecute' when `tolerationSeconds` is set",
+    ),
+    (
+        pod(affinity={"nodeAffinity": {NODE_TERMS: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]}}}),
+        f"spec.affinity.nodeAffinity.{NODE_TERMS}.nodeSelectorTerms[0].matchExpressions[0].values",
+        "must be specified when `operator` is 'In' or 'NotIn'",
+    ),
+    (
+        pod(affinity={"podAffinity": {PREFERRED: [{"weight": 0, "podAffinityTerm": {"topologyKey": "z"}}]}}),
+        f"spec.affinity.podAffinity.{PREFERRED}[0].weight",
+        "must be in the range 1-100",
+    ),
+    (
+        pod(topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]),
+        "spec.topologySpreadConstraints[0].maxSkew",
+        "must be greater than zero",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "field", "fragment"), PODS)
+def test_a_pod_that_cannot_run_is_refused(given: Json, field: str, fragment: str) -> None:
+    refused(judged("Pod", given), field, fragment)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pod(),
+        one(env=[{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]),  # the last one wins, as in Kubernetes
+        one(ports=[{"containerPort": 80}, {"containerPort": 80}]),
+        pod(initContainers=[{"name": "s", "image": "i", "restartPolicy": "Always", "startupProbe": {"tcpSocket": {"port": 1}}}]),
+        pod(tolerations=[{"operator": "Exists"}, {"key": "a", "value": "b", "effect": ""}]),
+        one(resources={"limits": {"nvidia.com/gpu": 1, "hugepages-2Mi": "4Mi"}}),
+        pod(terminationGracePeriodSeconds=-5),
+    ],
+)  # fmt: skip
+def test_a_pod_that_can_is_not(given: Json) -> None:
+    assert judged("Pod", given) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "fragment"),
+    [
+        ({"nodeSelector": {"a": "b"}}, "spec", "pod updates may not change fields other than"),
+        ({"containers": [container(), {"name": "d", "image": "i"}]}, "spec.containers", "may not add or remove containers"),
+        ({"containers": [container(command=["x"])]}, "spec", "changed: containers"),
+        ({"activeDeadlineSeconds": 20}, "spec.activeDeadlineSeconds", "must be less than or equal to previous value"),
+        ({"activeDeadlineSeconds": None}, "spec.activeDeadlineSeconds", "must not update from a positive integer"),
+        ({"tolerations": []}, "spec.tolerations", "existing toleration can not be modified"),
+        ({"nodeName": "other"}, "spec", "changed: nodeName"),
+        ({"schedulingGates": [{"name": "late"}]}, "spec.schedulingGates", "only deletion is allowed"),
+    ],
+)  # fmt: skip
+def test_what_a_pod_was_made_it_stays(change: Json, field: str, fragment: str) -> None:
+    old = pod(activeDeadlineSeconds=10, tolerations=[{"key": "a", "operator": "Exists"}], nodeName="n")
+    refused(judged("Pod", {"spec": {**old["spec"], **change}}, old), field, fragment)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"containers": [container(image="i:2")]},
+        {"activeDeadlineSeconds": 5},
+        {"tolerations": [{"key": "b", "operator": "Exists"}, {"key": "a", "operator": "Exists", "tolerationSeconds": 5, "effect": "NoExecute"}]},
+        {"nodeName": "n"},
+        {"schedulingGates": []},
+    ],
+)  # fmt: skip
+def test_but_for_images_deadline_tolerations_gates_and_the_node(change: Json) -> None:
+    toleration = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
+    old = pod(activeDeadlineSeconds=10, tolerations=[toleration], schedulingGates=[{"name": "g"}])
+    assert judged("Pod", {"spec": {**old["spec"], **change}}, old) == []
+
+
+# --- workloads ---
+
+LABELS = {"app": "x"}
+TEMPLATE: Json = {"metadata": {"labels": LABELS}, "spec": {"containers": [container()]}}
+SPEC = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
+JOB: Json = {"template": {"spec": {"restartPolicy": "Never", "containers": [container()]}}}
+
+
+def but(base: Json, **changes: Any) -> Json:
+    return {"spec": {**base, **changes}}
+
+
+WORKLOADS: list[tuple[str, Json, str, str]] = [
+    ("Deployment", {"spec": {}}, "spec.selector", "Required value"),
+    ("Deployment", but(SPEC, selector={}), "spec.selector", "empty selector is invalid for deployment"),
+    ("Deployment", but(SPEC, selector={"matchLabels": {"app": "y"}}), "spec.template.metadata.labels", "`selector` does not match template `labels`"),
+    ("Deployment", but(SPEC, selector={"matchExpressions": [{"key": "a", "operator": "Near"}]}), "spec.selector.matchExpressions[0].operator", 'supported values: "DoesNotExist", "Exists", "In", "NotIn"'),
+    ("Deployment", but(SPEC, selector={"matchExpressions": [{"key": "a", "operator": "In"}]}), "spec.selector.matchExpressions[0].values", "must be specified when `operator` is 'In'"),
+    ("Deployment", but(SPEC, replicas=-1), "spec.replicas", "must be greater than or equal to 0"),
+    ("Deployment", but(SPEC, strategy={"type": "Recreate", "rollingUpdate": {}}), "spec.strategy.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'"),
+    ("Deployment", but(SPEC, strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}), "spec.strategy.rollingUpdate.maxUnavailable", "may not be 0 when `maxSurge` is 0"),
+    ("Deployment", but(SPEC, strategy={"rollingUpdate": {"maxSurge": "lots"}}), "spec.strategy.rollingUpdate.maxSurge", "a valid percent string"),
+    ("Deployment", but(SPEC, minReadySeconds=600), "spec.progressDeadlineSeconds", "must be greater than minReadySeconds"),
+    ("Deployment", but(SPEC, template={**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}), "spec.template.spec.restartPolicy", 'Unsupported value: "Never": supported values: "Always"'),
+    ("Deployment", but(SPEC, template={**TEMPLATE, "spec": {}}), "spec.template.spec.containers", "Required value"),
+    ("ReplicaSet", but(SPEC, selector={"matchLabels": {"app": "y"}}), "spec.template.metadata.labels", "`selector` does not match"),
+    ("StatefulSet", but(SPEC, volumeClaimTemplates=[{"spec": {}}]), "spec.volumeClaimTemplates[0].metadata.name", "Required value"),
+    ("Job", {"spec": {"template": {"spec": {"containers": [container()]}}}}, "spec.template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"'),
+    ("Job", but(JOB, completionMode="Indexed", parallelism=1), "spec.completions", "when completion mode is Indexed"),
+    ("Job", but(JOB, backoffLimit=-1), "spec.backoffLimit", "must be greater than or equal to 0"),
+    ("Job", but(JOB, manualSelector=True), "spec.selector", "Required value"),
+    ("PodDisruptionBudget", {"spec": {"minAvailable": 1, "maxUnavailable": 1}}, "spec", "cannot be both set"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "given", "field", "fragment"), WORKLOADS)
+def test_a_workload_that_cannot_work_is_refused(kind: str, given: Json, field: str, fragment: str) -> None:
+    refused(judged(kind, given), field, fragment)
+
+
+def test_a_stateful_set_may_mount_the_claims_it_makes() -> None:
+    mounts = container(volumeMounts=[{"name": "data", "mountPath": "/d"}])
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = [{"metadata": {"name": "data"}, "spec": wanted}]
+    template = {"metadata": {"labels": LABELS}, "spec": {"containers": [mounts]}}
+    assert judged("StatefulSet", but(SPEC, template=template, volumeClaimTemplates=claims)) == []
+
+
+UPDATES: list[tuple[str, Json, Json, str, str]] = [
+    ("Deployment", but(SPEC), but(SPEC, selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}), "spec.selector", "field is immutable"),
+    ("StatefulSet", but(SPEC, serviceName="a"), but(SPEC, serviceName="b"), "spec", "updates to statefulset spec for fields other than 'replicas'"),
+    ("Job", but(JOB), but(JOB, template={"spec": {"restartPolicy": "Never", "containers": [container(image="i:2")]}}), "spec.template", "field is immutable"),
+    ("Job", but(JOB), but(JOB, completions=3), "spec.completions", "field is immutable"),
+    ("ConfigMap", {"immutable": True, "data": {"a": "1"}}, {"immutable": True, "data": {"a": "2"}}, "data", "field is immutable when `immutable` is set"),
+    ("ConfigMap", {"immutable": True}, {}, "immutable", "field is immutable when `immutable` is set"),
+    ("Secret", {"type": "a"}, {"type": "b"}, "type", "field is immutable"),
+    ("Service", {"spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 1}]}}, {"spec": {"clusterIP": "10.0.0.2", "ports": [{"port": 1}]}}, "spec.clusterIP", "field is immutable"),
+    ("StorageClass", {"provisioner": "a"}, {"provisioner": "b"}, "provisioner", "updates to provisioner are forbidden."),
+    ("PriorityClass", {"value": 1}, {"value": 2}, "value", "may not be changed in an update."),
+    ("RoleBinding", {"roleRef": {"kind": "Role", "name": "a"}}, {"roleRef": {"kind": "Role", "name": "b"}}, "roleRef", "cannot change roleRef"),
+    ("EndpointSlice", {"addressType": "IPv4", "endpoints": []}, {"addressType": "IPv6", "endpoints": []}, "addressType", "field is immutable"),
+    ("ControllerRevision", {"revision": 1, "data": {"a": 1}}, {"revision": 1, "data": {"a": 2}}, "data", "field is immutable"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "old", "new", "field", "fragment"), UPDATES)
+def test_what_must_not_change_may_not(kind: str, old: Json, new: Json, field: str, fragment: str) -> None:
+    assert judged(kind, old) == []
+    refused(judged(kind, new, old), field, fragment)
+
+
+def test_a_job_that_waits_suspended_may_be_told_where_to_run() -> None:
+    elsewhere = copy.deepcopy(JOB)
+    elsewhere["template"]["spec"]["nodeSelector"] = {"zone": "a"}
+    assert judged("Job", but(elsewhere), but(JOB, suspend=True)) == []
+    refused(judged("Job", but(elsewhere), but(JOB)), "spec.template", "field is immutable")
+
+
+def test_an_indexed_job_may_grow_both_ways_at_once() -> None:
+    indexed = but(JOB, completionMode="Indexed", completions=2, parallelism=2)
+    assert judged("Job", but(JOB, completionMode="Indexed", completions=3, parallelism=3), indexed) == []
+
+
+def test_an_update_of_status_alone_is_not_judged_again() -> None:
+    broken = but(SPEC, replicas=-1)  # stored before a rule existed
+    assert judged("Deployment", {**broken, "status": {"replicas": 3}}, broken) == []
+
+
+# --- services, configuration, storage, access ---
+
+PV = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/d"}}
+PVC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+OTHERS: list[tuple[str, Json, str, str]] = [
+    ("Service", {"spec": {}}, "spec.ports", "Required value"),
+    ("Service", {"spec": {"ports": [{"port": 70000}]}}, "spec.ports[0].port", "must be between 1 and 65535, inclusive"),
+    ("Service", {"spec": {"ports": [{"port": 1}, {"port": 2}]}}, "spec.ports[0].name", "Required value"),
+    ("Service", {"spec": {"ports": [{"port": 1, "name": "a"}, {"port": 1, "name": "b"}]}}, "spec.ports[1]", 'Duplicate value: {"protocol": "TCP", "port": 1}'),
+    ("Service", {"spec": {"ports": [{"port": 1, "targetPort": "Not-A-Name"}]}}, "spec.ports[0].targetPort", "must contain only alpha-numeric characters"),
+    ("Service", {"spec": {"type": "Magic", "ports": [{"port": 1}]}}, "spec.type", 'supported values: "ClusterIP"'),
+    ("Service", {"spec": {"type": "ExternalName"}}, "spec.externalName", "Required value"),
+    ("Service", {"spec": {"clusterIP": "nowhere", "ports": [{"port": 1}]}}, "spec.clusterIP", "must be empty, 'None', or a valid IP address"),
+    ("ConfigMap", {"data": {"a b": "x"}}, "data[a b]", "a valid config key must consist of"),
+    ("ConfigMap", {"data": {"..a": "x"}}, "data[..a]", "must not start with '..'"),
+    ("ConfigMap", {"data": {"a": "x"}, "binaryData": {"a": "eA=="}}, "data[a]", "duplicate of key present in binaryData"),
+    ("ConfigMap", {"data": {"a": "x" * 1024 * 1025}}, "", "Too long: may not be more than 1048576 bytes"),
+    ("Secret", {"type": "kubernetes.io/tls"}, "data[tls.crt]", "Required value"),
+    ("Secret", {"type": "kubernetes.io/service-account-token"}, "metadata.annotations[kubernetes.io/service-account.name]", "Required value"),
+    ("PersistentVolume", {"spec": {**PV, "capacity": {}}}, "spec.capacity", "Required value"),
+    ("PersistentVolume", {"spec": {**PV, "hostPath": None}}, "spec", "must specify a volume type"),
+    ("PersistentVolume", {"spec": {**PV, "local": {"path": "/l"}}}, "spec.local", "may not specify more than 1 volume type"),
+    ("PersistentVolumeClaim", {"spec": {**PVC, "accessModes": []}}, "spec.accessModes", "at least 1 access mode is required"),
+    ("PersistentVolumeClaim", {"spec": {**PVC, "accessModes": ["Everywhere"]}}, "spec.accessModes[0]", 'supported values: "ReadOnlyMany"'),
+    ("PersistentVolumeClaim", {"spec": {**PVC, "resources": {}}}, "spec.resources[storage]", "Required value"),
+    ("Node", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}] * 2}}, "spec.taints[1]", "Duplicate value"),
+    ("Event", {"involvedObject": {"namespace": "other", "name": "x"}}, "involvedObject.namespace", "does not match event.namespace"),
+    ("ResourceQuota", {"spec": {"hard": {"pods": "-1"}}}, "spec.hard[pods]", "must be greater than or equal to 0"),
+    ("LimitRange", {"spec": {"limits": [{"type": "Pod", "min": {"cpu": 2}, "max": {"cpu": 1}}]}}, "spec.limits[0].min[cpu]", "min value 2 is greater than max value 1"),
+    ("Lease", {"spec": {"leaseDurationSeconds": 0}}, "spec.leaseDurationSeconds", "must be greater than 0"),
+    ("PriorityClass", {"value": 2_000_000_000}, "value", "maximum allowed value of a user defined priority is 1000000000"),
+    ("Role", {"rules": [{**RULE, "verbs": []}]}, "rules[0].verbs", "verbs must contain at least one value"),
+    ("Role", {"rules": [{"verbs": ["get"], "resources": ["pods"]}]}, "rules[0].apiGroups", "resource rules must supply at least one api group"),
+    ("Role", {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}, "rules[0].nonResourceURLs", "namespaced rules cannot apply to non-resource URLs"),
+    ("ClusterRole", {"rules": [{**RULE, "nonResourceURLs": ["/x"]}]}, "rules[0].nonResourceURLs", "rules cannot apply to both"),
+    ("ClusterRoleBinding", {"roleRef": {"kind": "Role", "name": "r"}}, "roleRef.kind", 'Unsupported value: "Role": supported values: "ClusterRole"'),
+    ("RoleBinding", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "Robot", "name": "x"}]}, "subjects[0].kind", 'supported values: "ServiceAccount", "User", "Group"'),
+    ("Endpoints", {"subsets": [{"addresses": [{"ip": "here"}]}]}, "subsets[0].addresses[0].ip", "must be a valid IP address"),
+    ("CustomResourceDefinition", {"spec": {"group": "example.org", "scope": "Cluster", "names": {"kind": "A", "plural": "as"}, "versions": [{"name": "v1", "storage": True}]}}, "spec.versions[0].schema.openAPIV3Schema", "schemas are required"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "given", "field", "fragment"), OTHERS)
+def test_the_other_kinds_have_rules_too(kind: str, given: Json, field: str, fragment: str) -> None:
+    refused(judged(kind, given), field, fragment)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "accepted"),
+    [
+        ({"volumeName": "pv-1"}, {}, True),
+        ({"storageClassName": "fast"}, {}, True),
+        ({"accessModes": ["ReadWriteMany"]}, {}, False),
+        ({"resources": {"requests": {"storage": "2Gi"}}}, {}, False),
+        ({"resources": {"requests": {"storage": "2Gi"}}}, {"phase": "Bound"}, True),
+        ({"resources": {"requests": {"storage": "1Mi"}}}, {"phase": "Bound"}, False),
+    ],
+)
+def test_a_claim_changes_only_when_it_is_bound_and_only_to_grow(change: Json, status: Json, accepted: bool) -> None:
+    old = {"spec": PVC, "status": status}
+    found = judged("PersistentVolumeClaim", {"spec": {**PVC, **change}, "status": status}, old)
+    assert (found == []) == accepted
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("Service", {"spec": {"clusterIP": "None"}}),
+        ("Service", {"spec": {"ports": [{"port": 53, "name": "a"}, {"port": 53, "protocol": "UDP", "name": "b"}]}}),
+        ("PersistentVolume", {"spec": PV}),
+        ("Role", {"rules": [RULE]}),
+        ("Role", {}),
+        ("EndpointSlice", {"addressType": "IPv4"}),
+        ("PriorityClass", {}),
+        ("Deployment", {**but(SPEC), "status": {"conditions": [{}]}}),
+        ("ReplicaSet", {**but(SPEC), "status": {"readyReplicas": 1}}),
+        ("Event", {"involvedObject": {"kind": "Node", "name": "n"}, "metadata": {"name": "e", "namespace": "default"}}),
+    ],
+)
+def test_what_kubernetes_accepts_is_accepted(kind: str, given: Json) -> None:
+    assert judged(kind, given) == []

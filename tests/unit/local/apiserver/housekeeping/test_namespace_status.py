@@ -1,0 +1,32 @@
+"""The conditions of a dying namespace."""
+
+from __future__ import annotations
+
+from paddlecloud.kube.clock import rfc3339
+from paddlecloud.local.apiserver.housekeeping.namespace_status import conditions
+from paddlecloud.local.store.record import Address, Record, encode
+
+NOW = 1_700_000_000.0
+
+
+def record(collection: str, name: str, *finalizers: str) -> Record:
+    obj = {"metadata": {"name": name, "namespace": "ns", "uid": name, "finalizers": list(finalizers)}}
+    return Record(Address(collection, "ns", name), 1, encode(obj))
+
+
+def test_kinds_and_finalizers_that_remain_are_named_once() -> None:
+    pods = [record("/pods", "p", "a.org/y"), record("/pods", "q", "b.org/x")]
+    left = [record("apps/deployments", "d", "b.org/x"), *pods]
+    told = {c["type"]: c for c in conditions(left, (), NOW)}
+    assert told["NamespaceContentRemaining"]["status"] == "True"
+    assert told["NamespaceContentRemaining"]["message"] == "Some resources are remaining: deployments.apps, pods"
+    assert told["NamespaceFinalizersRemaining"]["message"].endswith("remaining: a.org/y, b.org/x")
+    assert told["NamespaceDeletionContentFailure"]["status"] == "False"
+    assert all(c["lastTransitionTime"] == rfc3339(NOW) for c in told.values())
+
+
+def test_what_has_not_changed_keeps_its_time_however_many_are_left() -> None:
+    first = conditions([record("/pods", "p"), record("/pods", "q")], (), NOW)
+    assert conditions([record("/pods", "q")], first, NOW + 60) == first
+    changed = conditions([record("/secrets", "s")], first, NOW + 60)
+    assert [c["type"] for c, was in zip(changed, first, strict=True) if c != was] == ["NamespaceContentRemaining"]

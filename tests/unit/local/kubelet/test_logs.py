@@ -1,0 +1,152 @@
+"""Logs on disk and back: exact bytes, rotation without loss of order, and following without polling."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import PATIENCE
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
+from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, read_log, read_now
+
+from .conftest import ShimHarness
+
+NOON = parse_rfc3339("2026-11-15T12:00:00Z")
+
+
+def read(path: Path, **options: object) -> str:
+    return b"".join(read_now(path, LogOptions(**options))).decode()  # type: ignore[arg-type]
+
+
+@given(st.lists(st.binary(max_size=20).map(lambda data: data.replace(b"\r", b"\n")), max_size=8))
+def test_what_was_written_is_read_back_byte_for_byte(chunks: list[bytes]) -> None:
+    text = b"".join(format_chunk(b"stdout", chunk, NOON) for chunk in chunks if chunk)
+    assert Formatter(LogOptions()).format(text.split(b"\n")[:-1]) == b"".join(chunks)
+
+
+def test_lines_carry_time_and_stream_in_the_format_of_container_runtimes() -> None:
+    assert format_chunk(b"stderr", b"a\nb", NOON + 0.25) == (
+        b"2026-11-15T12:00:00.250000000Z stderr F a\n2026-11-15T12:00:00.250000000Z stderr P b\n"
+    )
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path))
+    for number in range(1, 6):
+        file.write(format_chunk(b"stderr" if number == 3 else b"stdout", b"line %d\n" % number, NOON + number))
+    file.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        ({}, [1, 2, 3, 4, 5]),
+        ({"tail": 2}, [4, 5]),
+        ({"tail": 0}, []),
+        ({"tail": 99}, [1, 2, 3, 4, 5]),
+        ({"since": NOON + 4}, [4, 5]),
+        ({"since": NOON + 2, "tail": 1}, [5]),
+        ({"stream": "Stderr"}, [3]),
+    ],
+)
+def test_what_the_options_choose(log: Path, options: dict[str, object], numbers: list[int]) -> None:
+    assert read(log, **options) == "".join(f"line {number}\n" for number in numbers)
+
+
+def test_timestamps_and_byte_limits(log: Path) -> None:
+    assert read(log, timestamps=True, tail=1) == "2026-11-15T12:00:05.000000000Z line 5\n"
+    assert read(log, limit_bytes=9) == "line 1\nli"
+
+
+def test_rotation_keeps_the_newest_and_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path), max_bytes=1000, max_files=3)
+    for number in range(200):
+        file.write(format_chunk(b"stdout", b"%d\n" % number, NOON))
+    file.close()
+    kept = [int(line) for line in read(path).split()]
+    assert kept == list(range(kept[0], 200))
+    assert len(kept) > 50
+    assert sum(piece.stat().st_size for piece in path.parent.iterdir()) <= 3000
+    assert [int(line) for line in read(path, tail=40).split()] == list(range(160, 200))
+
+
+@pytest.mark.parametrize("room", [0, 10, 45, 46, 47, 48, 49, 50, 51, 60, 96, 97, 98])
+def test_a_full_disk_costs_lines_and_the_log_says_how_much(tmp_path: Path, room: int) -> None:
+    """Wherever in a line the disk took no more."""
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path))
+    lines = [format_chunk(b"stdout", b"line %d\n" % number, NOON) for number in range(4)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        for line in lines[:3]:
+            file.write(line)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    file.write(lines[3])
+    file.close()
+    lost = sum(map(len, lines[:3])) - room
+    whole, _, rest = read(path).rpartition(f"[{lost} bytes of output are missing: the disk was full]\n")
+    assert rest == "line 3\n"
+    assert "line 0\nline 1\nline 2\n".startswith(whole.rstrip("\n"))
+
+
+async def collect(stream: AsyncIterator[bytes], into: list[bytes]) -> None:
+    into.extend([data async for data in stream])
+
+
+async def test_following_goes_through_rotations_to_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "0.log"
+    done = False
+    file = LogFile(str(path), max_bytes=500, max_files=50)
+    seen: list[bytes] = []
+    stream = read_log(path, LogOptions(follow=True), pod_dir=tmp_path, ended=lambda: done)
+    reading = asyncio.create_task(collect(stream, seen))
+    for number in range(100):
+        file.write(format_chunk(b"stdout", b"%d\n" % number, NOON))
+        if number % 10 == 0:
+            await asyncio.sleep(0)
+    file.close()
+    done = True
+    (tmp_path / "status.json").write_text("{}")  # what a shim does when a container ended
+    await asyncio.wait_for(reading, PATIENCE)
+    assert b"".join(seen).split() == [b"%d" % number for number in range(100)]
+
+
+async def test_a_follower_that_comes_first_waits_for_the_container(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "c" / "0.log"
+    path.parent.parent.mkdir()
+    seen: list[bytes] = []
+    done = False
+    stream = read_log(path, LogOptions(follow=True), pod_dir=tmp_path, ended=lambda: done)
+    reading = asyncio.create_task(collect(stream, seen))
+    await asyncio.sleep(0)
+    file = LogFile(str(path))
+    file.write(format_chunk(b"stdout", b"late\n", NOON))
+    file.close()
+    done = True
+    (tmp_path / "status.json").write_text("{}")
+    await asyncio.wait_for(reading, PATIENCE)
+    assert seen == [b"late\n"]
+
+
+async def test_a_flood_of_output_is_bounded_on_disk_and_does_not_stop_the_container(shims: ShimHarness) -> None:
+    root = shims.pod_dir()
+    runtime = await shims.spawn(root)
+    spec = shims.container(root, "yes a-line-of-some-length | head -c 30000000; echo last")
+    await runtime.start(spec._replace(log_max_bytes=1_000_000, log_max_files=2))
+    assert (await shims.exited(runtime))["exit_code"] == 0
+    path = root / "logs" / "main" / "0.log"
+    assert sum(piece.stat().st_size for piece in path.parent.iterdir()) < 3_000_000
+    assert read(path, tail=1).endswith("last\n")
