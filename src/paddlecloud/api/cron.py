@@ -34,7 +34,7 @@ class BadSchedule(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The values at which it is due. `any_day` and `any_weekday` tell whether that field began with `*`: when neither
+    """The values at which it is due. `any_day` and `any_weekday` says whether that field began with `*`: when neither
     did, a day that matches one of the two is enough (the rule of every cron)."""
 
     minutes: frozenset[int]

@@ -135,7 +135,7 @@ def convert(job: KubeflowPaddleJob) -> PaddleJob:
     replicas = spec.paddle_replica_specs or ReplicaSpecs()
     elastic = spec.elastic_policy
     run = copy.copy(spec.run_policy) if spec.run_policy else RunPolicy()
-    # Kubeflow keeps pods unless told otherwise; we would delete those of a completed job
+    # Kubeflow keeps pods by default; we would delete those of a completed job
     run.clean_pod_policy = _CLEAN_POD_POLICIES.get(run.clean_pod_policy or "None", run.clean_pod_policy)
     if run.backoff_limit is None and elastic and elastic.max_restarts is not None:
         run.backoff_limit = elastic.max_restarts

@@ -24,7 +24,7 @@ class TooCostly(Exception):
 
 
 class Pattern:
-    """A compiled expression. `search` tells whether it matches anywhere in the text."""
+    """A compiled expression. `search` says whether it matches anywhere in the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -86,7 +86,7 @@ MATCH = 0  # the index of the accepting state
 
 
 class Compiler:
-    """Recursive descent over the expression, emitting states back to front: each part is told what follows it."""
+    """Recursive descent over the expression, emitting states back to front: each part gets its next state."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -65,7 +65,7 @@ class Jobs:
         self._running: tuple[Job, Task] | None = None
         self._stopping = False
         self.ended = 0
-        """How many have ended since the start; counted before their state tells."""
+        """How many have ended since the start; counted before their state shows it."""
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         with self._changed:
@@ -135,7 +135,7 @@ class Jobs:
         return sum(1 for other in self.all() if other.state in ("Queued", "Running") and other.number < job.number)
 
     def shown(self, job: Job) -> dict[str, Any]:
-        """As the API tells it."""
+        """As the API returns it."""
         running = self._running
         task = running[1] if running and running[0] is job else None
         return {
@@ -246,7 +246,7 @@ class Jobs:
             try:
                 job = Job(**json.loads(path.read_text()))
             except (ValueError, TypeError):
-                path.rename(path.with_suffix(".broken"))  # kept for whoever wants to know; it blocks nobody
+                path.rename(path.with_suffix(".broken"))  # kept to be looked at; it blocks nothing
                 continue
             self._jobs[job.id] = job
             if job.state == "Running":

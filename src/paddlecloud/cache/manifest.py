@@ -188,6 +188,6 @@ def walk(root: str, inner: str = "") -> Iterator[File]:
 
 
 def _leads_out(link: str, root: str) -> bool:
-    """Whoever may write to the set must not get files read for him that he may not read himself."""
+    """A user who may write to the set must not get files read that this user may not read."""
     base = os.path.realpath(root)
     return os.path.commonpath((base, os.path.realpath(link))) != base

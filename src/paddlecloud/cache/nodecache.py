@@ -1,7 +1,7 @@
 """The cached files of one node: copies under the same names in the folders of its levels, and an index of them.
 
 A copy costs nothing where it can be a hard link or share blocks with the original. Copies carry the time of their
-original, so that a glance at size and time tells whether one is still true; programs find them by trying the folders in
+original, so that size and time show whether one is still true; programs find them by trying the folders in
 order. The index (SQLite, in the server's own folder) is what is counted, so no tree is walked to know how full we are.
 """
 

@@ -37,7 +37,7 @@ class Orders:
         self._tree = Confined(data)
 
     def check(self, kind: str, options: Options) -> None:
-        """Whether an order could be carried out at all, as far as its words tell. Raises `BadOptions`."""
+        """Whether an order could be carried out at all, as far as its fields say. Raises `BadOptions`."""
         if isinstance(options, SyncOptions):
             self.destination(options)
         elif isinstance(options, WarmupOptions):

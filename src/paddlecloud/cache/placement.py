@@ -2,7 +2,7 @@
 
 Files come in the order in which they will be read. Those that are cached stay where they are; the others fill the
 levels from the fastest on, so that what is read first lies fastest. What the plan does not name goes only when room is
-needed, the longest unused first, and what does not fit at all is told, not forgotten.
+needed, the longest unused first, and what does not fit at all is reported.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Progress:
                 self._marks.popleft()
 
     def shown(self) -> dict[str, Any]:
-        """As the API tells it."""
+        """As the API returns it."""
         with self._lock:
             since, before = self._marks[0]
             rate = (self.bytes - before) / max(self._clock() - since, 0.001)
@@ -79,7 +79,7 @@ class Progress:
 
 
 class Task:
-    """What a piece of work is given: where to tell its progress, and whether to go on."""
+    """What a piece of work is given: where to report its progress, and whether to go on."""
 
     def __init__(self) -> None:
         self.progress = Progress()

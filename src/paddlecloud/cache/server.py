@@ -1,6 +1,6 @@
 """The HTTP API of a cache server, on port 7716.
 
-`/v2/…` is the API of today, `legacy` the one that older controllers speak. Both go to the same jobs. With keys it is
+`/v2/…` is the API of today, `legacy` the one that older controllers use. Both go to the same jobs. With keys it is
 served over TLS, and every request must carry the token, but for the two that probes send; without keys the server
 listens on loopback only. Nothing here is a file server: what is not a route does not exist.
 """
@@ -77,7 +77,7 @@ class Server:
     def _collect(self) -> Status:
         try:
             return self._engine.status()
-        except Exception as error:  # figures are asked for all the time: what keeps them away is itself told
+        except Exception as error:  # figures are requested all the time: their error is part of the answer
             return Status(error=f"{type(error).__name__}: {error}")
 
     async def _healthy(self, _: web.Request) -> web.Response:

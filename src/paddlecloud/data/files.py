@@ -10,7 +10,7 @@
     loader = paddle.io.DataLoader(Images(), batch_sampler=sampler, num_workers=2)
     files.follow(sampler, epochs=90)                      # fetch ahead of it, drop what is needed last
     for epoch in range(90):
-        for batch in files.watch(loader):                 # time spent waiting is told to the job
+        for batch in files.watch(loader):                 # time spent waiting is reported to the job
             ...
 
 `read` is all that is needed. Where there is no cache it reads the file where it lies; `follow` and `watch` then cost
@@ -63,7 +63,7 @@ class Files:
         self._paths = [_below(path, data) for path in paths]
         self._sampler: Any = None
         self._begun = 0
-        self._tally: Tally | None = Tally(partial(_tell, next(_numbers)))
+        self._tally: Tally | None = Tally(partial(_report_epochs, next(_numbers)))
         atexit.register(self._tally.finish)
 
     @classmethod
@@ -220,7 +220,7 @@ _told: dict[int, dict[int, Epoch]] = {}
 """What each `Files` of this process has counted: a program may train with one and evaluate with another."""
 
 
-def _tell(number: int, epochs: dict[int, Epoch]) -> None:
+def _report_epochs(number: int, epochs: dict[int, Epoch]) -> None:
     _told[number] = epochs
     together: dict[int, Epoch] = {}
     for one in list(_told.values()):

@@ -62,7 +62,7 @@ class Keeper:
         self._taken: dict[int, int] = {}
         """How much of what peers took from each rank is known here."""
         self._bytes = self._files = 0
-        """Of what has been seen so far: they tell the usual size."""
+        """Of what has been seen so far: the usual size is estimated from them."""
         self._failures = self._pause = 0
         self._sharing = True
 
@@ -74,10 +74,10 @@ class Keeper:
             run = _run_id(self._paths, self._schedule)
             seat = self._place.seat(run, self._rank)
             if self._peers is not None:
-                self._peers.serve(self._place, self._paths, seat.tell_taken)
+                self._peers.serve(self._place, self._paths, seat.publish_taken)
             lock = None
             while not self._track.lost:
-                seat.tell(self._track.position)
+                seat.publish(self._track.position)
                 if lock is None and (lock := self._place.keeper()) is not None:
                     self._begin()
                 if lock is not None:

@@ -60,7 +60,7 @@ class Folder:
             return file.read()
 
     def copy(self, path: str, target: str) -> int:
-        """With the original's time, so that a glance tells whether it is still true; a link where that is possible."""
+        """With the original's time, so that comparing shows whether it is still true; a link where that is possible."""
         source = os.path.realpath(os.path.join(self._root, path))
         try:
             os.link(source, f"{target}.link")

@@ -1,4 +1,4 @@
-"""Nodes pass samples on to whoever reads them next, instead of all fetching them from the origin.
+"""Nodes pass samples on to the rank that reads them next, instead of all fetching them from the origin.
 
 Every rank of a shuffled training reads each sample once an epoch, and the plan says who and when. So the node that read
 a sample last keeps it until its next reader asks, a window ahead of the step that needs it, and then lets it go. The
@@ -51,7 +51,7 @@ class Peers:
             return None
 
     def serve(self, place: Place, paths: Sequence[str], taken: Callable[[int], None]) -> None:
-        """Hand files of this rank's cache to others; `taken` is told of each."""
+        """Hand files of this rank's cache to others; `taken` is called with each."""
         index = {path: number for number, path in enumerate(paths)}
         token, address = self._token, self._address
 

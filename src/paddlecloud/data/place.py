@@ -1,7 +1,7 @@
 """A node's cache of one data set: folders, fastest first, in which the copy of `a/b.jpg` is `a/b.jpg`.
 
 A file that is there is whole: it is written beside, under `.paddlecloud/incoming`, and renamed. While it is on its way
-its draft tells readers that waiting is cheaper than fetching it once more. Several processes share the folders; one at
+its draft shows readers that waiting is cheaper than fetching it again. Several processes share the folders; one at
 a time, the keeper, adds and removes files, in the first folder only.
 """
 
@@ -149,14 +149,14 @@ class Seat:
         except OSError:
             os.close(self._file)
             raise
-        self.tell(0)
+        self.publish(0)
 
         self._taken = os.open(path + TAKEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
 
-    def tell(self, position: int) -> None:
+    def publish(self, position: int) -> None:
         os.pwrite(self._file, b"%020d" % position, 0)
 
-    def tell_taken(self, index: int) -> None:
+    def publish_taken(self, index: int) -> None:
         """A peer took a file over: it may go here."""
         os.write(self._taken, struct.pack("<q", index))
 

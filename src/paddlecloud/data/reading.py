@@ -1,7 +1,7 @@
 """What the ranks that share a cache will read, from their present epoch on, and when each sample is wanted again.
 
 Alone, a node wants a sample again when one of its own ranks reads it. Together with others (`peers`) it keeps a sample
-for whoever reads it next: that is in the next epoch, at a step that the plan of all ranks tells.
+for the rank that reads it next: in the next epoch, at a step that the plan of all ranks gives.
 
 Positions count the node's reads from the beginning of its present epoch. Ranks take their steps together, so the step
 of another node is a position here as well.
@@ -45,7 +45,7 @@ class Plan:
         return None if before is None or before.rank[sample] < 0 else before.rank[sample]
 
     def is_free(self, sample: int) -> bool:
-        """Whether the last reader of a sample should be done with it, as far as our own progress tells."""
+        """Whether the last reader of a sample should be done with it, as far as our own progress shows."""
         epoch = self.ahead // self._node_epoch - 1
         before = self._uses.get(self._epoch + epoch)
         if before is None or before.rank[sample] < 0:

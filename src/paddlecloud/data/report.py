@@ -1,4 +1,4 @@
-"""What a training program tells about itself: how far it is, which checkpoint is whole, that it is alive.
+"""What a training program reports: how far it is, which checkpoint is whole, that it is alive.
 
     from paddlecloud.data import report
 
@@ -96,7 +96,7 @@ def _reads(hits: Any, misses: Any, stall_seconds: Any = 0.0) -> dict[str, Any]:
 
 
 def heartbeat() -> None:
-    """The program is alive, and there is nothing else to tell."""
+    """The program is alive, and there is nothing else to report."""
     _note()
 
 
@@ -106,7 +106,7 @@ def flush(timeout: float = 2.0) -> None:
         _sender.flush(timeout)
 
 
-# Values come from anywhere: numpy, tensors, None. What cannot be told is left out.
+# Values come from anywhere: numpy, tensors, None. What is not a number is left out.
 
 
 def _whole(value: Any) -> int | None:
@@ -163,7 +163,7 @@ class _Sender:
         self._token = token
         self._silence = silence * STACKS_AT
         self._changed = threading.Condition()
-        self._news: dict[str, Any] | None = None
+        self._pending: dict[str, Any] | None = None
         self._urgent = False
         self._last_words = False
         self._sending = False
@@ -178,7 +178,7 @@ class _Sender:
 
     def note(self, fields: dict[str, Any], *, at_once: bool) -> None:
         with self._changed:
-            self._news = {**(self._news or {}), **fields}
+            self._pending = {**(self._pending or {}), **fields}
             self._urgent = self._urgent or at_once
             self._noted = time.monotonic()
             self._told_stacks = False
@@ -192,7 +192,7 @@ class _Sender:
             self._last_words = True
             self._changed.notify_all()
             failed = self._failures
-            while (self._news is not None or self._sending) and (left := deadline - time.monotonic()) > 0:
+            while (self._pending is not None or self._sending) and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
                 if self._failures > failed:
                     return  # nobody is there: the program has better things to do than to wait
@@ -215,26 +215,29 @@ class _Sender:
                     self._changed.wait(self._until_due())
                 if not self._due():
                     continue
-                news, self._news, self._urgent, self._last_words = self._news, None, False, False
+                values, self._pending, self._urgent, self._last_words = self._pending, None, False, False
                 stacks = self._silent_for_long() and not self._told_stacks
                 self._sending = True
             if stacks:
                 self._told_stacks = True
-                news = {**(news or {}), "stacks": _write_stacks()}
-            arrived = self._try_to_post(news or {})
+                values = {**(values or {}), "stacks": _write_stacks()}
+            arrived = self._try_to_post(values or {})
             with self._changed:
                 self._sending = False
                 self._sent = time.monotonic()
                 self._pause = INTERVAL if arrived else min(LONGEST_PAUSE, 2 * self._pause)
                 self._failures += not arrived
-                if not arrived and news is not None:
-                    self._news = {**news, **(self._news or {})}  # told later, unless there is something newer by then
+                if not arrived and values is not None:
+                    self._pending = {
+                        **values,
+                        **(self._pending or {}),
+                    }  # sent later, unless there is something newer by then
                 self._changed.notify_all()
 
     def _due(self) -> bool:
         if self._silent_for_long() and not self._told_stacks:
             return True
-        return self._news is not None and (self._last_words or time.monotonic() - self._sent >= self._gap())
+        return self._pending is not None and (self._last_words or time.monotonic() - self._sent >= self._gap())
 
     def _gap(self) -> float:
         """Seconds that must lie between the last message and the next."""
@@ -243,7 +246,7 @@ class _Sender:
     def _until_due(self) -> float | None:
         """How long to sleep when nobody wakes us."""
         now = time.monotonic()
-        times = [self._sent + self._gap() - now] if self._news is not None else []
+        times = [self._sent + self._gap() - now] if self._pending is not None else []
         if self._silence > 0 and not self._told_stacks:
             times.append(self._noted + self._silence - now)
         return max(0.05, min(times)) if times else None

@@ -1,4 +1,4 @@
-"""Who read what, told by every process of a rank to one thread of its main process.
+"""Who read what: every process of a rank reports it to one thread of the main process.
 
 DataLoader workers are forked processes. Each read is a record in a pipe that they inherit: small enough to be written
 whole, never waited for. The thread adds up hits, misses and waiting by epoch, and passes the order of reads on.
@@ -25,7 +25,7 @@ _AT_ONCE = 4096 // _RECORD.size
 _PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
 INTERVAL = 2.0
-"""Seconds between two times the figures are told."""
+"""Seconds between two reports."""
 _MISS, _HIT, _UNKNOWN = 0, 1, 2
 
 
@@ -51,9 +51,9 @@ class Follower(Protocol):
 class Tally:
     """`note` may be called in any process; everything else belongs to the process that made the tally."""
 
-    def __init__(self, tell: Callable[[dict[int, Epoch]], None]) -> None:
-        """`tell` is given the figures of all epochs now and then."""
-        self._tell = tell
+    def __init__(self, report: Callable[[dict[int, Epoch]], None]) -> None:
+        """`report` is called with the figures of all epochs now and then."""
+        self._report = report
         self._process = os.getpid()
         self._follower: Follower | None = None
         self._reading, self._writing = os.pipe()
@@ -120,7 +120,7 @@ class Tally:
     def finish(self) -> None:
         """Tell the last figures, at the end of the program; a fork of it that ends has none."""
         if os.getpid() == self._process:
-            self._tell(self.epochs())
+            self._report(self.epochs())
 
     def _run(self) -> None:
         while True:
@@ -129,7 +129,7 @@ class Tally:
                 self._drain()
                 if self._news and time.monotonic() - self._told >= INTERVAL:
                     self._told, self._news = time.monotonic(), False
-                    self._tell(self.epochs())
+                    self._report(self.epochs())
             except Exception:
                 LOG.warning("reads are counted no more, training goes on", exc_info=True)
                 return

@@ -1,4 +1,4 @@
-"""How far a rank has come in its plan, told by the reads of its workers.
+"""How far a rank has come in its plan, computed from the reads of its workers.
 
 Workers read ahead of the training step and of each other, so the order is only nearly that of the plan. `position` is
 what has been read for certain: everything before it. A program that reads in quite another order than was planned is

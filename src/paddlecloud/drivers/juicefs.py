@@ -6,7 +6,7 @@ Keys travel by environment.
 
 A mount belongs to one claim: volumes of other claims never get it, even with the same handle. Who uses it is noted in
 files: a platform that starts again after a crash keeps what is mounted, and the last pod unmounts it. Nothing stays
-mounted when the machine is switched off: whoever deletes its data directory then must not delete what lies behind a
+mounted when the machine is switched off: deleting its data directory then must not delete what lies behind a
 mount.
 
 Every pod that began meanwhile, of whatever kind, has a copy of the mount in its own view of the machine. The folder of
@@ -118,7 +118,7 @@ def _trimmed(secrets: Mapping[str, str]) -> dict[str, str]:
 
 
 def _owner(request: MountRequest) -> str:
-    """Whose mount it is: the claim, and a digest of where the file system is, which tells none of it."""
+    """Whose mount it is: the claim, and a digest of where the file system is, which reveals none of it."""
     secrets = _trimmed(request.secrets)
     where = [
         _metadata(secrets.get("metaurl", ""))[1],
@@ -242,7 +242,7 @@ def _unshare(place: Path) -> None:
 
 
 def _break_off(path: Path) -> None:
-    """Forced, so that whoever waits for an answer of this mount gets an error instead of waiting for ever."""
+    """Forced, so that programs that wait for this mount get an error instead of waiting for ever."""
     done = subprocess.run(["umount", "--force", "--lazy", str(path)], capture_output=True, text=True)
     if done.returncode:
         raise VolumeError(f"{path} cannot be unmounted: {done.stderr.strip()}")

@@ -32,6 +32,6 @@ def _number(name: str, which: int) -> int:
 
 
 def node_address(node: str) -> str:
-    """The address of a further virtual node, so that pods on the networks of two nodes can tell them apart."""
+    """The address of a further virtual node, so that pods on the networks of two nodes have different addresses."""
     high, low = hashlib.sha256(node.encode()).digest()[:2]
     return f"127.{NODES[0]}.{high}.{low or 1}"

@@ -1,7 +1,7 @@
 """Ports below 1024 for users who may not have them: another port stands in, at the same address.
 
-Only root may listen on port 80 of a machine, unless it is told otherwise. Among pods that need not matter: where a low
-port of a pod or Service is listened on, it is listened on 64,000 higher, and whoever connects to it goes there too:
+Only root may listen on port 80 of a machine, unless configured otherwise. Among pods that need not matter: where a low
+port of a pod or Service is listened on, it is listened on 64,000 higher, and connections to it go there too:
 pods because `netguard` sees their calls, the proxy, probes and port-forward because they ask here. Only programs
 outside of pods have to know. Standard library only: the shim imports this.
 """

@@ -217,7 +217,7 @@ class Platform:
                     await self.verbs.update(info, "", meta["name"], change, options=options)
 
     async def stop(self) -> None:
-        """Stop serving, then stop working, then close the store: nobody is told of a write that was not kept."""
+        """Stop serving, then stop working, then close the store: no write is acknowledged that was not kept."""
         await self._https.stop()
         for task in self._tasks:
             task.cancel()

@@ -24,7 +24,7 @@ USUAL_TOLERANCE = 1e-3
 
 
 def difference(original: Runner, export: Runner) -> str:
-    """A sentence about what differs, or about why it cannot be told; empty when they agree."""
+    """A sentence about what differs, or about why that is unknown; empty when they agree."""
     ours, theirs = ({spec.name: spec.datatype for spec in runner.inputs} for runner in (original, export))
     if ours != theirs:
         return f"the export takes {_listed(theirs)}, the original {_listed(ours)}"
@@ -40,8 +40,8 @@ def difference(original: Runner, export: Runner) -> str:
                 found = export.run(feeds)
             except Exception as error:
                 return f"the export fails where the original answers: {str(error).strip()[:200]}"
-            if told := _compared(expected, found):
-                return told
+            if difference := _compared(expected, found):
+                return difference
             break
         else:
             return "the original takes none of the inputs that were tried, so it cannot be compared"
@@ -49,7 +49,7 @@ def difference(original: Runner, export: Runner) -> str:
 
 
 def _inputs(specs: tuple[TensorSpec, ...], random: np.random.Generator) -> Iterator[Feeds]:
-    """Small numbers: whole ones are often places in a table, whose size nobody tells."""
+    """Small numbers: whole ones are often places in a table, whose size is unknown."""
     for free in FREE_SIZES:
         yield {
             spec.name: _tensor(spec, [_size(n, at, free) for at, n in enumerate(spec.shape or ())], random)

@@ -162,5 +162,5 @@ def _parted(outputs: Feeds, batch: list[_Request]) -> list[Feeds]:
 def _first_line(error: Exception) -> str:
     """Paddle's errors are pages; the sentence that matters names its class."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = next((line for line in lines if "Error:" in line), lines[0] if lines else type(error).__name__)
-    return told[:500]
+    message = next((line for line in lines if "Error:" in line), lines[0] if lines else type(error).__name__)
+    return message[:500]

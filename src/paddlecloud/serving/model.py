@@ -187,7 +187,7 @@ def _warm_up(runner: runners.Runner) -> None:
     try:
         runner.run(feeds)
     except Exception:
-        return  # free dimensions are often larger than 1 in truth; requests will tell
+        return  # free dimensions are often larger than 1 in truth; requests will show
 
 
 def _renamed(specs: tuple[TensorSpec, ...], names: dict[str, str]) -> tuple[TensorSpec, ...]:

@@ -1,4 +1,4 @@
-"""What a Paddle program declares of its inputs and outputs. Its predictor tells only their names.
+"""What a Paddle program declares of its inputs and outputs. Its predictor gives only their names.
 
 Two forms: `.json` (Paddle 3) is read here; `.pdmodel` (Paddle 2) through Paddle's own reader. A form that cannot be
 read declares nothing: then the model itself judges what it is given.

@@ -1,7 +1,7 @@
 """The place of the served model: one at a time, replaced without a dropped request.
 
 A new version is loaded and warmed up beside the old one, then takes its place; the old one answers what it has and
-goes. A version that cannot be loaded leaves the old one where it is, and is told in the log and in the index.
+goes. A version that cannot be loaded leaves the old one where it is, and is reported in the log and in the index.
 """
 
 from __future__ import annotations

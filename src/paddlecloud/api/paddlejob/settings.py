@@ -65,7 +65,7 @@ class RoleSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchedulingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`requested` tells whether the job asked for gang scheduling at all."""
+    """`requested` says whether the job asked for gang scheduling at all."""
 
     requested: bool
     min_available: int

@@ -122,7 +122,7 @@ class FailureRule(Wire):
             "that costs too much to match does not match."
         ),
     ] = None
-    roles: Annotated[list[str] | None, doc("Roles the rule speaks of; all when left out.")] = None
+    roles: Annotated[list[str] | None, doc("Roles the rule applies to; all when left out.")] = None
 
 
 class FailurePolicy(Wire):

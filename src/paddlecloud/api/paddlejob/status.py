@@ -30,7 +30,7 @@ CONDITIONS = (
 
 
 def phase_of(phase: str | None) -> str:
-    """A phase in today's words, whoever wrote it."""
+    """A phase under its present name, also when an older controller wrote it."""
     return _OLD_PHASES.get(phase or "", phase or "")
 
 

@@ -130,7 +130,7 @@ class PaddleServiceSpec(Wire):
     ] = None
     timeout_seconds: Annotated[Int32 | None, doc("Time a request may take; 300 when left out.", minimum=1)] = None
     protocol: Annotated[
-        str | None, doc("What the port speaks; http1 when left out.", enum=["http1", "h2c", "grpc"])
+        str | None, doc("Protocol of the port; http1 when left out.", enum=["http1", "h2c", "grpc"])
     ] = None
     rollout: Annotated[Rollout | None, doc("How traffic moves to a new revision.")] = None
 

@@ -59,7 +59,7 @@ class Engine(Protocol):
     `StorageError`, `BadOptions`, `Cancelled` or OSError."""
 
     def check(self, kind: str, options: Options) -> None:
-        """Whether an order could be carried out at all, as far as its words tell. Raises `BadOptions`."""
+        """Whether an order could be carried out at all, as far as its fields say. Raises `BadOptions`."""
 
     def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None: ...
 
@@ -70,6 +70,6 @@ class Engine(Protocol):
     def clear(self, options: PathOptions, task: Task) -> None: ...
 
     def status(self) -> Status:
-        """Cheap: no tree is walked. What could not be found out is told in `error`."""
+        """Cheap: no tree is walked. `error` says what could not be determined."""
 
     def close(self) -> None: ...

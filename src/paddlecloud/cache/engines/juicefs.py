@@ -1,6 +1,6 @@
 """The juicefs engine: the set is a JuiceFS mount, and the node's cache is that mount's block cache.
 
-The mount belongs to whoever mounted it (the CSI driver, the embedded kubelet); here it is read, written and asked.
+The mount belongs to the CSI driver or the embedded kubelet; here it is read, written and asked.
 `juicefs warmup` reports success for data its cache could not keep, so `warmup --check` decides. The cache is emptied
 with `warmup --evict`: blocks deleted behind the mount's back stay in its books.
 """
@@ -33,7 +33,7 @@ FEW_FILES = 10_000
 TOTALS_FRESH = 10.0
 """Seconds for which the size of the set is not asked for again."""
 CHECKED_AT_ONCE = 1000
-"""Files per `juicefs warmup --check`, which tells a tenth of a percent: about one file of so many."""
+"""Files per `juicefs warmup --check`, which is exact to a tenth of a percent: about one file of so many."""
 MOST_CHECKS = 24
 """Runs of `juicefs warmup --check` spent on finding out which files are missing."""
 
@@ -69,7 +69,7 @@ class JuiceFsEngine:
         self._orders.copy(options, credentials, task)
         self._stale()
         if not options.dry:
-            # What went through the mount lies in this node's cache; it belongs to whoever warms it up.
+            # What went through the mount lies in this node's cache; it belongs to the server that warms it up.
             self._juicefs(task, "warmup", "--evict", os.path.join(self._data, self._orders.destination(options)))
 
     def warmup(self, options: WarmupOptions, task: Task) -> None:
@@ -80,7 +80,7 @@ class JuiceFsEngine:
             task.cover(0, [])
             return
         if any("\n" in file.path for file in wanted):
-            raise WorkFailed("a file name holds a line break; JuiceFS cannot be told to warm it up")
+            raise WorkFailed("a file name holds a line break; JuiceFS cannot warm it up")
         threads = f"--threads={options.threads or 50}"
         whole = len(wanted) == len(files) and not options.file
         if whole:

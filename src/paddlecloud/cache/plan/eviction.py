@@ -87,7 +87,7 @@ class Clairvoyant:
         return self.admit(sample, size, use)
 
     def drop(self, sample: int) -> None:
-        """A sample is gone, whoever took it."""
+        """A sample was removed, by us or by another process."""
         if self._uses.pop(sample, None) is not None:
             self.used -= self._sizes.pop(sample)
 

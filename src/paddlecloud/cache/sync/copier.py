@@ -32,7 +32,7 @@ from paddlecloud.storage.sources import Entry, Source
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """What ends the whole sync: no other file will fare better."""
 FULL_QUEUE = 0.2
-"""Seconds after which whoever lists looks whether the sync has ended meanwhile."""
+"""Seconds after which a lister checks whether the sync has ended meanwhile."""
 
 
 @dataclass

@@ -31,7 +31,7 @@ def land(entry: Entry, pieces: Iterable[bytes], *, root: str, target: str, draft
         if size != entry.size:
             raise WorkFailed(f"{size} bytes arrived, {entry.size} were promised: it changed while it was read")
         if entry.md5 and digest.hexdigest() != entry.md5:
-            raise WorkFailed("what arrived has another hash than the store tells")
+            raise WorkFailed("what arrived has another hash than the store reports")
         if perms and entry.mode is not None:
             os.fchmod(descriptor, entry.mode)
         os.utime(descriptor, ns=(mtime, mtime))
@@ -52,7 +52,7 @@ def has_time_of(entry: Entry, mtime: int) -> bool:
 
 
 def hash_of(path: str, entry: Entry) -> str:
-    """The hash of a file that is there, of the kind that the source tells for the entry."""
+    """The hash of a file that is there, of the kind that the source gives for the entry."""
     digest = hashlib.new(_kind(entry), usedforsecurity=False)
     with open(path, "rb", buffering=0) as file:
         while piece := file.read(CHUNK):

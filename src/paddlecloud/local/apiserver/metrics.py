@@ -1,4 +1,4 @@
-"""What the API server tells Prometheus at `/metrics`, under the names Kubernetes uses where it has one.
+"""The API server's metrics for Prometheus at `/metrics`, under the names Kubernetes uses where it has one.
 
 Label values come from the registry of kinds, never from a request as it was sent: a client cannot make memory grow by
 asking for things that do not exist.

@@ -1,7 +1,7 @@
 """Builds the layers of an image: a virtual environment, and a tree of files.
 
 A layer lies at its final place while it is built (virtual environments cannot be moved) and counts only when it is
-marked as complete. A lock lets one build of a layer run at a time, whoever asks, in this process or another. A build
+marked as complete. A lock lets one build of a layer run at a time, in this process or another. A build
 that fails or is cancelled leaves nothing.
 """
 

@@ -28,7 +28,7 @@ _STAND_IN = "stand-in"
 LIBRARY = "/opt/paddlecloud"
 """Where the parts of this project that run in pods lie in an image that asks for them."""
 LABELS = {"paddlecloud.org/version": __version__}
-"""What every image tells of who made it: its own version is in its name."""
+"""Labels of every image: which version of this project made it. Its own version is in its name."""
 _VERSION = re.compile(r"python(\d+\.\d+)$")
 _BESIDE = f"/tmp/{_WHEELS}"  # noqa: S108 - a path in the image, not on this machine
 

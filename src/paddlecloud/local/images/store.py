@@ -111,7 +111,7 @@ class ImageStore:
         wanted = parse_reference(image)
         found = self._best(wanted, recipes)
         if found is None and wanted.digest:
-            # The id of an environment is a digest of all that is in it: whoever asks for it gets exactly that.
+            # The id of an environment is a digest of all that is in it: a reference to it gets exactly that.
             same = self._best(wanted.without_digest(), recipes)
             plan = self._usable_plan(same) if same else None
             found = same if plan and plan.image_id == wanted.digest else None

@@ -1,4 +1,4 @@
-"""The autoscaler's hands: gathers what gateways report, asks `kpa` every two seconds, and resizes Deployments.
+"""The autoscaler: gathers what gateways report, asks `kpa` every two seconds, and resizes Deployments.
 
 A revision that has requests and no pods does not wait for the next round. What is remembered here may be lost: the
 windows fill again within seconds, and until they have, no pod is taken away.

@@ -1,8 +1,8 @@
 """Where the time of a start from zero went: waiting for a pod, starting its process, and what the program did then.
 
 The first three moments are seen from here: a request that waits, a pod that exists, a pod that runs, a pod that is
-ready. What happened in between inside the program is asked of the program, if it tells (`…_start_seconds{stage="…"}`
-among its metrics, as this project's inference server does).
+ready. What happened in between inside the program is read from the program's metrics, if it has them
+(`…_start_seconds{stage="…"}`, as this project's inference server does).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Start:
 
 
 class ColdStarts:
-    """`woken` and `pod_changed` are told; `of` gives the last complete start of a revision in milliseconds."""
+    """`woken` and `pod_changed` record; `of` gives the last complete start of a revision in milliseconds."""
 
     def __init__(self, registry: Registry) -> None:
         self._now: dict[str, _Start] = {}
@@ -84,7 +84,7 @@ class ColdStarts:
 
 
 async def stages_of(ip: str, port: int) -> dict[str, float]:
-    """What the program tells of its start; nothing if it does not."""
+    """What the program reports about its start, if it does."""
     try:
         return await asyncio.wait_for(_ask(ip, port), ASK_TIMEOUT)
     except (OSError, asyncio.TimeoutError, ValueError):

@@ -58,7 +58,7 @@ class Knative:
     def __init__(
         self, platform: Platform, *, gateways: int | None = None, warm: Callable[[str], None] = lambda image: None
     ) -> None:
-        """`warm` is told the images whose pods may be wanted at any moment: those of revisions that sleep."""
+        """`warm` is called with the images of revisions without pods: one may be needed at any moment."""
         self._warm = warm
         self._envoy = find_envoy()
         self._clock = platform.clock
@@ -240,7 +240,7 @@ class Knative:
                     task.add_done_callback(self._asking.discard)
 
     async def _learn(self, key: Key, pod: Object) -> None:
-        """A revision has just got up: let the program tell how it spent its time."""
+        """A revision has just become ready: ask the program how it spent its start."""
         found = self._revisions.cache.get(key)
         stages = await stages_of(pod["status"]["podIP"], revision.port_of(found)) if found is not None else {}
         self._cold_starts.learned(path_of(key), stages)
@@ -249,7 +249,7 @@ class Knative:
     # News from the gateways
 
     def _gateways_changed(self) -> None:
-        """They came or went: what routes say of them, and what they are told, may be another."""
+        """Gateways came or went: the addresses in Routes, and the tables of gateways, may change."""
         for key in self._routes.cache:
             self._route_loop.controller.queue.add(key)
         self._table.look_again()

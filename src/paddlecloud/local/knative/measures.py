@@ -21,7 +21,7 @@ EVERY = 2.0
 @dataclass(slots=True)
 class _Kept:
     reports: deque[tuple[float, int, int, list[int]]] = field(default_factory=deque)  # time, all, errors, latencies
-    told: float = 0.0
+    reported: float = 0.0
 
 
 class Measures:
@@ -51,9 +51,9 @@ class Measures:
     def due(self, revision: str, now: float) -> bool:
         """Whether it is time to write a revision's numbers down; asking makes it so for the next two seconds."""
         kept = self._kept.get(revision)
-        if kept is None or now - kept.told < EVERY:
+        if kept is None or now - kept.reported < EVERY:
             return False
-        kept.told = now
+        kept.reported = now
         return True
 
     def of(self, revision: str) -> dict[str, float] | None:

@@ -60,7 +60,7 @@ class TablePublisher:
         self._controller.watch(pods, map=revision_keys)
 
     def look_again(self) -> None:
-        """What gateways are told of pods may be another now."""
+        """The gateways' table of pods may change now."""
         for key in self._revisions.cache:
             self._controller.queue.add(key)
 

@@ -40,7 +40,7 @@ KNATIVE_FIELDS = ("containerConcurrency", "timeoutSeconds", "responseStartTimeou
 """Of a revision's spec, beside those of a pod's."""
 
 LAST_WORDS = {"exec": {"command": ["/bin/sh", "-c", "sleep 0.5"]}}
-"""A pod that is to end goes on answering until every gateway has heard of it."""
+"""A pod that is to end goes on answering until every gateway has removed it."""
 
 
 class Observed(NamedTuple):
@@ -166,7 +166,7 @@ def _serving_container(spec: Object, revision: Object, port: int) -> None:
 
 
 def _probe(probe: Object, port: int) -> Object:
-    """Knative fills in the port and asks as often as it likes where it was not told how often."""
+    """Knative fills in the port, and its own period where none is given."""
     probe = dict(probe)
     if not any(probe.get(handler) for handler in ("httpGet", "tcpSocket", "exec", "grpc")):
         probe["tcpSocket"] = {"port": port}

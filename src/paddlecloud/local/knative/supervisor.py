@@ -1,4 +1,4 @@
-"""Keeps the gateway's processes running and tells them the routes; hears from them what they carried.
+"""Keeps the gateway's processes running, sends them the routes and receives their reports.
 
 They are started with the first route and outlive this process: a control plane that comes back finds them by the
 connections they make to it, and starts only those that are missing.
@@ -44,7 +44,7 @@ def default_count() -> int:
 
 class Gateways:
     """`changed` is called when gateways become ready, `acknowledged` when one has applied a version of the table or
-    is lost, `report` and `wake` with their news."""
+    is lost, `report` and `wake` with their messages."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Gateways:
     async def ensure(self, fill: Callable[[], None] = lambda: None) -> None:
         """Have the gateways running; those of an earlier control plane are taken over.
 
-        `fill` publishes all there is, before any of them can ask: told of less, they would forget routes they serve.
+        `fill` publishes all there is before any of them can ask: with less, they would drop routes they serve.
         """
         async with self._lock:
             if self.port is not None:

@@ -1,6 +1,6 @@
 """Keeps the machine's kubelet and the Node objects that `pdc` made in step, in both directions.
 
-A virtual node is an object first: whoever creates one with the label `paddlecloud.org/node: virtual` gets a kubelet
+A virtual node is an object first: creating one with the label `paddlecloud.org/node: virtual` starts a kubelet
 for it, a restart of the platform finds it again, and `pdc node fail` takes the kubelet from it and its processes away.
 """
 

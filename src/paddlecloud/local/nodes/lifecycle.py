@@ -1,7 +1,7 @@
 """Nodes that stop answering, and what becomes of their pods: as the node controllers of Kubernetes do it.
 
 A node whose Lease was not renewed in time is Unknown and tainted unreachable, and its pods leave: `verdict` decides,
-this carries out. When a Lease was renewed is told by this process's own clock: a jump of the wall clock kills no node.
+this carries out. Leases are timed by this process's own clock: a jump of the wall clock kills no node.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from paddlecloud.local.proxy.routes import Address, Route
 
-REMEMBERED = 4096  # clients; the one not heard of for longest is forgotten first
+REMEMBERED = 4096  # clients; the least recently used is dropped first
 
 
 class Balancer:

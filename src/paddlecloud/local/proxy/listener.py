@@ -65,7 +65,7 @@ class Listener:
             self._connections.discard(task)
 
     async def _connect(self, client: str) -> Streams | None:
-        """The first backend that answers. One may have gone since it was last heard of: then the next is asked."""
+        """The first backend that answers. One may be gone already: then the next is tried."""
         for backend in self._balancer.candidates(client, self._clock.monotonic()):
             try:
                 streams = await asyncio.wait_for(

@@ -23,7 +23,7 @@ _HINTS = {errno.EADDRINUSE: "another program listens there"}
 
 
 class Note(NamedTuple):
-    """What is told of a Service by an Event."""
+    """Events about a Service."""
 
     reason: str
     type: str
@@ -47,7 +47,7 @@ class ServiceProxy:
         self._listeners: dict[Address, tuple[Key, Listener]] = {}
         self._most = descriptors.share(one_of=2)
         self._most_of_one = self._most // 4
-        self._told: dict[Key, set[str]] = {}
+        self._recorded: dict[Key, set[str]] = {}
         # One worker: an address that moves from one Service to another must be let go before it is taken.
         controller = manager.controller("service-proxy", self._reconcile, workers=1)
         controller.watch(self._services)
@@ -67,7 +67,7 @@ class ServiceProxy:
         for address in [a for a, (owner, _) in self._listeners.items() if owner == key and a not in routes]:
             await self._listeners.pop(address)[1].close()
         if service is None:
-            self._told.pop(key, None)
+            self._recorded.pop(key, None)
             return None
         notes = dict.fromkeys(unsupported(service), UNAVAILABLE)
         retry = None
@@ -92,7 +92,7 @@ class ServiceProxy:
             self._listeners[address] = (key, listener)
             mine += 1
         notes |= {text: MOVED for address in routes if (text := _moved(address))}
-        await self._tell(key, service, notes)
+        await self._record(key, service, notes)
         return retry
 
     def _full(self) -> str:
@@ -101,12 +101,12 @@ class ServiceProxy:
             f"and {self._most} for all; have fewer ports, or a higher limit of open files (ulimit -n) for pdc up"
         )
 
-    async def _tell(self, key: Key, service: Object, notes: dict[str, Note]) -> None:
-        """Each of them once, until it has gone and come back; what could not be written is told at the next look."""
-        told = self._told[key] = self._told.get(key, set()) & set(notes)
-        for text in sorted(set(notes) - told):
+    async def _record(self, key: Key, service: Object, notes: dict[str, Note]) -> None:
+        """Each once, until it has gone and come back; an Event that could not be written is tried again."""
+        recorded = self._recorded[key] = self._recorded.get(key, set()) & set(notes)
+        for text in sorted(set(notes) - recorded):
             if await self._recorder.record(service, notes[text].reason, text, type=notes[text].type):
-                told.add(text)
+                recorded.add(text)
 
 
 def _moved(address: Address) -> str:

@@ -1,7 +1,7 @@
 """Carries bytes between two connections until both sides have said all they had to.
 
-A side that ends its half is told on to the other as just that, so protocols that answer after the end of the question
-work; a side that breaks breaks both.
+When one side closes its half, that half of the other side is closed too, so protocols that answer after the end of the
+request work; when one side breaks, both are closed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import socket
 import struct
 
 CHUNK = 256 * 1024
-_AT_ONCE = struct.pack("ii", 1, 0)  # linger for no time: what is left is dropped and the peer told by a reset
+_AT_ONCE = struct.pack("ii", 1, 0)  # linger for no time: what is left is dropped and the peer gets a reset
 
 
 async def relay(

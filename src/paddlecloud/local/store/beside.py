@@ -18,7 +18,7 @@ Then = Callable[["StorageError | None"], None]
 
 
 class Beside:
-    """Does one piece of work after the other; tells the loop that asked how each ended."""
+    """Does one piece of work after the other; reports to the calling loop how each ended."""
 
     def __init__(self) -> None:
         self._orders: queue.SimpleQueue[tuple[Work, Then, asyncio.AbstractEventLoop] | None] = queue.SimpleQueue()

@@ -5,11 +5,11 @@
 `rev` grows by one with every write and is what Kubernetes calls the resourceVersion. `prev` is the revision of the row
 that this one supersedes (0 for the first), so compaction can drop exactly the superseded rows without an index on keys,
 and a watcher resuming from the table can still see what an object was before. A deletion is a row too: it carries the
-last state of the object, because watchers are told what went away.
+last state of the object, because watchers receive what was deleted.
 
 This module is synchronous and knows nothing of Kubernetes beyond bytes. One caller at a time may write: `append` is
 quick (it ends in the page cache of the machine), `sync`, `checkpoint` and `compact` wait for the disk and are meant for
-a thread. SQLite itself would sync and checkpoint within a commit; it is told not to, so that a commit never waits.
+a thread. SQLite itself would sync and checkpoint within a commit; that is switched off, so that a commit never waits.
 """
 
 from __future__ import annotations

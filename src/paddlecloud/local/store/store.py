@@ -72,7 +72,7 @@ class Store:
         self._beside = Beside()
         self._busy = False
         self._waiting: list[asyncio.Future[None]] = []  # for the log to be free
-        # Who is told
+        # Watchers
         self._ring: deque[Change] = deque(maxlen=RING)
         self._watches: dict[str, set[Watch]] = {}
         self._listeners: list[Callable[[Change], None]] = []

@@ -1,4 +1,4 @@
-"""Volumes that a storage driver provides: which driver is asked, with which secrets, and when it is told of the end."""
+"""Volumes that a storage driver provides: which driver is called, with which secrets, and when it unmounts."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _refuse_others(place: Path, *, makes_it: bool) -> None:
         try:
             info = step.lstat()
         except OSError:
-            return  # the rest is not there, or cannot be looked at: the checks of the type tell
+            return  # the rest is not there, or cannot be looked at: the checks of the type say so
         if shared and info.st_uid not in (0, os.geteuid()) and (makes_it or stat.S_ISLNK(info.st_mode)):
             what = "a link" if stat.S_ISLNK(info.st_mode) else "a folder"
             raise VolumeError(

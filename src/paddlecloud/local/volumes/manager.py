@@ -69,7 +69,7 @@ class VolumeManager:
         shares: Path | None = None,
         host_ip: Callable[[str], str] = lambda node: "127.0.0.1",
     ) -> None:
-        """`shares` is the folder that stands for NFS servers (see `shares`); `host_ip` tells the address of a node."""
+        """`shares` is the folder that stands for NFS servers (see `shares`); `host_ip` says the address of a node."""
         self._shares = shares
         self._objects = objects
         self._of_objects = ObjectVolumes(objects, Tokens(token, clock or SystemClock()), host_ip=host_ip)
@@ -110,7 +110,7 @@ class VolumeManager:
         await self._of_objects.refresh(pod, folder, pod_ip=pod_ip)
 
     async def release(self, pod: Object, folder: Path) -> None:
-        """The pod is gone: tell the drivers. Its directory is removed by its owner."""
+        """The pod is gone: the drivers unmount. Its directory is removed by its owner."""
         self._of_objects.forget(pod["metadata"]["uid"])
         for volume in _volumes(pod):
             wanted = Wanted(volume, pod, folder / volume["name"], "")

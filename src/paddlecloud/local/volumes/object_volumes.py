@@ -32,7 +32,7 @@ class Objects(Protocol):
 
 class ObjectVolumes:
     def __init__(self, objects: Objects, tokens: Tokens, *, host_ip: Callable[[str], str]) -> None:
-        """`host_ip` tells the address of a node, for files in which a pod reads it."""
+        """`host_ip` says the address of a node, for files in which a pod reads it."""
         self._objects = objects
         self._tokens = tokens
         self._host_ip = host_ip

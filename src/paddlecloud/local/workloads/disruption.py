@@ -1,7 +1,7 @@
 """PodDisruptionBudgets: how many pods of a group may be evicted now. Pure, but for the controller at the end.
 
 An eviction takes one from `disruptionsAllowed` itself (`eviction.py`); here it is counted anew whenever pods change.
-A pod that was promised to an eviction is held as disrupted until it is seen to leave, or for two minutes.
+A pod that was promised to an eviction is held as disrupted until it is gone, or for two minutes.
 """
 
 from __future__ import annotations

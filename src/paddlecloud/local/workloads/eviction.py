@@ -1,6 +1,6 @@
 """Evictions ask first: a pod under a disruption budget is deleted only while the budget allows it.
 
-`kubectl drain` is told 429 otherwise and tries again. Checking a budget and taking from it is one step, so two drains
+`kubectl drain` gets 429 otherwise and tries again. Checking a budget and taking from it is one step, so two drains
 at once cannot both have the last disruption.
 """
 
@@ -21,7 +21,7 @@ from paddlecloud.local.workloads.disruption import selects
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.resources import BUDGETS
 
-SOON = 1  # seconds: clients wait as told, and a budget is counted in milliseconds
+SOON = 1  # seconds: clients wait for Retry-After, and a budget is counted in milliseconds
 
 
 def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clock: Clock) -> Handler:

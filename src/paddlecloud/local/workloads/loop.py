@@ -39,7 +39,7 @@ class Loop(Generic[T]):
         clock: Clock,
         size: Callable[[T], int] = lambda _: 0,
     ) -> None:
-        """`size` tells how many objects a decision is about, for those that may be about thousands."""
+        """`size` says how many objects a decision is about, for those that may be about thousands."""
         self.primary = manager.informer(resource)
         self.refusals: dict[Key, str] = {}  # why the last pass of an object could not be carried out
         self._manager = manager
@@ -63,7 +63,7 @@ class Loop(Generic[T]):
         return informer
 
     def follows(self, resource: Resource, *, map: Mapper) -> Informer:
-        """Follow what objects of this kind write without owning it; `map` tells whose it is."""
+        """Follow what objects of this kind write without owning it; `map` says whose it is."""
         informer = self._manager.informer(resource)
         self.controller.watch(informer, map=map, expectations=self._expectations)
         return informer

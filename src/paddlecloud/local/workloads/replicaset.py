@@ -52,7 +52,7 @@ def _grow(plan: Plan, replica_set: Object, count: int, *, taken: list[str]) -> N
     names = list(islice(fresh_names(replica_set, taken), min(count, BURST)))
     template = replica_set["spec"].get("template") or {}
     plan.create += [pod_from(template, name=name, owner=replica_set) for name in names]
-    plan.events.append(PlannedEvent("SuccessfulCreate", told("Created", names)))
+    plan.events.append(PlannedEvent("SuccessfulCreate", named_pods("Created", names)))
 
 
 def _shrink(plan: Plan, active: list[Object], count: int) -> None:
@@ -60,10 +60,12 @@ def _shrink(plan: Plan, active: list[Object], count: int) -> None:
     for pod in chosen:
         meta = pod["metadata"]
         plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
-    plan.events.append(PlannedEvent("SuccessfulDelete", told("Deleted", [pod["metadata"]["name"] for pod in chosen])))
+    plan.events.append(
+        PlannedEvent("SuccessfulDelete", named_pods("Deleted", [pod["metadata"]["name"] for pod in chosen]))
+    )
 
 
-def told(verb: str, names: list[str]) -> str:
+def named_pods(verb: str, names: list[str]) -> str:
     """`Created pod: a` as Kubernetes says it; of a whole batch the first few by name."""
     if len(names) == 1:
         return f"{verb} pod: {names[0]}"

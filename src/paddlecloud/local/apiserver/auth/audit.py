@@ -65,7 +65,7 @@ class AuditLog:
         self._keep = keep
         self._capacity = capacity
         self._waiting: deque[Entry] = deque()
-        self._writing = threading.Lock()  # held by whoever drains
+        self._writing = threading.Lock()  # held by the thread that drains
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._failing = False

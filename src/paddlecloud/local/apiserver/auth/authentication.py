@@ -81,7 +81,7 @@ class StaticTokens:
     def find(self, token: str) -> User | None:
         digest = _digest(token)
         found: User | None = None
-        for known, user in self._users.items():  # all of them, so that time tells nothing
+        for known, user in self._users.items():  # all of them, so that the time taken reveals nothing
             if hmac.compare_digest(known, digest):
                 found = user
         return found
@@ -95,7 +95,7 @@ def _digest(token: str) -> bytes:
 
 
 class Authenticator:
-    """Every way in. `lookup` tells whether the account behind a signed token still exists."""
+    """Every way in. `lookup` says whether the account behind a signed token still exists."""
 
     def __init__(self, static: StaticTokens, *, issuer: TokenIssuer, lookup: Lookup) -> None:
         self._static = static

@@ -82,7 +82,7 @@ def forbidden(user: User, wanted: Attributes, reason: str = "") -> errors.Forbid
 
 
 def impersonate(authorizer: Authorizes, user: User, headers: Headers) -> User:
-    """The user a request is to be judged as: the one who sent it unless it asks, and may, be somebody else."""
+    """The user a request is authorised as: its sender, or the one it impersonates if the sender may."""
     wanted = impersonation_of(headers)
     if wanted is None:
         return user

@@ -1,6 +1,6 @@
 """Nobody gives away power they do not have: the check on every write to a role or a binding.
 
-A role may be written by whoever holds all of its rules, or is explicitly allowed to `escalate`; a binding by whoever
+A role may be written by a user who holds all of its rules, or is explicitly allowed to `escalate`; a binding by one who
 holds all rules of the role it refers to, or is allowed to `bind` that role. Both as in Kubernetes, wording included.
 """
 

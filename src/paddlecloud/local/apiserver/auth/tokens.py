@@ -43,7 +43,7 @@ class InvalidToken(Exception):
 
 
 def ensure_token(path: Path) -> str:
-    """The token in the file, made when there is none. Whoever reads the file is the administrator."""
+    """The token in the file, made when there is none. Anyone who can read the file is the administrator."""
     private_directory(path.parent)
     content = (read_private(path) or b"").decode("ascii", "replace").strip()
     if not content:
@@ -168,7 +168,7 @@ class TokenIssuer:
         return claims
 
     def issued_here(self, token: str) -> bool:
-        """Whether the token looks like one of ours: tells a bad token from somebody else's."""
+        """Whether the token looks like one of ours: distinguishes a bad token from another issuer's."""
         return token.startswith(self._header + ".")
 
     def _check_signature(self, token: str) -> Claims:
@@ -303,7 +303,7 @@ def token_request(issuer: TokenIssuer, account: Object, request: Object, *, look
         bound=bound,
     )
     if _extended(spec, seconds, bound):
-        expires -= _EXTENSION - seconds  # what the holder is told is when to come back
+        expires -= _EXTENSION - seconds  # the holder sees the time at which to renew it
     return {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",

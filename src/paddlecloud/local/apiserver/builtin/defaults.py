@@ -36,7 +36,7 @@ def complete_builtin(obj: Object, info: KindInfo) -> None:
 
 
 def complete_job(info: KindInfo, obj: Object, old: Object | None) -> None:
-    """A mutator: give a new Job the selector and labels that tell its pods from all others. It has its uid by now."""
+    """A mutator: give a new Job the selector and labels of its pods alone. It has its uid by now."""
     if info.kind != "Job" or info.resource.group != "batch" or old is not None:
         return
     spec, meta = obj.get("spec"), obj["metadata"]

@@ -30,7 +30,7 @@ _LEVELS = {
 }
 _INT_OR_STRING = ({"type": "integer"}, {"type": "string"})
 
-# What a schema under allOf, anyOf, oneOf or not may not say, and in which words it is told so.
+# What a schema under allOf, anyOf, oneOf or not may not hold, and the message for each.
 _NOT_IN_COMBINATION = {
     "type": "must be empty to be structural",
     "additionalProperties": "must be undefined to be structural",

@@ -1,6 +1,6 @@
 """OpenAPI v2, as little of it as keeps clients content that look there when v3 does not know a kind.
 
-kubectl asks for v2, in protobuf, before it tells that a kind is unknown; without an answer it reports the failed
+kubectl asks for v2, in protobuf, before it reports that a kind is unknown; without an answer it reports the failed
 download instead of the kind. The document says truly that it describes nothing: every kind is in v3.
 """
 

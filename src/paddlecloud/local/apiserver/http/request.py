@@ -1,4 +1,4 @@
-"""A request as the API server sees it, whoever carried it: parsed path, verb, options, body.
+"""A request as the API server sees it, over any transport: parsed path, verb, options, body.
 
 The aiohttp edge and the in-process transport both build a `Request`; nothing behind them knows HTTP. `RequestInfo` is
 what authorisation, audit and the verbs agree on: it is computed once, from method, path and query alone.

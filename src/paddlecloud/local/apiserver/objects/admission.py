@@ -145,7 +145,7 @@ class Admission:
     ) -> Object:
         """The object as it will replace `old`. Main and status writes see only their own half. `check` comes next.
 
-        `applied` tells that server-side apply has already recorded who owns what.
+        `applied` says that server-side apply has already recorded who owns what.
         """
         self._check_type(info, new)
         meta, old_meta = self._metadata(new), old["metadata"]

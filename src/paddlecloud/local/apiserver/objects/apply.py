@@ -238,7 +238,7 @@ def _prune(value: Any, last: Fields, managed: Fields, node: Node | None) -> Any:
         elif (now is not None and is_member(now)) or not is_member(before):
             pruned = _prune(element, before, now or EMPTY, sub)
             if isinstance(pruned, dict):
-                # An element that stays keeps what it is known by, whoever owned those fields.
+                # An element that stays keeps its key fields, whichever manager owned them.
                 pruned = {**pruned, **{key: element[key] for key in identifying if key in element}}
             result.append(pruned)
     return result

@@ -33,7 +33,7 @@ _UNOWNED_ROOT = frozenset({"apiVersion", "kind"})
 
 
 class Malformed(Exception):
-    """An element of a keyed list or a set that cannot be told apart from the others; the message says where."""
+    """An element of a keyed list or a set that is not unique; the message says where."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class Malformed(Exception):
 def of_object(obj: dict[str, Any], node: Node | None) -> Fields:
     """What a manager owns that applies `obj`: leaves, keys of maps and elements of lists, not the fields around them.
 
-    Raises `Malformed` when elements of a keyed list or a set cannot be told apart.
+    Raises `Malformed` when elements of a keyed list or a set are not unique.
     """
     return _without_unowned(_applied_map(obj, node, top_level))
 

@@ -1,8 +1,8 @@
 """JSON patch (RFC 6902) and JSON merge patch (RFC 7386) as pure functions.
 
 Inputs are never mutated. A result shares the subtrees a patch did not touch with the object it came from, so a later
-comparison finds them equal by identity; only its top level and its `metadata` are always new. Whoever writes deeper
-into a result copies first. Strategic merge, which needs the schema of the kind, lives in `strategic.py`.
+comparison finds them equal by identity; only its top level and its `metadata` are always new. Callers that write deeper
+into a result copy first. Strategic merge, which needs the schema of the kind, lives in `strategic_merge.py`.
 """
 
 from __future__ import annotations

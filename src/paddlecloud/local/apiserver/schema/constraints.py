@@ -187,7 +187,7 @@ def _list_type(kind: str, schema: Schema) -> Check | None:
         for index, part in enumerate(value):
             if keys:
                 if type(part) is not dict:
-                    continue  # the type of the element is somebody else's complaint
+                    continue  # the type of the element is reported elsewhere
                 part = {key: part[key] for key in keys if key in part}
             mark = fingerprint(part)
             counts[mark] = counts.get(mark, 0) + 1

@@ -37,7 +37,7 @@ def _untouched(field: str, new: Any, old: Any, compared: dict[tuple[int, int], b
             return False
         pair = id(new), id(old)
         if pair not in compared:
-            compared[pair] = new == old and json_equal(new, old)  # the second look tells true from 1
+            compared[pair] = new == old and json_equal(new, old)  # the second comparison distinguishes true from 1
         if compared[pair]:
             return True
     return False

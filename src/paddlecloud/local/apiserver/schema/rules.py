@@ -59,7 +59,7 @@ def broken(rules: Iterable[Rule], obj: Any) -> list[Cause]:
 def _expression(given: Mapping[str, Any], schema: Schema) -> Expression | None:
     rule = str(given.get("rule") or "")
     if "/" in rule and _has_floats(schema):
-        return None  # 1 and 2 in fields of type number are 1.0 and 2.0 there, which only their schema tells
+        return None  # 1 and 2 in fields of type number are 1.0 and 2.0 there, which only their schema shows
     try:
         return compile_rule(rule)
     except (Unsupported, EvaluationError):

@@ -158,7 +158,7 @@ def _judge(value: Any, node: Node, path: Path) -> list[Cause]:
 
 
 def _mildest(verdicts: list[list[Cause]]) -> list[Cause]:
-    """The complaints of the schema that came nearest to accepting the value."""
+    """The causes given by the schema that came nearest to accepting the value."""
     return sorted(verdicts, key=len)[0]
 
 

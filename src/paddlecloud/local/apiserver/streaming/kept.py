@@ -1,7 +1,7 @@
 """`GET …/paddlejobs/NAME/log`: logs of pods that the object made and that are gone.
 
 Without a query it answers the pods there are logs of, as a PodList; with `pod=UID` the log of one, with the options
-of `pods/log`. A cluster knows no such subresource and answers NotFound: whoever asks does without.
+of `pods/log`. A cluster knows no such subresource and answers NotFound, which clients accept.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ HEARTBEAT = 30.0
 
 
 class _Protocol(asyncio.Protocol):
-    """Receives what follows the upgrade; tells the HTTP protocol that it replaced when the connection ends."""
+    """Receives what follows the upgrade; notifies the HTTP protocol that it replaced when the connection ends."""
 
     def __init__(self, former: asyncio.BaseProtocol, link: RawLink) -> None:
         self._former = former

@@ -51,7 +51,7 @@ def log_options(request: Request, pod: str) -> dict[str, Any]:
 
 
 async def begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same stream, after it had the chance to refuse: later there is no way left to tell an error."""
+    """The same stream, after it had the chance to refuse: later there is no way left to report an error."""
     first = asyncio.ensure_future(anext(chunks, None))
     try:
         await asyncio.wait((first,), timeout=AT_ONCE)

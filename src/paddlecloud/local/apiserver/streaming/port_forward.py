@@ -127,7 +127,7 @@ async def join(
                 await send(data)
             await finish()
         except ConnectionError:
-            pass  # broken off: nobody is left to tell
+            pass  # broken off: no client is left
 
     feeding, telling = asyncio.ensure_future(inward()), asyncio.ensure_future(outward())
     try:

@@ -1,4 +1,4 @@
-"""exec and attach: a program's streams joined to a client's, and at the end a Status that tells how it ended.
+"""exec and attach: a program's streams joined to a client's, and at the end a Status that says how it ended.
 
 The client's side (`Remote`) comes in two forms, SPDY streams and WebSocket channels; the program's side (`Session`)
 is the kubelet's. This module knows neither: it moves bytes between them.
@@ -62,12 +62,12 @@ async def converse(session: Session, remote: Remote, *, stdin: bool, tty: bool) 
     """Until the program ends or the client leaves. The session is closed either way, which ends the program."""
     helpers = [asyncio.ensure_future(_feed(session, remote))] if stdin else []
     helpers += [asyncio.ensure_future(_follow_size(session, remote))] if tty else []
-    telling = asyncio.ensure_future(_tell(session, remote))
+    sending = asyncio.ensure_future(_send_status(session, remote))
     leaving = asyncio.ensure_future(remote.gone())
     try:
-        await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await settle([telling, leaving, *helpers])
+        await settle([sending, leaving, *helpers])
         await session.close()
 
 
@@ -101,7 +101,7 @@ def terminal_size(text: bytes) -> tuple[int, int] | None:
     return (columns, rows) if 0 < columns < 1 << 16 and 0 < rows < 1 << 16 else None
 
 
-async def _tell(session: Session, remote: Remote) -> None:
+async def _send_status(session: Session, remote: Remote) -> None:
     while (piece := await session.read()) is not None:
         await remote.output(piece.stream, piece.data)
     await remote.status(json.dumps(await _outcome(session.wait())).encode())

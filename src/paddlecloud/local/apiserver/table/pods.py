@@ -55,7 +55,7 @@ def summarize(pod: Object) -> PodSummary:
 
 
 def _read_init_containers(summary: PodSummary, status: Object, sidecars: set[Any], count: int) -> bool:
-    """Whether initialisation still goes on; if so the summary speaks of the init container it stands at."""
+    """Whether initialisation still goes on; if so the summary is about the init container that runs."""
     for position, container in enumerate(status.get("initContainerStatuses") or ()):
         _add_restarts(summary, [container])
         state = container.get("state") or {}

@@ -1,7 +1,7 @@
 """A gateway process: listens beside its siblings on their ports, follows the control plane, reports what it carried.
 
 It lives in a session of its own and outlives the control plane: without it, requests go on along the last known routes
-while the process looks for the next one. It ends when told to (SIGTERM drains) or when none has come for a while.
+while the process looks for the next one. It ends on SIGTERM, after draining, or when none has come for a while.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from paddlecloud.local.knative.gateway.table import Table
 
 REPORT_EVERY = 1.0
 DRAIN = 10.0
-"""Seconds that requests in progress have when the process is told to end."""
+"""Seconds that requests in progress have after SIGTERM."""
 
 
 class Worker:
@@ -50,11 +50,11 @@ class Worker:
             task.cancel()
 
     async def _listen(self) -> None:
-        """Begin to take connections once the routes are known: a client must not be told that they do not exist."""
+        """Begin to take connections once the routes are known: a client must not get 404 for a route that exists."""
         await self._known.wait()
         self._listeners.listen(self._port)
         self._line.listening = True
-        self._line.tell({"ready": True})
+        self._line.send({"ready": True})
 
     def _heard(self, message: Message) -> None:
         if "all" in message:  # everything that is; what is not named there is gone
@@ -66,7 +66,7 @@ class Worker:
         self._listeners.follow(self.table.ports)
         self._line.acknowledge(message)
         if "all" in message and self._line.listening:
-            self._line.tell({"ready": True})
+            self._line.send({"ready": True})
 
     async def _beat(self) -> None:
         while True:
@@ -76,10 +76,10 @@ class Worker:
 
     def _report(self) -> None:
         if self._line.is_open and (report := self.table.report()):
-            self._line.tell({"report": report})
+            self._line.send({"report": report})
 
     def _wake(self, revision: str) -> None:
-        self._line.tell({"wake": revision})
+        self._line.send({"wake": revision})
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Where a message's body ends, told piece by piece as it arrives. Pure: no I/O, no waiting.
+"""Where a message's body ends, found piece by piece as it arrives. Pure: no I/O, no waiting.
 
 A body takes data and gives back what of it is content, whether that was the end, and what belongs to the next message.
 """
@@ -43,7 +43,7 @@ class Counted:
 
 
 class UntilClose:
-    """All that comes; whoever closes the connection ends it."""
+    """All that comes until the connection is closed."""
 
     __slots__ = ()
 
@@ -117,7 +117,7 @@ class Chunked:
 
 
 def body_of(length: int, *, status: int) -> Body | None:
-    """What reads a body of this length; None where there is none. `status` tells whose mistake a broken one is."""
+    """What reads a body of this length; None where there is none. `status` says whose mistake a broken one is."""
     if length == 0:
         return None
     if length == CHUNKED:

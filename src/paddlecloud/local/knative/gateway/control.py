@@ -48,7 +48,7 @@ class ControlLine:
                 await asyncio.sleep(RETRY)
                 continue
             self._writer = writer
-            self.tell({"hello": {**self._hello, "listening": self.listening}})
+            self.send({"hello": {**self._hello, "listening": self.listening}})
             try:
                 while line := await reader.readline():
                     self._heard(json.loads(line))
@@ -61,9 +61,9 @@ class ControlLine:
     def acknowledge(self, message: Message) -> None:
         """Requests follow this message."""
         if "version" in message:  # the control plane of an earlier release sends none
-            self.tell({"applied": message["version"]})
+            self.send({"applied": message["version"]})
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Said to nobody while the line is down: what matters is said again."""
         if self._writer is not None:
             self._writer.write(json.dumps(message).encode() + b"\n")

@@ -60,7 +60,7 @@ Pairs = list[tuple[bytes, bytes]]
 
 
 class BadMessage(Exception):
-    """Not HTTP/1.1 as it should be. `status` is what a client is told."""
+    """Not HTTP/1.1 as it should be. `status` is sent to the client."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

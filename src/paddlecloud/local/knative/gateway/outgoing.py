@@ -14,7 +14,7 @@ KEPT = 64 * 1024
 
 
 class OutgoingBody:
-    """`whole` tells whether all of it has come, `full` whether no more should come before a pod takes it."""
+    """`whole` says whether all of it has come, `full` whether no more should come before a pod takes it."""
 
     __slots__ = ("_chunked", "_pieces", "_reader", "_size", "whole")
 

@@ -1,7 +1,7 @@
 """The pods of a revision as one gateway process sees them: who gets the next request, and who waits for a pod.
 
 Requests are given to the less busy of two pods chosen at random. With a limit of concurrent requests per pod they wait
-their turn; without any pod they wait for the first, which the autoscaler is told of at once.
+their turn; without any pod they wait for the first, which is reported to the autoscaler at once.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Backend:
         if self.slots is not None and self.active == 0:
             self.slots.close()
         elif self.slots is not None:
-            self.slots.tell(None)
+            self.slots.call_when_free(None)
 
 
 class Revision:
@@ -180,7 +180,7 @@ class Revision:
         if self._limit:
             for backend in self._list:
                 if backend.slots is not None:
-                    backend.slots.tell(self.dispatch if waits else None)
+                    backend.slots.call_when_free(self.dispatch if waits else None)
         if self._later is not None:
             self._later.cancel()
             self._later = None

@@ -2,7 +2,7 @@
 
 It is a named pipe with as many bytes in it as requests may be in progress: who reads one may send a request, and writes
 it back afterwards. The kernel does the counting, and an event loop can wait for a byte. Should a gateway be killed with
-bytes in its hands, the control plane makes new pipes under other names.
+bytes read, the control plane makes new pipes under other names.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Slots:
     def give(self) -> None:
         os.write(self._fd, b".")
 
-    def tell(self, ready: Callable[[], None] | None) -> None:
+    def call_when_free(self, ready: Callable[[], None] | None) -> None:
         """Call `ready` whenever a place may be free, or no longer."""
         loop = asyncio.get_running_loop()
         if ready is not None and not self._waiting:
@@ -64,5 +64,5 @@ class Slots:
             self._waiting = False
 
     def close(self) -> None:
-        self.tell(None)
+        self.call_when_free(None)
         os.close(self._fd)

@@ -45,7 +45,7 @@ class Upstream(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         exchange = self.exchange
         if exchange is None:
-            self.close()  # a pod that speaks unasked
+            self.close()  # the pod sent bytes without a request
             return
         data = bytes(_view[:nbytes])
         if self._head_read:

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 REPORT_EVERY = 1.0
 DRAIN = 10.0
-"""Seconds that requests in progress have when the process is told to end."""
+"""Seconds that requests in progress have after SIGTERM."""
 
 
 class Worker:
@@ -35,7 +35,7 @@ class Worker:
         self._numbers: dict[str, int] = {}
         self._count = itertools.count(1)
         self._envoy = Envoy(envoy, self._folder, port=port, number=self._number)
-        self._activator = Activator(self._folder, wake=lambda key: self._line.tell({"wake": key}))
+        self._activator = Activator(self._folder, wake=lambda key: self._line.send({"wake": key}))
         self._entries: Message = {}
         self._changed = asyncio.Event()
         self._last: Message = {}
@@ -57,7 +57,7 @@ class Worker:
             task.result()  # what went wrong belongs into the log
 
     async def _work(self) -> None:
-        """Start Envoy with the first table that is told, and follow from then on."""
+        """Start Envoy with the first table that arrives, and follow from then on."""
         picture, last, connection = await self._next_picture()
         await self._envoy.start(picture)
         self._line.listening = True
@@ -80,7 +80,7 @@ class Worker:
         """Versions are those of one control plane: not after another has sent its table, which is the next to apply."""
         if connection == self._connections:
             self._line.acknowledge(last)
-            self._line.tell({"ready": True})
+            self._line.send({"ready": True})
 
     async def _sync(self) -> None:
         while True:
@@ -116,7 +116,7 @@ class Worker:
             report = {key: numbers for key, numbers in found if numbers is not None}
             self._before = totals
             if report:
-                self._line.tell({"report": report})
+                self._line.send({"report": report})
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ Address = tuple[str, int]
 
 
 class Activator:
-    """`wake` is told the revision for which something waits."""
+    """`wake` is called with the revision that a request waits for."""
 
     def __init__(self, folder: Path, *, wake: Callable[[str], None]) -> None:
         self._folder = folder
@@ -72,6 +72,6 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(data)
             await writer.drain()
     except OSError:
-        pass  # either side is gone, and the other is told just below
+        pass  # one side is gone, and the other is closed just below
     finally:
         writer.close()

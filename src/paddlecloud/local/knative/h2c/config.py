@@ -35,7 +35,7 @@ _TYPE = "type.googleapis.com/envoy"
 
 
 class Pictured(NamedTuple):
-    """What Envoy is told of a table."""
+    """The configuration of Envoy for a table."""
 
     clusters: list[Config]
     routes: dict[str, Config]

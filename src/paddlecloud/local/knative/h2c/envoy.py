@@ -164,7 +164,7 @@ class Envoy:
         await self._until("cluster_manager.warming_clusters", "0", timeout=TAKE)
 
     async def _until(self, statistic: str, value: str, *, timeout: float) -> None:
-        """Envoy does not tell of changes: it is asked again and again. Raises `TimeoutError`."""
+        """Envoy does not report changes, so it is polled. Raises `TimeoutError`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while not await self._is(statistic, value):
@@ -173,8 +173,8 @@ class Envoy:
             await asyncio.sleep(LOOK)
 
     async def _is(self, statistic: str, value: str) -> bool:
-        told = await self._ask("GET", f"/stats?filter=^{statistic}$")
-        return told.decode().strip() == f"{statistic}: {value}"
+        answer = await self._ask("GET", f"/stats?filter=^{statistic}$")
+        return answer.decode().strip() == f"{statistic}: {value}"
 
     async def _ask(self, method: str, path: str) -> bytes:
         reader, writer = await connect_unix(os.path.join(self._folder, ADMIN))

@@ -1,9 +1,9 @@
 """What Envoy counted, as the report that a gateway process sends. Pure.
 
-Envoy tells totals in the text format of Prometheus; a report tells what happened since the last one. How many requests
+Envoy gives totals in the text format of Prometheus; a report holds what happened since the last one. How many requests
 were in progress on average is not among Envoy's figures. It is taken to be the larger of those in progress now and the
 time spent on those that ended, of which none counts for longer than the time since the last report. Envoy adds up
-times a moment later than it counts: they may be told one report after their requests.
+times a moment later than it counts: they may be in the report after that of their requests.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def report(now: Totals, before: Totals, span: float) -> dict[str, Any] | None:
         return None
     codes = Counter(now.codes)
     codes.subtract(before.codes)
-    failed = now.failed_calls - before.failed_calls  # a stream's comes long after its 200, maybe told already
+    failed = now.failed_calls - before.failed_calls  # a stream's comes long after its 200, maybe reported already
     codes.update({"200": -failed, "500": failed})
     upto = [after - earlier for after, earlier in zip(now.latencies, before.latencies, strict=True)]
     ended, seconds = upto[-1], now.seconds - before.seconds

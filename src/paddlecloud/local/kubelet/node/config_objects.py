@@ -1,4 +1,4 @@
-"""What pods refer to: followed, so that a change is heard of, and asked for when a pod needs it.
+"""ConfigMaps and Secrets that pods refer to: read when a pod needs one, and watched from then on.
 
 Only metadata is kept. Contents are wanted when a pod starts or a change was heard, and the API server, in the same
 process, has them at hand; a second copy of every ConfigMap and Secret would cost more memory than the store itself.

@@ -69,7 +69,7 @@ class Devices:
         return {RESOURCE: str(len(self._gpus))} if self._gpus else {}
 
     def only_declared_by(self, node: str) -> None:
-        """Pods of this node get none of the machine's GPUs: those it tells of exist in its object alone."""
+        """Pods of this node get none of the machine's GPUs: those in its status exist in its object alone."""
         self._declaring.add(node)
 
     def allocate(self, uid: str, container: Object, *, node: str) -> tuple[str, ...]:

@@ -171,7 +171,7 @@ class Kubelet:
         await informer.wait_synced()
 
     async def remove_node(self, name: str) -> None:
-        """Stop serving a node, as if it were lost: no heartbeat, no news of its pods, which run on unseen.
+        """Stop serving a node, as if it were lost: no heartbeat, no status of its pods, which run on.
 
         They are taken up again when the node comes back, and ended when their objects are gone.
         """

@@ -165,7 +165,7 @@ class PodCgroups:
         self._part = "pods-" + hashlib.sha256(data.encode()).hexdigest()[:10]
 
     def start(self) -> None:
-        """Take the place into use. What fails here leaves the pods without, and is told in `enforcement`."""
+        """Take the place into use. What fails here leaves the pods without limits, and `enforcement` says so."""
         found = self.enforcement
         if found.place is None:
             return

@@ -31,7 +31,7 @@ class NodeConfig:
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Object, ...] = ()
     declared: bool = False
-    """Made by `pdc node add`: the GPUs it tells of are words, and none of the machine's are its own."""
+    """Made by `pdc node add`: the GPUs in its status are declared only; none of the machine's are its own."""
 
 
 def machine_capacity() -> dict[str, str]:

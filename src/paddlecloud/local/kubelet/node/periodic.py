@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Collection
 
 from paddlecloud.local.kubelet.node import disk
-from paddlecloud.local.kubelet.node.process_counts import Crowds, machine_tasks, pod_tasks
+from paddlecloud.local.kubelet.node.process_counts import ProcessCounts, machine_tasks, pod_tasks
 from paddlecloud.local.kubelet.pod.services import Machine
 from paddlecloud.local.kubelet.pod.worker import PodWorker
 
@@ -29,10 +29,10 @@ class Care:
         self._machine = machine
         self._workers = workers
         self._tidy = tidy
-        self._crowds = Crowds(machine.pids_limit)
+        self._process_counts = ProcessCounts(machine.pids_limit)
 
     async def run(self) -> None:
-        await asyncio.gather(self._look_after(), self._watch_crowds())
+        await asyncio.gather(self._look_after(), self._watch_process_counts())
 
     async def _look_after(self) -> None:
         for round_ in itertools.count():
@@ -45,17 +45,19 @@ class Care:
                     worker.evict(excess)
             await self._machine.clock.sleep(PERIOD)
 
-    async def _watch_crowds(self) -> None:
+    async def _watch_process_counts(self) -> None:
         while True:
             await self._machine.clock.sleep(CROWD_PERIOD)
-            if self._crowds.alarming(machine_tasks()):
+            if self._process_counts.alarming(machine_tasks()):
                 await self._count_pods()
 
     async def _count_pods(self) -> None:
         calm = True
         for worker in list(self._workers()):
-            if worker.shim and (excess := self._crowds.verdict(await asyncio.to_thread(pod_tasks, worker.shim))):
+            if worker.shim and (
+                excess := self._process_counts.verdict(await asyncio.to_thread(pod_tasks, worker.shim))
+            ):
                 worker.evict(excess)
                 calm = False
         if calm:
-            self._crowds.calmed(machine_tasks())
+            self._process_counts.calmed(machine_tasks())

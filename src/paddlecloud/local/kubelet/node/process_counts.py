@@ -14,7 +14,7 @@ LOOK_EVERY = 0.25
 """As a part of a pod's limit: how much the machine's number may grow before somebody looks."""
 
 
-class Crowds:
+class ProcessCounts:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._calm: int | None = None  # the machine's number when nobody was over the limit

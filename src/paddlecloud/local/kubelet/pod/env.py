@@ -31,7 +31,7 @@ class MissingObject(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the downward API may tell a container about where it runs."""
+    """What the downward API may give a container about where it runs."""
 
     pod_ip: str = ""
     host_ip: str = ""

@@ -1,7 +1,7 @@
 """One question in gRPC: is the service well? What a `grpc` probe asks, in the few frames of HTTP/2 that it takes.
 
 No library is worth its weight for a single call: the request is constant but for the service's name, and of the answer
-only the message counts. Header compression of the answer is not undone, so an error of the server is not told apart
+only the message counts. Header compression of the answer is not undone, so an error of the server is not distinguished
 from another.
 """
 
@@ -67,7 +67,7 @@ def _varint(number: int) -> bytes:
 
 
 def state_in(message: bytes) -> str:
-    """The state a HealthCheckResponse tells; an empty one is state 0."""
+    """The state in a HealthCheckResponse; an empty one is state 0."""
     if len(message) < 5:
         raise NoAnswer("the server gave no answer: it may lack grpc.health.v1.Health, or not know the service")
     body = message[5:]

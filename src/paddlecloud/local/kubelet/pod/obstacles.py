@@ -11,7 +11,7 @@ from paddlecloud.local.kubelet.pod.model import Waiting
 class Obstacle(NamedTuple):
     waiting: Waiting
     retry_at: float | None
-    """None: only news (an object that arrives, an image that is built) can change it."""
+    """None: only an event (an object created, an image built) can change it."""
     failures: int
 
 
@@ -22,7 +22,7 @@ class Obstacles:
         self._by_name: dict[str, Obstacle] = {}
 
     def note(self, name: str, waiting: Waiting, *, now: float, timed: bool) -> None:
-        """`timed`: try again by the clock, later each time. Otherwise the next news leads to the next try."""
+        """`timed`: try again by the clock, later each time. Otherwise the next event leads to the next attempt."""
         before = self._by_name.get(name)
         failures = before.failures + 1 if before else 1
         retry_at = now + backoff_delay(failures + 1) if timed else None

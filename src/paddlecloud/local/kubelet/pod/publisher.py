@@ -25,7 +25,7 @@ class StatusPublisher:
         self._last: Object | None = None
 
     async def publish(self, pod: Object, status: Object, *, now: float) -> float | None:
-        """Write the status if it is news; returns when to come again with one that is held back.
+        """Write the status if it changed; returns when to try again with one that is held back.
 
         Raises `PodGone`.
         """

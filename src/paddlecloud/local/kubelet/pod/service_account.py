@@ -1,4 +1,4 @@
-"""What a pod is told about the API server: a token of its service account, and where the server listens."""
+"""How a pod reaches the API server: a token of its service account, and the server's address."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Images(Protocol):
 
 
 class ConfigObjects(Protocol):
-    """ConfigMaps and Secrets. The pods that asked for a missing one are told when it arrives."""
+    """ConfigMaps and Secrets. Pods that need a missing one are woken when it is created."""
 
     async def configmap(self, namespace: str, name: str) -> Object | None: ...
 

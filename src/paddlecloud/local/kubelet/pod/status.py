@@ -61,7 +61,7 @@ def build_status(pod: Object, observed: Observed, plan: Plan, now: float) -> Obj
 def phase_of(pod: Object, observed: Observed, plan: Plan) -> str:
     """Pending until a main container has run; a pod that ends keeps Running until the last process is gone.
 
-    Whoever replaces a pod that has Failed must not find it still at work.
+    A controller that replaces a Failed pod must not find it still running.
     """
     if plan.outcome is not None and plan.done:
         return plan.outcome.phase

@@ -63,7 +63,7 @@ class SupervisedPod:
             processes.kill_all(lambda: processes.strays(uid))
 
     async def check(self) -> None:
-        """After news: a lost connection is made again, or the loss of the shim is put on record."""
+        """After an event: a lost connection is made again, or the loss of the shim is recorded."""
         if self._runtime is not None and not self._runtime.connected:
             self._record = self._runtime.state or self._record
             await self._reattach()

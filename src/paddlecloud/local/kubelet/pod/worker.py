@@ -44,7 +44,7 @@ BUILD_REPORTS = 2.0
 
 
 class PodWorker:
-    """`update` and `poke` tell it news; `run` ends when the pod is gone from this machine."""
+    """`update` and `poke` wake it; `run` ends when the pod is gone from this machine."""
 
     def __init__(self, pod: Object, machine: Machine) -> None:
         self.pod = pod
@@ -178,11 +178,11 @@ class PodWorker:
         view = decide(self.pod, observed, now)
         view.waiting = {**self._building, **self._obstacles.waiting(), **view.waiting}
         self._steps.observe(observed.runs)
-        self._tell(notices(view, observed))
+        self._record_events(notices(view, observed))
         return await self._publisher.publish(self.pod, build_status(self.pod, observed, view, now), now=now)
 
     async def _pause(self, until: float | None) -> None:
-        """Wait for news, or for the moment at which time alone changes things."""
+        """Wait for an event, or for the time of the next decision."""
         if until is None:
             await self._dirty.wait()
             return
@@ -311,7 +311,7 @@ class PodWorker:
                 self._building[name] = Waiting("ContainerCreating", f'image "{image}": {text}', expected=True)
                 self.poke()
 
-    def _tell(self, current: Iterable[Notice]) -> None:
+    def _record_events(self, current: Iterable[Notice]) -> None:
         """Write an Event for every notice that is new, beside the worker: nobody waits for one."""
         about = {"apiVersion": "v1", "kind": "Pod", **self.pod}
         fresh = set(current)

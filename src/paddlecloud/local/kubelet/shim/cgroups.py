@@ -95,7 +95,7 @@ def join(place: Place) -> None:
 
 
 def members(place: Place) -> list[int]:
-    """Every process in the place, whoever its parent is now."""
+    """Every process in the cgroup, whatever its parent is now."""
     for path in place.paths[:1]:
         try:
             with open(os.path.join(path, PROCS)) as handle:

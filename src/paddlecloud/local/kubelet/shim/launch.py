@@ -60,7 +60,7 @@ def become(
         _fork_warm(spec.argv, env)
         _exec(spec.argv, env)
 
-    _run(prepare, start, tell=lambda text: report.send(text + f"; {hidden}".encode() if hidden else text))
+    _run(prepare, start, report_error=lambda text: report.send(text + f"; {hidden}".encode() if hidden else text))
 
 
 def enter(
@@ -92,7 +92,7 @@ def enter(
             _take_terminal()
 
     env = _environment(spec, sandbox)
-    _run(prepare, lambda: _exec(argv, env), tell=lambda text: os.write(stdio[2], text + b"\n"))
+    _run(prepare, lambda: _exec(argv, env), report_error=lambda text: os.write(stdio[2], text + b"\n"))
 
 
 def _environment(spec: ContainerSpec, sandbox: Sandbox) -> dict[str, str]:
@@ -113,7 +113,7 @@ def _environment(spec: ContainerSpec, sandbox: Sandbox) -> dict[str, str]:
 
 
 def _run(
-    prepare: Callable[[], None], become_program: Callable[[], NoReturn], *, tell: Callable[[bytes], object]
+    prepare: Callable[[], None], become_program: Callable[[], NoReturn], *, report_error: Callable[[bytes], object]
 ) -> NoReturn:
     try:
         prepare()
@@ -121,9 +121,9 @@ def _run(
         become_program()
     except (OSError, StartError, ValueError) as error:
         try:
-            tell(str(error).encode()[:4000])
+            report_error(str(error).encode()[:4000])
         except OSError:
-            pass  # the other end is gone: nobody is left to tell, and the exit code below is all that remains
+            pass  # the other end is gone: the exit code below is all that remains
     except warmstart.Become:
         raise
     except BaseException:
@@ -211,7 +211,7 @@ def _take_identity(spec: ContainerSpec, sandbox: Sandbox) -> None:
         try:
             seccomp.forgive_ownership()
         except OSError:
-            pass  # a kernel without filters: programs that give files away are told that they cannot
+            pass  # a kernel without filters: programs that change the owner of files get an error
     if spec.uid is None and spec.gid is None:
         return
     if sandbox.mode == "user":

@@ -31,7 +31,7 @@ class LogFile:
         return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
 
     def write(self, data: bytes) -> None:
-        """A container is never stopped for a full disk: what the disk refuses is lost, and the log tells how much
+        """A container is never stopped for a full disk: what the disk refuses is lost, and the log says how much
         as soon as it takes something again."""
         if self._lost and not self._append(_gap(self._lost)):
             self._lost = 0

@@ -1,8 +1,8 @@
 """Finding and ending the processes of a container.
 
 The shim is a *child subreaper*: a daemon whose parent died becomes the shim's child, so everything a container ever
-started is a descendant of its shim. Which container a descendant belongs to is told by its mount namespace, which it
-cannot leave without leaving its root; without namespaces the marker in its environment tells it.
+started is a descendant of its shim. The mount namespace of a descendant shows which container it belongs to, which it
+cannot leave without leaving its root; without namespaces the marker in its environment shows it.
 Standard library only: the shim imports this.
 """
 

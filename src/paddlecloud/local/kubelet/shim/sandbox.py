@@ -78,7 +78,7 @@ def namespace_hint() -> str:
 
 
 def enter_pod(hostname: str, *, forbid: str = "") -> Sandbox:
-    """Take the pod's namespaces in this process. Never raises: what the machine refuses is told in the result.
+    """Take the pod's namespaces in this process. Never raises: the result says what the machine refused.
 
     `forbid` names modes not to try (comma separated), so that degraded machines can be tested on capable ones.
     """
@@ -99,7 +99,7 @@ def enter_pod(hostname: str, *, forbid: str = "") -> Sandbox:
             linux.unshare(flags)
             if mode == "user":
                 _map_to_root(uid, gid)
-            # What is mounted here stays here; what the host unmounts goes here too, and whoever served it can end.
+            # What is mounted here stays here; what the host unmounts goes here too, so its server can end.
             linux.mount(None, "/", flags=linux.MS_REC | linux.MS_SLAVE)
         except OSError as error:
             reasons.append(str(error))

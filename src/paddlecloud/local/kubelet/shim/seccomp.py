@@ -15,7 +15,7 @@ from paddlecloud.local.kubelet.shim import linux
 
 ALLOW = 0x7FFF0000
 ASK = 0x7FC00000
-"""Leave the answer to whoever holds the listener."""
+"""Leave the answer to the process that holds the listener."""
 DO_NOTHING = 0x00050000
 """Return success at once (`SECCOMP_RET_ERRNO` with no error)."""
 

@@ -263,7 +263,7 @@ class Shim:
         return pid
 
     def _order_attach(self, order: dict[str, Any], connection: Connection) -> bool:
-        """Give the client the container's input, if it has one; the answer tells whether that is a terminal."""
+        """Give the client the container's input, if it has one; the answer says whether that is a terminal."""
         container = self._running(order["name"])
         if container.input is not None:
             connection.joined = container
@@ -301,7 +301,7 @@ class Shim:
         processes.bury_all()  # who waits for the shim waits for all of the pod
         self._loop.stop()
 
-    # The kernel's news
+    # Events of the kernel
 
     def _reap(self) -> None:
         while True:

@@ -1,6 +1,6 @@
 """Runs a Python program in a process that has its modules already: the end of a fork from a warm parent.
 
-Stands in for `exec python …`, and the program must not be able to tell: whatever cannot be made the same is started by
+Stands in for `exec python …`, and the program must not notice: whatever cannot be made the same is started by
 exec (`find` returns None). Three things stay different: strings hash alike in all forks of one parent, two frames lie
 below the program's first in `inspect.stack()`, and threads that native libraries had at import start at first use.
 Standard library only: the shim imports this.

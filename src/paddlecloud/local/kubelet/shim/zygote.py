@@ -52,7 +52,7 @@ def _become_shim(control: socket.socket, pod_dir: str, fds: list[int]) -> None:
         code = shim.main(pod_dir, socket.socket(fileno=fds[0]) if fds else None)
     except warmstart.Become:
         raise  # this is no longer the shim but a child of it
-    except BaseException:  # the process ends here in any case; its log must tell why
+    except BaseException:  # the process ends here in any case; its log must say why
         sys.excepthook(*sys.exc_info())
     os._exit(code)
 

@@ -113,7 +113,7 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def outline(pod: Object) -> Object:
-    """What tells a pod from others and its containers from each other."""
+    """What identifies a pod and each of its containers."""
     meta = pod["metadata"]
     kept = ("name", "namespace", "uid", "creationTimestamp", "labels", "annotations", "ownerReferences")
     containers = {

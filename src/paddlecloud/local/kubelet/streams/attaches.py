@@ -71,7 +71,7 @@ async def join_input(pod_dir: Path, container: str) -> ContainerInput | None:
 
 
 async def _answer(control: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """The shim's answer and the descriptor that came with it; news of the pod before it is skipped."""
+    """The shim's answer and the descriptor that came with it; events of the pod before it are skipped."""
     buffer = b""
     held: list[int] = []
     while True:
@@ -112,7 +112,7 @@ class AttachSession:
 
     async def wait(self) -> int:
         for pump in self._pumps:
-            pump.result()  # a log that could not be read is told to the client
+            pump.result()  # raises to the client when a log could not be read
         return 0
 
     async def close(self) -> None:

@@ -82,7 +82,7 @@ class ExecSession:
         if not self._code.done():
             self._code.cancel()
         elif not self._code.cancelled():
-            self._code.exception()  # whoever did not wait does not care
+            self._code.exception()  # a caller that did not wait does not need it
         self._control.close()
         for fd in list(self._outputs):
             os.close(fd)

@@ -175,7 +175,7 @@ async def _follow(path: Path, options: LogOptions, watch: Watch, ended: Callable
 
 
 def _next_segment(path: Path, fd: int | None) -> Path | None:
-    """The file that follows the open one; rotation renames files, so they are told apart by inode."""
+    """The file that follows the open one; rotation renames files, so files are identified by inode."""
     files = segments(path)
     if fd is None:
         return files[0] if files else None

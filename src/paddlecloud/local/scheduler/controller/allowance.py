@@ -1,4 +1,4 @@
-"""How many writes that merely tell people something may go out: a burst at once, then so many a second."""
+"""A rate limit for writes that only inform people: a burst at once, then so many a second."""
 
 from __future__ import annotations
 

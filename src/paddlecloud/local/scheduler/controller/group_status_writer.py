@@ -93,7 +93,7 @@ class Reporter:
                 wait = 0.0
             if wait <= 0 and _only_words(status, old) and not self._words.take():
                 wait = WORDS_AGAIN
-            if wait > 0:  # looked at again then, or when there is news of it
+            if wait > 0:  # looked at again then, or when it changes
                 self._state.touched.discard(key)
                 self._look_again(key, now + wait)
                 continue
@@ -126,7 +126,7 @@ class Reporter:
         return found
 
     def _settle(self, key: GroupKey, *, undecided: bool = False) -> None:
-        """Nothing is left to write; a group that waits to be queued is asked again whenever there is news."""
+        """Nothing is left to write; a group that waits to be queued is tried again at every change."""
         self._state.touched.discard(key)
         self._since.pop(key, None)
         self._at.pop(key, None)
@@ -204,7 +204,7 @@ class Reporter:
 
 
 def _patience(status: Object, old: Object, *, started: bool) -> float:
-    """Seconds a change may wait. `started` tells that the group has pods, so that nobody waits to make them."""
+    """Seconds a change may wait. `started` says that the group has pods, so that nobody waits to make them."""
     phase = status["phase"]
     if _only_words(status, old):
         return REFRESH

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 REFRESH = 10.0
 BURST, RATE = 100.0, 20.0  # notices at once, then per second
 PATIENCE = 1.0
-"""Seconds without news after which an incomplete gang is worth a notice: until then its pods are on their way."""
+"""Seconds without a change after which an incomplete gang gets an event: until then its pods are on their way."""
 VERDICT = "paddlecloud.org/verdict"
 MESSAGE_LIMIT = 1024
 
@@ -40,7 +40,7 @@ class _Told(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    """What a unit should be told; its pods are gone through only when it is."""
+    """Why a unit waits; its pods are gone through only when that is written."""
 
     unit: Unit
     why: Why
@@ -48,13 +48,13 @@ class _Pending(NamedTuple):
 
 
 class Notices:
-    """`still_waits` tells whether a pod (by uid) needs a notice at all when its turn comes."""
+    """`still_waits` says whether a pod (by uid) needs a notice at all when its turn comes."""
 
     def __init__(self, client: Client, clock: Clock, *, still_waits: Callable[[str], bool]) -> None:
         self._client = client
         self._clock = clock
         self._still_waits = still_waits
-        self._told: dict[str, _Told] = {}
+        self._written: dict[str, _Told] = {}
         self._pending: dict[Key, _Pending] = {}
         self._wake = asyncio.Event()
         self._allowance = Allowance(clock, burst=BURST, rate=RATE)
@@ -68,7 +68,7 @@ class Notices:
 
     def forget(self, uid: str) -> None:
         """The pod waits no longer."""
-        self._told.pop(uid, None)
+        self._written.pop(uid, None)
 
     async def run(self) -> None:
         while True:
@@ -86,7 +86,7 @@ class Notices:
             later: float | None = None
             for pod in item.unit.pods:
                 if self._pending.get(key) is not item:
-                    break  # there is newer news
+                    break  # there is a newer reason
                 if not self._still_waits(pod.uid):
                     continue
                 wait = self._wait(pod, item)
@@ -103,20 +103,20 @@ class Notices:
         return soonest if self._pending else None
 
     def _wait(self, pod: Pod, item: _Pending) -> float | None:
-        """Seconds until a pod may be told; None when it knows already."""
-        told, why, now = self._told.get(pod.uid), item.why, self._clock.monotonic()
-        if told is not None and told.message == why.message:
+        """Seconds until the reason may be written to a pod; None when the pod has it already."""
+        written, why, now = self._written.get(pod.uid), item.why, self._clock.monotonic()
+        if written is not None and written.message == why.message:
             return None
-        if told is None or told.code != why.code:
+        if written is None or written.code != why.code:
             ready = item.changed + (PATIENCE if why.code == "GangIncomplete" else 0.0)
         else:
-            ready = told.at + REFRESH
+            ready = written.at + REFRESH
         return max(0.0, ready - now)
 
     async def _send(self, pod: Pod, why: Why) -> None:
         now = self._clock.now()
-        first = pod.uid not in self._told
-        self._told[pod.uid] = _Told(why.code, why.message, self._clock.monotonic())
+        first = pod.uid not in self._written
+        self._written[pod.uid] = _Told(why.code, why.message, self._clock.monotonic())
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -138,8 +138,8 @@ class Notices:
         except (errors.NotFound, errors.Conflict):
             self.forget(pod.uid)
         except errors.ApiError as error:
-            log.warning("pod %s could not be told why it waits: %s", pod.key, error)
-            self._told.pop(pod.uid, None)
+            log.warning("cannot write to pod %s why it waits: %s", pod.key, error)
+            self._written.pop(pod.uid, None)
 
     async def _event(self, pod: Pod, why: Why, now: float, *, first: bool) -> None:
         """One Event per pod, kept up to date; its annotation is the refusal for programs.

@@ -27,7 +27,7 @@ LONGEST_PAUSE = 0.1
 """Seconds. After a round the scheduler rests as long as the round took, up to this: others need the processor too."""
 
 TOLD_AT_ONCE = 200
-"""Units that are told in a round why they wait, of all lanes together: more could not be written before the next."""
+"""Units of all lanes whose reason for waiting is written in one round: more could not be written before the next."""
 
 
 class Scheduler:
@@ -93,7 +93,7 @@ class Scheduler:
         for refused in result.refused:
             self.state.refused(refused.lane)
             for unit in self._told_now(refused.units, each):
-                self._tell(unit, refused.why.code, refused.why.message)
+                self._write_reason(unit, refused.why.code, refused.why.message)
                 self._notices.refuse(unit, refused.why)
         for pod, node in result.placements:
             self.state.assume(pod, node)
@@ -109,13 +109,13 @@ class Scheduler:
                 self._writer.nominate(pod, node)
 
     def _told_now(self, units: Sequence[Unit], most: int) -> Sequence[Unit]:
-        """Those of a long lane whose turn it is to be told."""
+        """Those units of a long lane whose reason is written next."""
         if len(units) <= most:
             return units
         start = self._rounds * most % len(units)
         return units[start : start + most]
 
-    def _tell(self, unit: Unit, code: str, message: str) -> None:
+    def _write_reason(self, unit: Unit, code: str, message: str) -> None:
         if unit.gang is None:
             return
         group = self.state.groups.get(unit.gang.key)

@@ -1,4 +1,4 @@
-"""Carries a round out: bindings, evictions, nominations. Each failure is told to who decided, who decides again."""
+"""Carries a round out: bindings, evictions, nominations. A pod whose write fails is requeued."""
 
 from __future__ import annotations
 

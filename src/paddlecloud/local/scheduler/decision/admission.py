@@ -1,7 +1,7 @@
 """Whether a PodGroup that has no pods yet is let in, and if not, why: its queue, or what nodes have left in all.
 
 Controllers make pods only for groups that were let in, so a group that is kept out has no pods to decide on.
-`obstacles` is that decision; `explain_entry` tells it in full, and tries every change it offers on `obstacles` itself.
+`obstacles` is that decision; `explain_entry` explains it, and tries every change it offers on `obstacles` itself.
 Being let in is no promise of a node: that is decided once there are pods.
 """
 
@@ -115,10 +115,10 @@ def _holders(snapshot: Snapshot, gang: Gang, lacking: Sequence[str], most: int =
 
 
 def _remedies(snapshot: Snapshot, gang: Gang, found: Obstacles) -> Iterator[Remedy]:
-    told: set[str] = set()
+    given: set[str] = set()
     for remedy, after, changed in _guesses(snapshot, gang, found):
-        if remedy.kind not in told and not _obstacles(after, changed):
-            told.add(remedy.kind)
+        if remedy.kind not in given and not _obstacles(after, changed):
+            given.add(remedy.kind)
             yield remedy
 
 

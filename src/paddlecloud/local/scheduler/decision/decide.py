@@ -124,7 +124,7 @@ class _Decision:
         return self._reserve(unit, rescue, why)
 
     def _keep(self, unit: Unit, attempt: Attempt) -> None:
-        """What a gang has beyond its least number may be left over: those pods go on waiting, and are told why."""
+        """What a gang has beyond its least number may be left over: those pods go on waiting, with a reason."""
         self._result.placements += attempt.placements
         left = len(unit.pods) - len(attempt.placements)
         if not left or unit.gang is None:

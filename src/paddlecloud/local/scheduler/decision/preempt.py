@@ -248,7 +248,7 @@ class _Search:
     # In the end
 
     def _spare(self) -> None:
-        """Let stay whoever need not go now that every pod has its node: the most important first."""
+        """Let pods stay that need not go now that every pod has its node: the most important first."""
         for victims in sorted(self._victims, key=lambda victims: -max(pod.priority for pod, _ in victims)):
             mark = self._session.mark()
             if self._put_back(victims) and self._still_good():

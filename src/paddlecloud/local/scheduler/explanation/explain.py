@@ -93,7 +93,7 @@ def explain(snapshot: Snapshot, waiting: Iterable[Pod], uid: str, *, policy: Pol
 
 
 def _settled(snapshot: Snapshot, waiting: tuple[Pod, ...], result: Round) -> Moment:
-    """The cluster once the round is carried out: pods placed, others told to leave and room promised."""
+    """The cluster once the round is carried out: pods placed, others evicted and room nominated."""
     draft = Draft(snapshot, DEFAULT)
     gangs, allocated = dict(snapshot.gangs), dict(snapshot.allocated)
     for pod, node in result.placements:

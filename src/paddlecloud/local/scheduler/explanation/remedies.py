@@ -67,7 +67,7 @@ class Case:
 
     @property
     def biggest(self) -> Pod:
-        """The pod that is hardest to place: the one the refusal speaks of, as far as size goes."""
+        """The pod that is hardest to place: the one the refusal is about, as far as size goes."""
         return max(self.unit.pods, key=lambda pod: sorted(pod.requests.items()))
 
 
@@ -201,7 +201,7 @@ def _add_nodes(case: Case) -> Iterator[Candidate]:
 
 
 def _domains(case: Case) -> dict[str, str]:
-    """A new zone, and the like, where rules about neighbours speak of some."""
+    """A new zone, and the like, where rules about neighbours name some."""
     social = case.biggest.shape.social
     keys = {t.topology for t in social.apart} | {t.topology for t in social.spread} if social else set()
     return {key: "new" for key in keys if key != "kubernetes.io/hostname"}
@@ -287,4 +287,4 @@ GUESSES: Mapping[str, tuple[Guess, ...]] = {
     "NoQueue": (_make_queue,),
     "QueueClosed": (_make_queue,),
 }
-"""What to try, by why the unit waits; the order is that in which remedies are told."""
+"""What to try, by why the unit waits; remedies are given in this order."""

@@ -1,6 +1,6 @@
 """The scheduler on a load, in a time of its own: the same state, the same decisions, no cluster and no waiting.
 
-Time jumps from event to event (a job arrives, a job ends) and a round is decided at each. Whoever is made to leave goes
+Time jumps from event to event (a job arrives, a job ends) and a round is decided at each. A pod that is evicted goes
 back into the queue and starts over, as a job without checkpoints does.
 """
 
@@ -25,7 +25,7 @@ ROUNDS_AT_ONCE = 50
 """Rounds at one moment before time goes on: a bound for policies that would take turns for ever."""
 
 Happening = Callable[[float], None]
-"""What an event does, told the time at which it is seen."""
+"""What an event does; called with the time at which it is observed."""
 
 
 @dataclass(slots=True)

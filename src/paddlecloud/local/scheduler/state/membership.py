@@ -50,7 +50,7 @@ def _move(entries: dict[str, str], counts: Counter[str], uid: str, value: str | 
 
 
 class Membership:
-    """`changed` is told of a group whose waiting pods must be judged anew."""
+    """`changed` is called with a group whose waiting pods must be tried again."""
 
     def __init__(self, changed: Callable[[GroupKey], None]) -> None:
         self.groups: dict[GroupKey, Group] = {}

@@ -16,7 +16,7 @@ from paddlecloud.local.scheduler.state.snapshot import Node, Pod, node_view
 
 class Occupancy:
     def __init__(self) -> None:
-        self._bare: dict[str, Node] = {}  # the nodes as their objects tell, nothing on them
+        self._bare: dict[str, Node] = {}  # the nodes as their objects describe them, nothing on them
         self._built: dict[str, Node] = {}  # and with their pods, except for those in `_stale`
         self._stale: set[str] = set()
         self._on: dict[str, dict[str, Pod]] = {}  # node → uid → pod

@@ -10,7 +10,7 @@ from paddlecloud.local.scheduler.state.snapshot import Pod, Queue, queue_view
 
 
 class QueueUse:
-    """`queue_of` tells for which queue a pod counts, `placed` gives all pods that have a node."""
+    """`queue_of` says for which queue a pod counts, `placed` gives all pods that have a node."""
 
     def __init__(self, queue_of: Callable[[Pod], str], placed: Callable[[], Iterable[Pod]]) -> None:
         self.queues: dict[str, Queue] = {}

@@ -119,7 +119,7 @@ class State:
             self._clear(uid)
 
     def _view(self, obj: Object) -> Pod:
-        """The pod as its object tells, and as we made it in the meantime."""
+        """The pod as its object describes it, with what we wrote in the meantime."""
         pod = pod_view(obj)
         if pod.uid in self._leaving:
             pod = replace(pod, leaving=True)
@@ -229,7 +229,7 @@ class State:
             self._budgets[key_of(obj)] = budget_view(new)
         self._opened += 1
 
-    # What is told about groups and queues
+    # Status of groups and queues
 
     @property
     def groups(self) -> Mapping[GroupKey, Group]:
@@ -237,7 +237,7 @@ class State:
 
     @property
     def touched(self) -> set[GroupKey]:
-        """Groups whose status may have to be written; whoever wrote it takes them out."""
+        """Groups whose status may have to be written; the writer removes them."""
         return self._members.touched
 
     def capacity(self) -> Resources:

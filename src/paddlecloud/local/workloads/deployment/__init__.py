@@ -1,4 +1,4 @@
 """Deployments: replacing the pods of one template by those of the next, at a pace that keeps the service up.
 
-`decide` is the whole judgement; `revisions` finds and makes ReplicaSets, `rollout` sizes them, `status` tells.
+`decide` is the whole decision; `revisions` finds and creates ReplicaSets, `rollout` sizes them.
 """

@@ -2,14 +2,14 @@
 
 The two promises: never more than `wanted + surge` pods, never fewer than `wanted - unavailable` of them available.
 Both are kept on what is known to exist, not on what was asked for: no size changes until every set has seen the one it
-has, and a set has no more available pods than it was told to keep. Pods on their way out count for neither promise, as
+has, and a set has no more available pods than its desired number. Pods on their way out count for neither promise, as
 in Kubernetes.
 
     wanted 3, surge 1, unavailable 0     old   new
     begin                                3     0
     room for one                         3     1
     it is available, one may go          2     1
-    it was told to, room for one         2     2  … and so on to 0, 3
+    desired number, room for one         2     2  … and so on to 0, 3
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from paddlecloud.kube.resource import Object
 
 
 class Size(NamedTuple):
-    """`settled` tells that the set has seen its size and made or removed pods accordingly."""
+    """`settled` says that the set has seen its size and made or removed pods accordingly."""
 
     replicas: int
     available: int = 0

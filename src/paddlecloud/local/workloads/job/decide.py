@@ -18,7 +18,7 @@ from paddlecloud.local.workloads.job.failure import Verdict, counted, judge, pat
 from paddlecloud.local.workloads.job.indexes import Indexes
 from paddlecloud.local.workloads.job.members import Members, index_of, members_of
 from paddlecloud.local.workloads.pods import is_ready
-from paddlecloud.local.workloads.replicaset import BURST, told, worth
+from paddlecloud.local.workloads.replicaset import BURST, named_pods, worth
 from paddlecloud.local.workloads.resources import JOBS
 
 CONTROLLER = "kubernetes.io/job-controller"
@@ -188,7 +188,9 @@ def _manage(case: _Case) -> None:
         case.again_in(wait)
         return
     case.plan.create += create
-    case.plan.events.append(PlannedEvent("SuccessfulCreate", told("Created", [o["metadata"]["name"] for o in create])))
+    case.plan.events.append(
+        PlannedEvent("SuccessfulCreate", named_pods("Created", [o["metadata"]["name"] for o in create]))
+    )
 
 
 Changes = tuple[Sequence[Object], Sequence[Object]]
@@ -240,7 +242,7 @@ def _remove(case: _Case, pods: Iterable[Object]) -> None:
         names.append(meta["name"])
         case.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
     if names:
-        case.plan.events.append(PlannedEvent("SuccessfulDelete", told("Deleted", names)))
+        case.plan.events.append(PlannedEvent("SuccessfulDelete", named_pods("Deleted", names)))
 
 
 def _status(case: _Case) -> Object:

@@ -20,7 +20,7 @@ class Verdict(NamedTuple):
 
 
 def counted(job: Object, failed: Iterable[Object]) -> list[Object]:
-    """The failed pods that count: all but those the Job's policy tells to ignore."""
+    """The failed pods that count: all but those the Job's policy ignores."""
     own = _without_shutdowns(failed)
     return [pod for pod in own if (_rule(job, pod) or (0, {"action": "Count"}))[1]["action"] != "Ignore"]
 

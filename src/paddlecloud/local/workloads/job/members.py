@@ -16,8 +16,8 @@ from paddlecloud.local.workloads.pods import is_active
 class Members:
     """Every pod is in exactly one of the lists.
 
-    `leaving` are asked to go and still there. How they end says nothing about the work: a program told to stop may
-    exit with any code, and a suspended Job must neither fail nor complete by that.
+    `leaving` are asked to go and still there. Their exit codes say nothing about the work: a program may exit with any
+    code after SIGTERM, and a suspended Job must neither fail nor complete by that.
     """
 
     active: tuple[Object, ...]

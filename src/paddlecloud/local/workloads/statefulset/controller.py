@@ -25,7 +25,7 @@ def stateful_set_controller(manager: Manager, clock: Clock) -> None:
         )
 
     def sets_behind(claim: Object) -> Iterable[Key]:
-        """Claims have no owner to tell by: their names do."""
+        """Claims have no owner reference: their names identify the set."""
         for stateful_set in loop.primary.cache.list(claim["metadata"]["namespace"]):
             if _made_for(stateful_set, claim):
                 yield key_of(stateful_set)

@@ -218,7 +218,7 @@ def _job_update(spec: Object, old: Object) -> list[Cause]:
 
 
 def _without_placement(template: Object) -> Object:
-    """A job that waits suspended may still be told where to run: queues do that."""
+    """The node selection of a suspended job may still change: queueing controllers set it."""
     template = copy.deepcopy(template)
     for name in ("labels", "annotations"):
         (template.get("metadata") or {}).pop(name, None)
