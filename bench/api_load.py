@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 from .claim import Claim, cpu_seconds, pdc, resident_megabytes
 
@@ -32,7 +32,7 @@ def _one(durable: bool) -> Iterator[Claim]:
     with tempfile.TemporaryDirectory() as data:
         pdc("up", "--data", data, "--port", "0", *(["--durable"] if durable else []))
         try:
-            found = machine.find(Path(data).resolve())
+            found = endpoint.find(Path(data).resolve())
             assert found is not None
             measured = {}
             for name, count in (("create", CREATES), ("get", GETS), ("list", 40)):

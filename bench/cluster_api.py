@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 
@@ -90,7 +90,7 @@ def embedded(durable: bool) -> Iterator[Server]:
         began = time.monotonic()
         pdc("up", "--data", data, "--port", "0", *(["--durable"] if durable else []))
         took = time.monotonic() - began
-        found = machine.find(Path(data).resolve())
+        found = endpoint.find(Path(data).resolve())
         assert found is not None
         try:
             yield Server(Path(data, "kubeconfig"), [found.pid], took)

@@ -23,7 +23,7 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet.shim import processes, wire
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 from .claim import Claim, busy, pdc
 
@@ -101,7 +101,7 @@ class World:
 
     async def _away(self, what: str, kill: Callable[[int, int], None]) -> Claim:
         """While no control plane is there, pods are hit in every way: the next one has to find out."""
-        found = machine.find(self.data)
+        found = endpoint.find(self.data)
         assert found is not None
         async with self._connected(), self._load():
             kill(found.pid, signal.SIGKILL)

@@ -15,7 +15,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet.shim import wire
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 
@@ -32,7 +32,7 @@ def run() -> Iterator[Claim]:
         began = time.monotonic()
         pdc("up", "--data", str(data), "--port", "0", env=env)
         up = time.monotonic() - began
-        found = machine.find(data)
+        found = endpoint.find(data)
         assert found is not None
         idle = resident_megabytes(found.pid) + _children_megabytes(found.pid)
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 from .claim import Claim, pdc, resident_megabytes, until
 
@@ -29,7 +29,7 @@ def run() -> Iterator[Claim]:
         began = time.monotonic()
         pdc("up", "--data", str(data), "--port", "0", env=env)
         after_stop = time.monotonic() - began
-        found = machine.find(data)
+        found = endpoint.find(data)
         assert found is not None
         resident = resident_megabytes(found.pid)
         os.kill(found.pid, signal.SIGKILL)

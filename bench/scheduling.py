@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 from .claim import Claim, busy, cpu_seconds, pdc, resident_megabytes
 from .scheduling_load import CLASSES, GANG, GANGS, JOBS, KUEUE, MEMBERS, WORKERS, new_pod
@@ -135,7 +135,7 @@ def _platform(*, simulated: int, capacity: str) -> Iterator[tuple[str, int]]:
     with tempfile.TemporaryDirectory() as data:
         pdc("up", "--data", data, "--port", "0", "--simulated", str(simulated), "--simulated-capacity", capacity)
         try:
-            found = machine.find(Path(data).resolve())
+            found = endpoint.find(Path(data).resolve())
             assert found is not None
             yield data, found.pid
         finally:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 from .claim import Claim, pdc, resident_megabytes
 
@@ -31,7 +31,7 @@ def run() -> Iterator[Claim]:
             get = [kubectl] if kubectl else [sys.executable, "-m", "paddlecloud.cli.main"]
             subprocess.run([*get, "get", "nodes"], check=True, capture_output=True, env=env, timeout=60)
             times.append(time.monotonic() - began)
-            found = machine.find(Path(data).resolve())
+            found = endpoint.find(Path(data).resolve())
             assert found is not None
             resident = resident_megabytes(found.pid)
             pdc("down", "--data", data, env=env)

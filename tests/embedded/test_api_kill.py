@@ -28,7 +28,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 WRITERS = 6
 WRITES = 200  # a round may have so many before the kill: counted, so that a busy machine only makes it longer
@@ -81,12 +81,12 @@ class Server:
         )
         out, _ = await asyncio.wait_for(process.communicate(), 90)
         assert process.returncode == 0, out.decode() + (self.data / "platform.log").read_text()[-4000:]
-        found = machine.find(self.data)
+        found = endpoint.find(self.data)
         assert found is not None
         self.port = found.port
 
     async def kill(self) -> None:
-        found = machine.find(self.data)
+        found = endpoint.find(self.data)
         assert found is not None
         os.kill(found.pid, signal.SIGKILL)
         for _ in range(500):

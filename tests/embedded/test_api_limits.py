@@ -19,7 +19,7 @@ from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
 from paddlecloud.local.apiserver.http import negotiation
 from paddlecloud.local.platform import Platform
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 MEGABYTE = 1 << 20
@@ -185,7 +185,7 @@ async def test_patches_that_would_grow_without_end_are_refused(raw: Raw) -> None
 
 class Outside:
     def __init__(self, data: Path) -> None:
-        found = machine.find(data)
+        found = endpoint.find(data)
         assert found is not None
         self.pid, self.port = found.pid, found.port
         self.tls = ssl.create_default_context(cafile=str(data / "pki" / "ca.crt"))

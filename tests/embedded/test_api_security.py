@@ -20,7 +20,7 @@ from harness import PATIENCE, pdc
 from paddlecloud.kube.client import Client
 from paddlecloud.local.apiserver.http import certs
 from paddlecloud.local.platform import Platform
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 OPEN = ("/healthz", "/readyz", "/livez", "/version")
 
@@ -180,7 +180,7 @@ def _belongs(entry: Path, data: Path) -> bool:
 
 
 def test_refusals_do_not_repeat_credentials(running: Path) -> None:
-    found = machine.find(running)
+    found = endpoint.find(running)
     assert found is not None
     tls = ssl.create_default_context(cafile=str(running / "pki" / "ca.crt"))
     token = "eyJhbGciOiJFUzI1NiJ9.looks-like-one.but-is-none"
@@ -193,7 +193,7 @@ def test_refusals_do_not_repeat_credentials(running: Path) -> None:
 
 def test_a_user_by_certificate_is_who_the_certificate_says(running: Path) -> None:
     """Only our own authority counts: a certificate of another is refused in the handshake or as nobody."""
-    found = machine.find(running)
+    found = endpoint.find(running)
     assert found is not None
     foreign = running.parent / "foreign"
     other = certs.ensure(foreign)

@@ -21,7 +21,7 @@ from chart_rights import refused
 from cluster.harness import own_image
 from harness import Target, pdc, until
 from paddlecloud.local.images.store import ImageStore
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(400)]
 
@@ -120,7 +120,7 @@ def test_each_release_serves_its_own_namespace_and_outlives_its_api_server(teams
     # The API server dies, for longer than a lease lasts: controllers give up leading and end, jobs go on.
     controllers = teams.controllers()
     assert len(controllers) == 2
-    found = machine.find(teams.data)
+    found = endpoint.find(teams.data)
     assert found is not None
     os.kill(found.pid, signal.SIGKILL)
     until(lambda: not any(Path(f"/proc/{pid}/environ").exists() for pid in controllers))

@@ -26,7 +26,7 @@ from paddlecloud.controllers.__main__ import CONTROLLERS
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import LEASES, PADDLEJOBS, PODS, Object
 from paddlecloud.local.platform import Platform
-from paddlecloud.platform import machine
+from paddlecloud.platform import kubeconfig
 from tools.ports import free_port
 
 T = TypeVar("T")
@@ -42,8 +42,8 @@ async def bare(tmp_path: Path) -> AsyncIterator[Platform]:
     pki = running.data / "pki"
     authority = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
     token = (pki / "admin.token").read_text().strip()
-    kubeconfig = machine.kubeconfig(url=f"https://127.0.0.1:{running.port}", ca=authority, token=token)
-    (running.data / "kubeconfig").write_text(json.dumps(kubeconfig))
+    config = kubeconfig.content(url=f"https://127.0.0.1:{running.port}", ca=authority, token=token)
+    (running.data / "kubeconfig").write_text(json.dumps(config))
     yield running
     await running.stop()
 

@@ -24,7 +24,7 @@ from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet.shim import processes, wire
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 from unit.local.kubelet.machine import is_ready, shell_pod, state_of
 
 TRUE_AGAIN = 20.0
@@ -112,7 +112,7 @@ class World:
     # Death
 
     def daemon(self) -> int:
-        found = machine.find(self.data)
+        found = endpoint.find(self.data)
         assert found is not None
         return found.pid
 

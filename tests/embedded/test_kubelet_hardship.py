@@ -22,7 +22,7 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet.shim import processes, wire
-from paddlecloud.platform import machine as local
+from paddlecloud.platform import kubeconfig
 from unit.local.kubelet.machine import TestMachine, is_ready, running_machine, shell_pod, state_of
 
 # Many
@@ -209,7 +209,7 @@ async def small_disk(tmp_path: Path) -> AsyncIterator[tuple[Client, Path]]:
 def kubeconfig_for(data: Path, port: int) -> str:
     ca = base64.b64encode((data / "pki" / "ca.crt").read_bytes()).decode()
     token = (data / "pki" / "admin.token").read_text().strip()
-    return json.dumps(local.kubeconfig(url=f"https://127.0.0.1:{port}", ca=ca, token=token))
+    return json.dumps(kubeconfig.content(url=f"https://127.0.0.1:{port}", ca=ca, token=token))
 
 
 async def until(client: Client, name: str, condition: Callable[[Object], object]) -> None:

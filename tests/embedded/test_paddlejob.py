@@ -12,7 +12,7 @@ import pytest
 
 from harness import Kubectl, pdc, until
 from paddlecloud.kube.resource import Object
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 from scenarios.hands import job, read
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
@@ -106,7 +106,7 @@ def test_a_job_goes_on_while_the_control_plane_is_dead_and_ends_as_it_would_have
 
     until(lambda: [phase for _, phase in pods().values()] == ["Running"] * 2)
     before = pods()
-    found = machine.find(mortal)
+    found = endpoint.find(mortal)
     assert found is not None
     os.kill(found.pid, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{found.pid}").exists())

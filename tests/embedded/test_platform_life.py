@@ -19,7 +19,7 @@ import yaml
 from harness import need, pdc, until
 from paddlecloud.cli.main import main
 from paddlecloud.local.platform import Platform, PlatformError
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint, kubeconfig
 from tools.ports import free_port
 
 
@@ -139,21 +139,21 @@ def test_a_port_in_use_is_a_clear_error(data: Path) -> None:
         refused = pdc("up", "--data", str(data), "--port", str(port), check=False)
     assert refused.returncode == 4
     assert f"127.0.0.1:{port}" in refused.stderr
-    assert machine.find(data) is None
+    assert endpoint.find(data) is None
 
 
 def test_a_start_that_takes_long_says_so_and_one_given_up_leaves_nothing(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No machine starts it within a millisecond."""
-    monkeypatch.setattr("paddlecloud.cli.commands.up.NEWS_EVERY", 0.001)
+    monkeypatch.setattr("paddlecloud.platform.lifecycle.REPORT_EVERY", 0.001)
     assert main(["up", "--data", str(data), "--port", "0"]) == 0
     assert "starting the platform: 0 s so far" in capsys.readouterr().err
     pdc("down", "--data", str(data))
-    monkeypatch.setattr("paddlecloud.cli.commands.up.START_TIMEOUT", 0.001)
+    monkeypatch.setattr("paddlecloud.platform.lifecycle.START_TIMEOUT", 0.001)
     assert main(["up", "--data", str(data), "--port", "0"]) == 1
     assert "it was not ready after" in capsys.readouterr().err
-    assert machine.find(data) is None
+    assert endpoint.find(data) is None
     monkeypatch.undo()
     assert main(["up", "--data", str(data)]) == 0, "nobody holds the directory"
 
@@ -217,7 +217,7 @@ def test_a_control_plane_that_answers_nobody_is_named_and_ended_and_its_pods_wit
     assert "spin_for_ever" in (data / "platform.log").read_text()
     assert is_there(program)
 
-    monkeypatch.setattr("paddlecloud.cli.commands.up.STOP_TIMEOUT", 1.0)
+    monkeypatch.setattr("paddlecloud.platform.lifecycle.STOP_TIMEOUT", 1.0)
     assert main(["down", "--data", str(data)]) == 0
     said = capsys.readouterr()
     assert f"stopped (data kept in {data})" in said.out
@@ -225,7 +225,7 @@ def test_a_control_plane_that_answers_nobody_is_named_and_ended_and_its_pods_wit
     assert "it was killed; 1 pod of it ran on and was ended" in said.err
     assert not is_there(daemon)
     assert not is_there(program)
-    assert machine.find(data) is None
+    assert endpoint.find(data) is None
     assert main(["up", "--data", str(data)]) == 0, "nobody holds the directory"
 
 
@@ -249,12 +249,12 @@ def test_a_control_plane_that_was_suspended_stops_as_any_other(data: Path) -> No
 def test_a_kubeconfig_that_is_a_link_stays_one_and_keeps_what_others_wrote(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     link.symlink_to(real)
-    for context in ("theirs", machine.CONTEXT):
-        machine.merge_into(link, machine.kubeconfig(url="https://x", ca="", token="t", context=context))
+    for context in ("theirs", kubeconfig.CONTEXT):
+        kubeconfig.merge_into(link, kubeconfig.content(url="https://x", ca="", token="t", context=context))
     assert link.is_symlink()
     written = yaml.safe_load(real.read_text())
-    assert [entry["name"] for entry in written["contexts"]] == ["theirs", machine.CONTEXT]
-    assert written["current-context"] == machine.CONTEXT
+    assert [entry["name"] for entry in written["contexts"]] == ["theirs", kubeconfig.CONTEXT]
+    assert written["current-context"] == kubeconfig.CONTEXT
 
 
 def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_secrets_are_for_their_owner_alone(data: Path) -> None:
     for path in [data / "kubeconfig", data / "state.db", data / "audit.log", *(data / "pki").iterdir()]:
         assert path.stat().st_mode & 0o077 == 0, f"{path} can be read by others"
     token = (data / "pki" / "admin.token").read_text().strip()
-    pid = machine.find(data)
+    pid = endpoint.find(data)
     assert pid is not None
     for name in ("cmdline", "environ"):
         assert token.encode() not in Path(f"/proc/{pid.pid}/{name}").read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 import paddlecloud as pc
 from harness import Target, until
 from paddlecloud.kube.errors import AlreadyExists, ConfigError, Conflict, Invalid, NotFound, Unreachable
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 from paddlecloud.sdk.training import TrainingError
 
 PYTHON = "python:3.11"
@@ -284,7 +285,7 @@ def test_no_cluster_and_no_answer_are_told_apart(here: Path, monkeypatch: pytest
 def test_a_temporary_platform_leaves_nothing() -> None:
     with pc.embedded() as client:
         data = client.data
-        running = machine.find(data)
+        running = endpoint.find(data)
         assert running is not None
         assert running.alive
         client.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
@@ -299,10 +300,22 @@ def test_a_platform_is_kept_with_its_directory_and_shared(here: Path) -> None:
         with pc.embedded(here / "data") as second:
             assert second.get("cm", "kept").name == "kept"
         first.get("cm", "kept")  # who did not start it did not stop it
-    found = machine.find(here / "data")
+    found = endpoint.find(here / "data")
     assert found is None or not found.alive
     with pc.embedded(here / "data") as again:
         assert again.get("cm", "kept").name == "kept"
+
+
+def test_a_crashed_platform_is_closed_from_a_notebook_which_has_an_event_loop_of_its_own(here: Path) -> None:
+    async def cell() -> None:
+        with pc.embedded(here / "data"):
+            found = endpoint.find(here / "data")
+            assert found is not None
+            os.kill(found.pid, signal.SIGKILL)
+            until(lambda: not endpoint.is_daemon(found.pid, here / "data"))
+
+    asyncio.run(cell())
+    assert endpoint.find(here / "data") is None
 
 
 def test_a_platform_ends_with_the_process_that_started_it(here: Path) -> None:

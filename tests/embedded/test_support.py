@@ -30,7 +30,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PODS, SERVICES, Object
 from paddlecloud.kube.stdlib import StdlibTransport, drive
 from paddlecloud.local import lowports
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 pytestmark = pytest.mark.timeout(300)  # a row is a platform and a dozen commands and pods, one after the other
 
@@ -146,7 +146,7 @@ def pod_life(platform: Lesser) -> None:
     hungry = {"resources": {"limits": {"memory": "40Mi"}}}
     platform.apply("hungry", 'exec python3 -c "a = bytearray(200 << 20); input()"', container={**hungry, "stdin": True})
     assert (platform.ended("hungry")["exitCode"], platform.ended("hungry")["reason"]) == (137, "OOMKilled")
-    daemon = machine.find(platform.data)
+    daemon = endpoint.find(platform.data)
     assert daemon is not None
     os.kill(daemon.pid, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{daemon.pid}").exists())

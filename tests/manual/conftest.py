@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from paddlecloud.api import crd
-from paddlecloud.platform.machine import kubeconfig
+from paddlecloud.platform import kubeconfig
 
 if TYPE_CHECKING:
     from paddlecloud.local.platform import Platform
@@ -60,7 +60,7 @@ def api_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     data = tmp_path_factory.mktemp("api")
     background = Background(data)
     platform = background.start()
-    config = kubeconfig(
+    config = kubeconfig.content(
         url=f"https://127.0.0.1:{platform.port}",
         ca=base64.b64encode(platform.certs.ca_cert.read_bytes()).decode(),
         token=(data / "pki" / "admin.token").read_text().strip(),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import Target, pdc, until
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 
 class EmbeddedHands:
@@ -19,7 +19,7 @@ class EmbeddedHands:
         self._added: list[str] = []
 
     def stop_controller(self) -> None:
-        found = machine.find(self._data)
+        found = endpoint.find(self._data)
         assert found is not None
         os.kill(found.pid, signal.SIGKILL)
         until(lambda: not Path(f"/proc/{found.pid}").exists())

@@ -1,4 +1,4 @@
-"""Files only their owner may read: keys and tokens.
+"""Files only their owner may read: keys, tokens and kubeconfigs.
 
 A file is written under another name, flushed and then renamed, so that a crash leaves the old content or the new one,
 and its mode is set before a byte is in it. A file found with a wider mode (copied, restored from a backup) is narrowed.
@@ -7,7 +7,6 @@ and its mode is set before a byte is in it. A file found with a wider mode (copi
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -18,6 +17,10 @@ def private_directory(path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
+    """A link to a file elsewhere stays one."""
+    import tempfile  # not cheap, and most who import this module only read
+
+    path = path.resolve()
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # created with mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

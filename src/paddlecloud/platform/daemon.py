@@ -1,7 +1,7 @@
 """The process behind `pdc up`: the embedded platform, the machine under it, and this project's controllers.
 
-This is one of the two places (the SDK is the other) where `local` and `controllers` meet. It is started by `pdc up`,
-tells readiness or failure as one line of JSON on the descriptor it was given, and stops on SIGTERM.
+`lifecycle` starts it; it reports readiness or failure as one line of JSON on the descriptor it was given, and stops on
+SIGTERM.
 
 Should a part of it fail in a way nobody foresaw, it starts again from what is on disk, as after a crash: pods live on
 under their shims meanwhile. A failure that comes back at once ends it.
@@ -30,7 +30,7 @@ from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
 from paddlecloud.local.nodes.keeper import nodes_before
 from paddlecloud.local.platform import Platform, PlatformError
 from paddlecloud.local.store.log import StorageError
-from paddlecloud.platform import bootstrap, machine
+from paddlecloud.platform import bootstrap, endpoint
 from paddlecloud.platform.assembly import Machine
 from paddlecloud.platform.chart import controller_accounts, user_roles
 
@@ -80,7 +80,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--simulated", type=int)
     parser.add_argument("--simulated-capacity", type=json.loads, default={})
     parser.add_argument("--durable", action="store_true")
-    parser.add_argument("--no-controllers", dest="controllers", action="store_false")
+    parser.add_argument(endpoint.NO_CONTROLLERS, dest="controllers", action="store_false")
     parser.add_argument("--started-in", type=Path, default=Path("/"))
     parser.add_argument("--ready-fd", type=int, required=True)
     return parser.parse_args()
@@ -92,7 +92,7 @@ async def _watched(args: argparse.Namespace, answer: Callable[[dict[str, Any]], 
 
 
 async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], None]) -> bool:
-    """Run until told to stop (True) or until a part fails (False)."""
+    """Run until SIGTERM (True) or until a part fails (False)."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -121,7 +121,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
             started_in=args.started_in,
         )
         await body.start()
-        machine.announce(args.data, port=platform.port, nodes=nodes)
+        endpoint.announce(args.data, port=platform.port, nodes=nodes)
         log.info("ready on port %d", platform.port)
         answer({"port": platform.port})
         # Modules, kinds and schemas stay for good: the collector need not look at them again under load.
@@ -135,7 +135,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
             await body.stop(pods=stop.is_set())
         await platform.stop()
     if stop.is_set():
-        machine.withdraw(args.data)
+        endpoint.withdraw(args.data)
     return stop.is_set()
 
 

@@ -8,24 +8,16 @@ killed outright leaves it, and `pdc down --data DIR` stops it.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from paddlecloud.kube.config import load
+from paddlecloud.platform import lifecycle
+from paddlecloud.platform.lifecycle import PlatformFailed as PlatformFailed
 from paddlecloud.sdk.checking import checked_call
 from paddlecloud.sdk.sync import Client
-
-START_SECONDS = 60.0
-STOP_SECONDS = 60.0
-
-
-class PlatformFailed(Exception):
-    """The platform did not start or stop; the text says why and where its log is."""
 
 
 class EmbeddedClient(Client):
@@ -48,7 +40,7 @@ class EmbeddedClient(Client):
         super().close()
         if self._owned:
             self._owned = False
-            _pdc("down", "--data", str(self.data), timeout=STOP_SECONDS)
+            lifecycle.stop(self.data)
         if self._temporary:
             self._temporary = False
             shutil.rmtree(self.data, ignore_errors=True)
@@ -64,25 +56,9 @@ def embedded(
     """
     folder = Path(tempfile.mkdtemp(prefix="paddlecloud-") if data is None else data).expanduser().resolve()
     try:
-        command = ["up", "--data", str(folder), "--kubeconfig", str(folder / "kubeconfig")]
-        command += ["--nodes", str(nodes)] if nodes is not None else []
-        answer = json.loads(_pdc(*command, "-o", "json", timeout=START_SECONDS))
+        started = lifecycle.start(folder, lifecycle.Options(nodes=nodes))
     except BaseException:
         if data is None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    return EmbeddedClient(folder, namespace=namespace, owned=bool(answer["started"]), temporary=data is None)
-
-
-def _pdc(*arguments: str, timeout: float) -> str:
-    """Run by its name, not imported: the command line stands above this package."""
-    done = subprocess.run(
-        [sys.executable, "-m", "paddlecloud.cli.main", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-    )
-    if done.returncode != 0:
-        raise PlatformFailed(f"pdc {' '.join(arguments)}: {done.stderr.strip()}")
-    return done.stdout
+    return EmbeddedClient(folder, namespace=namespace, owned=started.new, temporary=data is None)

@@ -12,7 +12,7 @@ import pytest
 
 from embedded.raw import raw_client
 from embedded.streams.shop import Shop
-from paddlecloud.platform import machine as local
+from paddlecloud.platform import kubeconfig
 from unit.local.kubelet.machine import running_machine
 
 
@@ -23,6 +23,6 @@ async def shop(tmp_path: Path, kubectl_binary: str) -> AsyncIterator[Shop]:
         platform.serve_streams(machine.streams)
         ca = base64.b64encode(platform.certs.ca_cert.read_bytes()).decode()
         config = tmp_path / "kubeconfig"
-        config.write_text(json.dumps(local.kubeconfig(url=platform.url, ca=ca, token=raw.admin)))
+        config.write_text(json.dumps(kubeconfig.content(url=platform.url, ca=ca, token=raw.admin)))
         env = {**os.environ, "KUBECONFIG": str(config), "HOME": str(tmp_path)}
         yield Shop(machine, raw, env, kubectl_binary)

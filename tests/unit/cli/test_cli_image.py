@@ -202,7 +202,7 @@ def pretend_running(data: Path, port: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _any_process_is_a_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlecloud.platform.machine._is_daemon", lambda pid, data: pid == os.getpid())
+    monkeypatch.setattr("paddlecloud.platform.endpoint.is_daemon", lambda pid, data: pid == os.getpid())
 
 
 def test_json_reports_say_what_was_built(pdc: Pdc, data: Path, recipe: Path) -> None:

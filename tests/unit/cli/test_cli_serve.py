@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 from unit.cli.conftest import Pdc
 from unit.cli.stub import Stub
 
@@ -31,7 +31,7 @@ def test_a_word_is_a_model_of_the_store_unless_the_platform_has_none(
     data = home / ".paddlecloud"
     data.mkdir()
     monkeypatch.setenv("PADDLECLOUD_MODEL_ENDPOINT", store)
-    machine.announce(data, port=1, nodes=1)
+    endpoint.announce(data, port=1, nodes=1)
     monkeypatch.delenv("PADDLECLOUD_MODEL_ENDPOINT")
     monkeypatch.chdir(home)
     result = pdc("serve", model, "--dry-run")

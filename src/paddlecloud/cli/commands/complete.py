@@ -131,7 +131,7 @@ def _images(session: Session, given: list[str]) -> list[str]:
     if given[0] == "import":
         return []  # files, which the shell knows
     from paddlecloud.cli.commands.image import known_names, store_of
-    from paddlecloud.cli.objects.here import data_of
+    from paddlecloud.cli.objects.embedded import data_of
 
     session.args.data = None
     return known_names(store_of(data_of(session)))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from paddlecloud.cli.failures import ERROR, OK
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 GIB = 1 << 30
 SPACE_WARN, SPACE_FAIL = 5 * GIB, GIB // 2
@@ -69,7 +69,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
 
 def data_directory(session: Session) -> str:
-    return os.path.abspath(os.path.expanduser(session.args.data or machine.default_data()))
+    return os.path.abspath(os.path.expanduser(session.args.data or endpoint.default_data()))
 
 
 def _safely(check: Check, session: Session) -> Finding:
@@ -148,7 +148,7 @@ def _cgroups(session: Session) -> Finding:
     """Of the platform that runs on the data directory, which may have been given one; else of this shell."""
     from paddlecloud.local.kubelet.node import limits
 
-    running = machine.find(Path(data_directory(session)))
+    running = endpoint.find(Path(data_directory(session)))
     found = limits.find(proc=f"/proc/{running.pid}" if running and running.alive else "/proc/self")
     if found.place is not None and not found.reason:
         return Finding("ok", f"pods are held to their limits in {', '.join(found.place.paths)}")
@@ -230,7 +230,7 @@ def _data(session: Session) -> Finding:
     if os.stat(folder).st_mode & 0o077:
         meaning = "it holds keys and tokens; other users of this machine can look into it"
         return Finding("warn", f"{folder} is open to other users", meaning, f"chmod 700 {folder}")
-    running = machine.find(Path(folder))
+    running = endpoint.find(Path(folder))
     if running is not None and not running.alive:
         meaning = "the platform that ran there ended without being stopped; nothing is lost"
         return Finding("warn", f"{folder}: process {running.pid} is gone", meaning, f"pdc up --data {folder}")

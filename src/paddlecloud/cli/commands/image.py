@@ -20,7 +20,7 @@ from typing import Any
 
 from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, NOT_FOUND, OK, CliError, UsageError, attempting
 from paddlecloud.cli.objects import recipes
-from paddlecloud.cli.objects.here import data_of
+from paddlecloud.cli.objects.embedded import data_of
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output, progress, table
 from paddlecloud.cli.session import Session
@@ -28,7 +28,7 @@ from paddlecloud.kube.nearest import question
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import Recipe
 from paddlecloud.local.images.store import ImageInfo, ImageStore
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -256,7 +256,7 @@ def no_recipe(store: ImageStore, name: str) -> CliError:
 def _check_unused(data: Path, store: ImageStore, name: str) -> None:
     """Deleting an environment under a running program breaks it in ways nobody would trace back to here."""
     environment = store.resolve(name)
-    found = machine.find(data)
+    found = endpoint.find(data)
     if environment is None or found is None or not found.alive:
         return
     from paddlecloud.cli.objects.api import connect

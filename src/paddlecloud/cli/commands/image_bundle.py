@@ -20,7 +20,7 @@ from typing import Any
 from paddlecloud.cli.commands import image
 from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, OK, CliError, InputError, UsageError
 from paddlecloud.cli.objects import recipes
-from paddlecloud.cli.objects.here import data_of
+from paddlecloud.cli.objects.embedded import data_of
 from paddlecloud.cli.render import output, progress
 from paddlecloud.cli.session import Session
 from paddlecloud.local.images import repack

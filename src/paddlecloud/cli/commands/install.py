@@ -17,7 +17,7 @@ from pathlib import Path
 
 from paddlecloud.cli.failures import CONFLICT, ERROR, FORBIDDEN, OK, TIMEOUT, CliError, attempting
 from paddlecloud.cli.objects import cluster_checks
-from paddlecloud.cli.objects.here import is_embedded
+from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.parsing import Parsers, duration
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
@@ -95,7 +95,7 @@ def _prepare_this_machine(session: Session) -> list[str]:
     """No registry is asked here: have the image built, and say as whom its pods run, who must be able to read it."""
     import asyncio
 
-    from paddlecloud.cli.objects.here import data_of
+    from paddlecloud.cli.objects.embedded import data_of
     from paddlecloud.local.images.store import ImageStore
     from paddlecloud.platform import own_image
 
@@ -107,12 +107,12 @@ def _prepare_this_machine(session: Session) -> list[str]:
 
 
 def _controllers_run(session: Session) -> bool:
-    from paddlecloud.cli.objects.here import data_of
-    from paddlecloud.platform import machine
+    from paddlecloud.cli.objects.embedded import data_of
+    from paddlecloud.platform import endpoint
 
-    found = machine.find(data_of(session))
-    words = Path(f"/proc/{found.pid}/cmdline").read_bytes().split(b"\0") if found and found.alive else []
-    return b"--no-controllers" not in words
+    found = endpoint.find(data_of(session))
+    daemon = endpoint.daemon_of(found.pid) if found is not None else None
+    return daemon is None or daemon.controllers
 
 
 def _helm(session: Session) -> list[str]:

@@ -14,7 +14,7 @@ import shlex
 import sys
 
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, OK, CliError, UsageError, attempting
-from paddlecloud.cli.objects.here import is_embedded
+from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.placing import of_object
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import output
@@ -125,7 +125,7 @@ def _question_image(session: Session, image: str | None) -> None:
     if image is None or not is_embedded(session):
         return
     from paddlecloud.cli.commands.image import store_of
-    from paddlecloud.cli.objects.here import data_of
+    from paddlecloud.cli.objects.embedded import data_of
     from paddlecloud.kube.nearest import question
 
     store = store_of(data_of(session))

@@ -17,7 +17,7 @@ from pathlib import Path
 from paddlecloud.cli.commands.wait import Goal, wait_for
 from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, OK, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects import outcome
-from paddlecloud.cli.objects.here import data_of, is_embedded
+from paddlecloud.cli.objects.embedded import data_of, is_embedded
 from paddlecloud.cli.objects.outcome import Outcome
 from paddlecloud.cli.objects.placing import Place, of_object
 from paddlecloud.cli.parsing import Parsers, duration, number
@@ -26,7 +26,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import Object, Resource
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint
 
 PADDLESERVICES = Resource("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService")
 MANAGER = "pdc-serve"
@@ -122,20 +122,20 @@ def _refuse_without_store(session: Session, model: str) -> None:
     """NAME and NAME:VERSION are models in the model store; on a machine's platform without one, NAME means a folder."""
     if not is_embedded(session):
         return
-    platform = machine.find(data_of(session))
+    platform = endpoint.find(data_of(session))
     if platform is not None and platform.model_store:
         return
     if ":" in model:
         raise InputError(
             f"{model} is a model in a model store, and this platform has none",
-            why=f"it was started without {machine.MODEL_ENDPOINT}",
-            next=f"pdc serve ./FOLDER; or with the URL of a store: pdc down, then {machine.MODEL_ENDPOINT}=URL pdc up",
+            why=f"it was started without {endpoint.MODEL_ENDPOINT}",
+            next=f"pdc serve ./FOLDER; or with the URL of a store: pdc down, then {endpoint.MODEL_ENDPOINT}=URL pdc up",
         )
     folders = [entry.name for entry in Path().iterdir() if entry.is_dir()]
     raise InputError(
         f"there is no folder {model} here",
         why=question(model, folders)
-        or f"and no model store: the platform was started without {machine.MODEL_ENDPOINT}",
+        or f"and no model store: the platform was started without {endpoint.MODEL_ENDPOINT}",
         next="pdc serve ./FOLDER",
     )
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paddlecloud.cli.failures import CONFLICT, UNREACHABLE, CliError, UsageError
+from paddlecloud.cli.failures import CONFLICT, ERROR, UNREACHABLE, USAGE, CliError
 from paddlecloud.cli.objects.node_values import quantities
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.session import Session
-from paddlecloud.platform import machine
+from paddlecloud.platform import endpoint, kubeconfig, lifecycle
+from paddlecloud.platform.lifecycle import Started
 
 if TYPE_CHECKING:
     from paddlecloud.cli.objects.unfinished import Running
 
-NEWS_EVERY = 5.0  # seconds between two words about a start that takes long
-START_TIMEOUT = 180.0  # a start takes less than a second, and ten times that on a machine with other work
-STOP_TIMEOUT = 30.0
+EXIT_CODES = {"usage": USAGE, "conflict": CONFLICT, "other": ERROR}
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -30,7 +28,10 @@ def add_commands(parsers: Parsers) -> None:
     _add_data(up)
     up.add_argument("--port", type=number(0, 65535), help="port of the API from now on (default: the one it has had)")
     up.add_argument(
-        "--nodes", type=number(1, 64), metavar="N", help="divide the machine among N nodes (default: as before, else 1)"
+        "--nodes",
+        type=number(1, lifecycle.MAX_NODES),
+        metavar="N",
+        help="divide the machine among N nodes (default: as before, else 1)",
     )
     up.add_argument("--simulated", type=number(0, 20_000), metavar="N", help="have N nodes whose pods start no process")
     up.add_argument(
@@ -59,39 +60,41 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def _data(args: argparse.Namespace) -> Path:
-    return Path(args.data or machine.default_data()).expanduser().resolve()
+    return Path(args.data).expanduser().resolve() if args.data else endpoint.default_data()
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """What the platform reports as failed, with the exit code of its cause."""
+    try:
+        yield
+    except lifecycle.PlatformFailed as error:
+        raise CliError(error.message, why=error.why, next=error.next, exit_code=EXIT_CODES[error.cause]) from error
 
 
 def run_up(session: Session, args: argparse.Namespace) -> int:
     data = _data(args)
-    found = machine.find(data)
-    if found is not None and found.alive:
-        if args.port not in (None, 0, found.port):
-            raise CliError(
-                f"a platform already runs on {data}, at port {found.port}",
-                why=f"it cannot move to port {args.port} while it runs",
-                next=f"pdc down --data {data}",
-                exit_code=CONFLICT,
-            )
-        if args.nodes not in (None, found.nodes):
-            raise CliError(
-                f"a platform already runs on {data}, as {_nodes(found.nodes)}",
-                why=f"the machine cannot be divided among {args.nodes} while pods run on it",
-                next=f"pdc down --data {data}",
-                exit_code=CONFLICT,
-            )
-        started, port = False, found.port
-    else:
-        started, port = True, _start(session, args, data)
-    if port != machine.kept_port(data):
-        _warn_of_another_port(session, data, port)
-    written = _write_kubeconfigs(args, data, port)
-    _say(session, args, data, started=started, written=written)
+    options = lifecycle.Options(
+        port=args.port,
+        nodes=args.nodes,
+        simulated=args.simulated,
+        simulated_capacity=args.simulated_capacity,
+        durable=args.durable,
+        controllers=not args.no_controllers,
+    )
+    with _failures():
+        started = lifecycle.start(data, options, report=session.note)
+    if started.new:
+        session.note(f"platform ready in {started.seconds:.1f} s")
+    if started.endpoint.port != endpoint.kept_port(data):
+        _warn_of_another_port(session, data, started.endpoint.port)
+    written = _write_users_kubeconfig(args, data, started)
+    _show_started(session, args, data, started, written)
     return 0
 
 
 def _warn_of_another_port(session: Session, data: Path, port: int) -> None:
-    kept = machine.kept_port(data)
+    kept = endpoint.kept_port(data)
     session.warn(
         f"port {kept} of this platform was in use by another program (ss -ltnp 'sport = :{kept}' shows which), so "
         f"it listens on {port} until it is stopped. Kubeconfigs that were copied name port {kept} and do not reach it. "
@@ -100,138 +103,57 @@ def _warn_of_another_port(session: Session, data: Path, port: int) -> None:
     )
 
 
-def _start(session: Session, args: argparse.Namespace, data: Path) -> int:
+def _write_users_kubeconfig(args: argparse.Namespace, data: Path, started: Started) -> Path:
+    """The user's file gets the context when asked for, or when this is the default platform. Where the context is."""
+    default = kubeconfig.users_file() if data == endpoint.default_data() else started.kubeconfig
+    target = Path(args.kubeconfig) if args.kubeconfig else default
+    if target == started.kubeconfig:
+        return target
     try:
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        log = open(data / "platform.log", "ab", opener=_private)  # noqa: SIM115 - handed to the child
-    except OSError as error:
-        raise UsageError(
-            f"cannot use {data}: {error.strerror}", next="pdc up --data with a directory you may write to"
-        ) from error
-    kept = machine.kept_port(data) if args.port is None else 0
-    wanted = args.port or kept or machine.free_port()
-    reading, writing = os.pipe()
-    command = [sys.executable, "-m", "paddlecloud.platform.daemon", "--data", str(data), "--port", str(wanted)]
-    command += ["--ready-fd", str(writing), "--started-in", os.getcwd()]
-    command += ["--nodes", str(args.nodes)] if args.nodes is not None else []
-    if args.simulated is not None:
-        command += ["--simulated", str(args.simulated)]
-        command += ["--simulated-capacity", json.dumps(args.simulated_capacity or {})]
-    command += [] if args.port else ["--any-port-if-taken"]
-    command += ["--durable"] if args.durable else []
-    command += ["--no-controllers"] if args.no_controllers else []
-    began = time.monotonic()
-    with log:
-        daemon = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(writing,), start_new_session=True,
-            cwd="/",
-        )  # fmt: skip
-    os.close(writing)
-    answer = _await_ready(session, reading, daemon)
-    if "error" in answer:
-        raise CliError(
-            "the platform did not start",
-            why=answer["error"],
-            next=answer.get("next") or f"see {data / 'platform.log'}",
-            exit_code=CONFLICT if answer.get("conflict") else 1,
-        )
-    session.note(f"platform ready in {time.monotonic() - began:.1f} s")
-    port = int(answer["port"])
-    if port == kept or not kept:
-        machine.keep_port(data, port)
-    return port
-
-
-def _nodes(count: int) -> str:
-    return "one node" if count == 1 else f"{count} nodes"
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _await_ready(session: Session, reading: int, daemon: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """One line of JSON from the daemon, or the reason why none came. A daemon that is given up is ended, too."""
-    import select
-
-    began = time.monotonic()
-    with os.fdopen(reading, "rb") as pipe:
-        while not select.select([pipe], [], [], NEWS_EVERY)[0]:
-            waited = time.monotonic() - began
-            if waited > START_TIMEOUT:
-                daemon.kill()
-                daemon.wait()
-                return {"error": f"it was not ready after {waited:.0f} s and was ended"}
-            session.note(f"starting the platform: {waited:.0f} s so far")
-        line = pipe.readline()
-    answer: dict[str, Any] = json.loads(line) if line else {"error": "it ended before it was ready"}
-    return answer
-
-
-def _write_kubeconfigs(args: argparse.Namespace, data: Path, port: int) -> Path:
-    """The platform's own file always; the user's when asked for, or when this is the default platform."""
-    import base64
-
-    ca = base64.b64encode((data / "pki" / "ca.crt").read_bytes()).decode()
-    token = (data / "pki" / "admin.token").read_text().strip()
-    ours = machine.kubeconfig(url=f"https://127.0.0.1:{port}", ca=ca, token=token)
-    own = data / "kubeconfig"
-    machine.write_private(own, json.dumps(ours, indent=1))
-    target = Path(args.kubeconfig) if args.kubeconfig else _users_kubeconfig() if _is_default(data) else own
-    if target == own:
-        return own
-    try:
-        machine.merge_into(target, ours)
+        kubeconfig.merge_into(target, kubeconfig.of_platform(data, started.endpoint.port))
     except (OSError, ValueError) as error:
         raise CliError(
             f"the platform runs, but its context could not be written to {target}",
             why=str(error),
-            next=f"export KUBECONFIG={own}",
+            next=f"export KUBECONFIG={started.kubeconfig}",
         ) from error
     return target
 
 
-def _is_default(data: Path) -> bool:
-    return data == machine.default_data().expanduser().resolve()
-
-
-def _users_kubeconfig() -> Path:
-    listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
-    return Path(listed[0]) if listed else Path.home() / ".kube" / "config"
-
-
-def _say(session: Session, args: argparse.Namespace, data: Path, *, started: bool, written: Path) -> None:
-    found = machine.find(data)
-    if found is None:
-        raise CliError("the platform stopped right after it was ready", next=f"see {data / 'platform.log'}")
+def _show_started(session: Session, args: argparse.Namespace, data: Path, started: Started, written: Path) -> None:
+    found = started.endpoint
     if args.output == "json":
         body = {
             "url": found.url, "pid": found.pid, "data": str(data), "kubeconfig": str(written),
-            "context": machine.CONTEXT, "started": started,
+            "context": kubeconfig.CONTEXT, "started": started.new,
         }  # fmt: skip
         session.print(json.dumps(session.report("Platform", body)))
         return
-    session.print(f"{'started' if started else 'already running'}: {found.url} (pid {found.pid}, data {data})")
-    session.print(f'context "{machine.CONTEXT}" written to {written}')
-    if written != _users_kubeconfig():
+    session.print(f"{'started' if started.new else 'already running'}: {found.url} (pid {found.pid}, data {data})")
+    session.print(f'context "{kubeconfig.CONTEXT}" written to {written}')
+    if written != kubeconfig.users_file():
         session.note(f"to use it: export KUBECONFIG={written}")
     session.note("next: pdc get nodes, or pdc run -- python train.py    (a program of yours)")
 
 
 def run_down(session: Session, args: argparse.Namespace) -> int:
     data = _data(args)
-    found = machine.find(data) or machine.unannounced(data)
-    running = found is not None and found.alive
-    jobs = _warn_about_jobs(session, data) if running else []
-    killed = found is not None and found.alive and _end_daemon(session, data, found)
-    if found is not None and (killed or not running):
-        _end_leftovers(session, data, "it was killed" if killed else "it had crashed")
-    machine.withdraw(data)
+    found = lifecycle.find_daemon(data)
+    jobs = _warn_about_jobs(session, data) if found is not None and found.alive else []
+    with _failures():
+        stopped = lifecycle.stop(data, report=session.note)
+    if stopped.pods_ended is not None:
+        why = "it was killed" if stopped.killed else "it had crashed"
+        pods = "1 pod" if stopped.pods_ended == 1 else f"{stopped.pods_ended} pods"
+        session.note(f"{why}; {pods} of it ran on and {'was' if stopped.pods_ended == 1 else 'were'} ended")
     if args.output == "json":
-        body = {"data": str(data), "stopped": running, "killed": killed, "jobs": [job._asdict() for job in jobs]}
+        body = {
+            "data": str(data), "stopped": stopped.was_running, "killed": stopped.killed,
+            "jobs": [job._asdict() for job in jobs],
+        }  # fmt: skip
         session.print(json.dumps(session.report("Platform", body)))
     else:
-        session.print(f"stopped (data kept in {data})" if running else f"no platform runs on {data}")
+        session.print(f"stopped (data kept in {data})" if stopped.was_running else f"no platform runs on {data}")
     return 0
 
 
@@ -250,63 +172,19 @@ def _warn_about_jobs(session: Session, data: Path) -> list[Running]:
     return jobs or []
 
 
-def _end_daemon(session: Session, data: Path, found: machine.Endpoint) -> bool:
-    """Stop the platform's process; True when it had to be killed."""
-    if machine.stop(found, data, timeout=STOP_TIMEOUT):
-        return False
-    session.note(
-        f"the platform (pid {found.pid}) did not stop within {STOP_TIMEOUT:.0f} s and is killed; "
-        f"{data / 'platform.log'} may say what it was doing"
-    )
-    if not machine.kill(found, data, timeout=STOP_TIMEOUT):
-        raise CliError(
-            f"the platform (pid {found.pid}) is stuck in the kernel and cannot be killed",
-            next=f"cat /proc/{found.pid}/stack, then free the device or file system that it waits for",
-        )
-    return True
-
-
-def _end_leftovers(session: Session, data: Path, why: str) -> None:
-    """The platform is gone without a goodbye: its pods, gateways and mounts may still be there."""
-    import asyncio
-
-    from paddlecloud.drivers import drivers_of
-    from paddlecloud.local.knative import supervisor
-    from paddlecloud.local.kubelet.node import leftovers
-    from paddlecloud.local.volumes.errors import VolumeError
-
-    async def end() -> int:
-        await supervisor.end_gateways(data / "gateway")
-        return await leftovers.end(data, drivers_of(data).values())
-
-    try:
-        pods = asyncio.run(end())
-    except VolumeError as error:
-        raise CliError(str(error), next=f"see who uses it, then pdc down --data {data}") from error
-    session.note(f"{why}; {pods} pod{'' if pods == 1 else 's'} of it ran on and {'was' if pods == 1 else 'were'} ended")
-
-
 def run_status(session: Session, args: argparse.Namespace) -> int:
     data = _data(args)
-    found = machine.find(data)
-    state = "stopped" if found is None else "running" if found.alive else "crashed"
-    body: dict[str, Any] = {"state": state, "data": str(data)}
-    if found is not None and found.alive:
-        body |= {"url": found.url, "pid": found.pid, "uptimeSeconds": round(time.time() - found.started)}
-        body |= {"residentMegabytes": _resident(found.pid), "kubeconfig": str(data / "kubeconfig")}
+    found = lifecycle.status(data)
+    body: dict[str, Any] = {"state": found.state, "data": str(data)}
+    running = found.endpoint if found.state == "running" else None
+    if running is not None:
+        body |= {"url": running.url, "pid": running.pid, "uptimeSeconds": round(time.time() - running.started)}
+        body |= {"residentMegabytes": found.resident >> 20, "kubeconfig": str(kubeconfig.own_file(data))}
     if args.output == "json":
         session.print(json.dumps(session.report("PlatformStatus", body)))
     else:
         for name, value in body.items():
             session.print(f"{name:<18} {value}")
-        if state != "running":
+        if running is None:
             session.note(f"next: pdc up --data {data}")
-    return 0 if state == "running" else UNREACHABLE
-
-
-def _resident(pid: int) -> int:
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // (1 << 20)
+    return 0 if running is not None else UNREACHABLE
