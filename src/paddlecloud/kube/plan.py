@@ -51,7 +51,7 @@ class Delete:
 class PlannedEvent:
     """One event per batch (“created 128 pods”), not one per object; about the owner unless `about` says otherwise.
 
-    `if_done` events boast of the plan itself: they are not told when some of it failed.
+    `if_done` events claim success of the plan itself: they are skipped if any of its writes failed.
     """
 
     reason: str

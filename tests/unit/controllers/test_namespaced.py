@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from paddlecloud.controllers.sampledata.sampleset import Options as SetOptions
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController
 from paddlecloud.local.platform import Platform
 
-CONTROLLERS: dict[Callable[..., Operator], dict[str, object]] = {
+CONTROLLERS: dict[Callable[..., Operator[Any, Any]], dict[str, object]] = {
     PaddleJobController: {"options": JobOptions()},
     SampleSetController: {"options": SetOptions()},
     SampleJobController: {"options": SetOptions()},
@@ -26,7 +27,7 @@ CONTROLLERS: dict[Callable[..., Operator], dict[str, object]] = {
 
 @pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda operator: operator.__name__)
 async def test_everything_with_a_namespace_is_watched_in_that_one(
-    controller: Callable[..., Operator], tmp_path: Path
+    controller: Callable[..., Operator[Any, Any]], tmp_path: Path
 ) -> None:
     client = Platform(tmp_path).client()
     operator = controller(client, namespace="team", **CONTROLLERS[controller])

@@ -1,12 +1,12 @@
-"""The PaddleJob controller's hands: it gathers what the caches hold, lets `decide` judge, and carries the plan out.
+"""The PaddleJob controller: what it observes of a job, and what it does besides carrying the plan out.
 
 All memory it has of its own is a convenience (when a status was last written, why a pass failed): losing it in a crash
-costs nothing but a repeated sentence.
+costs nothing but a repeated event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
@@ -28,7 +28,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.plan import Outcome, Plan, PlanFailed, carry_out
+from paddlecloud.kube.plan import Outcome, Plan, PlanFailed, PlannedEvent
 from paddlecloud.kube.resource import (
     NODES,
     PADDLEJOBS,
@@ -52,16 +52,13 @@ COMPONENT = "paddlejob-controller"
 class _Memory:
     """What is remembered of one job between passes."""
 
-    uid: str
     written: float = 0.0
     drifts: int = 0
-    trouble: str = ""
     refusal: refusal.Refusal | None = None
     gang_asked: float = 0.0
     gang_told: str = ""
     gone: dict[str, Object] = field(default_factory=dict)
     """Pods that were deleted since the last decision, by name."""
-    rests_until: float = 0.0
     heard: float | None = None
 
 
@@ -70,7 +67,7 @@ async def served_kinds(client: Client) -> list[Resource]:
     return await engines.served(client, own=PADDLEJOBS, optional={**GANGS, **dict.fromkeys(OPTIONAL)})
 
 
-class PaddleJobController(Operator):
+class PaddleJobController(Operator[Observed, Plan]):
     """`run` works until cancelled. `served` names the optional kinds the API server has; others are not watched.
 
     With `reports` pods are told where to report their progress, and are listened to there.
@@ -93,18 +90,19 @@ class PaddleJobController(Operator):
         )
         gangs = [resource for resource in GANGS if resource in served]
         self.options = replace(options, gangs=tuple(GANGS[resource] for resource in gangs))
-        self._memory: dict[Key, _Memory] = {}
+        self._memory: dict[str, _Memory] = {}  # by uid
         self._ports = ports.Held()
         self._caches = Caches(self.informer, served)
+        self.primary = (self._caches.jobs,)
         self._reports = reports
-        self._ear = Ear(client, clock=self._clock, job_of=self._caches.jobs.cache.get, wake=self._has_news)
+        self._ear = Ear(client, clock=self.clock, job_of=self._caches.jobs.cache.get, wake=self._has_news)
         self._watch()
 
     def _watch(self) -> None:
         caches = self._caches
-        self.controller.watch(caches.jobs, expectations=self._expectations)
+        self.controller.watch(caches.jobs, expectations=self.expectations)
         for resource, informer in caches.owned.items():
-            self.controller.watch_owned(informer, owner_kind=PADDLEJOBS, expectations=self._expectations)
+            self.controller.watch_owned(informer, owner_kind=PADDLEJOBS, expectations=self.expectations)
             if resource in GANGS:  # also those that users made, which nobody owns
                 self.controller.watch(informer)
         caches.owned[PODS].on_change(self._note_the_gone)
@@ -118,8 +116,8 @@ class PaddleJobController(Operator):
         """What was last known of a pod that vanished: its node, and whether it was about to be evicted."""
         if new is not None or old is None or (owner := controller_of(old)) is None:
             return
-        memory = self._memory.get(Key(old["metadata"]["namespace"], owner["name"]))
-        if memory is not None and memory.uid == owner["uid"]:
+        memory = self._memory.get(owner["uid"])
+        if memory is not None:
             memory.gone[old["metadata"]["name"]] = old
 
     async def run(self) -> None:
@@ -131,52 +129,57 @@ class PaddleJobController(Operator):
 
     def _has_news(self, key: Key) -> None:
         """A report came in: look at the job when its status may be written again."""
-        memory = self._memory.get(key)
+        job = self._caches.jobs.cache.get(key)
+        memory = self._memory.get(job["metadata"]["uid"]) if job is not None else None
         written = memory.written if memory is not None else 0.0
-        self.controller.queue.add_after(key, written + LATER - self._clock.now())
+        self.controller.queue.add_after(key, written + LATER - self.clock.now())
 
     # One pass
 
-    async def reconcile(self, key: Key) -> float | None:
-        job = self._caches.jobs.cache.get(key)
-        if job is None:
-            self._expectations.forget(key)
-            if (gone := self._memory.pop(key, None)) is not None:
-                self._ear.forget(gone.uid)
-                self._ports.forget(gone.uid)
-            return None
-        if (wait := self._expectations.pending(key)) is not None:
-            return wait  # our own writes are still on their way back; they bring the next pass
-        memory = self._remember(key, job["metadata"]["uid"])
-        now = self._clock.now()
-        if (rest := memory.rests_until - self._clock.monotonic()) > 0:
-            return rest
-        observed = self.observe(validity.as_run(job))
-        memory.rests_until = self._clock.monotonic() + _rest(len(observed.pods))
-        observed = await self._listen(job, observed, memory, now)
-        observed = await self._ask_about_gang(key, observed, memory)
-        plan = decide(job, observed, now, self.options)
+    async def observe(self, job: Object) -> Observed:
+        """What the caches hold, what only this controller remembers, and what has to be asked for."""
+        memory = self._remember(job)
+        valid = validity.as_run(job)
+        observed = self._known(valid, memory)
+        observed = await self._read_logs(valid, observed, memory)
+        return await self._ask_about_gang(key_of(job), observed, memory)
+
+    def decide(self, job: Object, observed: Observed, now: float) -> Plan:
+        return decide(job, observed, now, self.options)
+
+    async def act(self, job: Object, observed: Observed, plan: Plan) -> float | None:
+        memory = self._remember(job)
         for pod in observed.gone:
             memory.gone.pop(pod.name, None)
-        self._pace(job, plan, memory, now)
+        self._hold_status_back(job, plan, memory)
         self._ports.note(job, plan.status)
-        if self.options.report_url and any(made["kind"] == PODS.kind for made in plan.create):
+        makes_pods = any(made["kind"] == PODS.kind for made in plan.create)
+        if self.options.report_url and makes_pods:
             await self._equip(job)
-        try:
-            outcome = await carry_out(
-                plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations
-            )
-            await self._adopt(plan, outcome)
-            if text := ignored.sentence(plan.create, outcome.created):
-                await self._recorder.record(job, ignored.REASON, text, type="Warning")
-        except PlanFailed as failed:
-            generation = job["metadata"].get("generation") or 0
-            memory.refusal = refusal.after(failed, memory.refusal, generation=generation, now=now)
-            await self._complain(job, memory, failed)
-            raise
-        if memory.refusal is None or any(made["kind"] == PODS.kind for made in plan.create):
-            memory.trouble, memory.refusal = "", None
+        outcome = await self.carry_out(job, plan)
+        await self._adopt(plan, outcome)
+        if text := ignored.sentence(plan.create, outcome.created):
+            await self.recorder.record(job, ignored.REASON, text, type="Warning")
+        if makes_pods:
+            memory.refusal = None
         return plan.after
+
+    def refused(self, job: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
+        """Between two attempts the gang holds nothing, and passes succeed: the same refusal is still not repeated."""
+        memory, generation = self._remember(job), job["metadata"].get("generation") or 0
+        last = memory.refusal
+        memory.refusal = refusal.after(failed, last, generation=generation, now=self.clock.now())
+        return [] if last is not None and last.text == str(failed) else super().refused(job, failed)
+
+    def rest(self, observed: Observed) -> float:
+        """Passes over thousands of pods cost something."""
+        pods = len(observed.pods)
+        return min(1.0, pods * 1e-4) if pods > 200 else 0.0
+
+    def forget(self, key: Key, uid: str) -> None:
+        self._memory.pop(uid, None)
+        self._ear.forget(uid)
+        self._ports.forget(uid)
 
     async def _adopt(self, plan: Plan, outcome: Outcome) -> None:
         """Mark what the original operator made for this job under the same names: unmarked, we would not watch it."""
@@ -187,7 +190,7 @@ class PaddleJobController(Operator):
                 continue  # ours, and the cache was late
             marks = wanted[found["kind"], meta["name"]]
             change = {"metadata": {key: marks[key] for key in ("labels", "annotations") if key in marks}}
-            await self._client.patch(resource_of(found), meta["name"], change, namespace=meta["namespace"])
+            await self.client.patch(resource_of(found), meta["name"], change, namespace=meta["namespace"])
 
     async def _equip(self, job: Object) -> None:
         """Pods report with a token from a Secret. Should it be refused, they train all the same, and silently."""
@@ -195,11 +198,12 @@ class PaddleJobController(Operator):
             await self._ear.equip(job)
         except ApiError as error:
             text = f"pods cannot report their progress: {error.message}"
-            await self._recorder.record(job, "ReportingOff", text, type="Warning")
+            await self.recorder.record(job, "ReportingOff", text, type="Warning")
 
-    async def _listen(self, job: Object, observed: Observed, memory: _Memory, now: float) -> Observed:
+    async def _read_logs(self, job: Object, observed: Observed, memory: _Memory) -> Observed:
         """Ask for the last line of a running job that may be silent for so long only, and has been."""
-        limit = block(validity.as_run(job), "hangDetection").get("logSilenceSeconds")
+        now = self.clock.now()
+        limit = block(job, "hangDetection").get("logSilenceSeconds")
         if not isinstance(limit, int) or (job.get("status") or {}).get("phase") != "Running":
             memory.heard = None
             return observed
@@ -207,7 +211,7 @@ class PaddleJobController(Operator):
             memory.heard = now  # it began to run, or we did
         elif now - memory.heard >= limit:
             namespace = job["metadata"]["namespace"]
-            newest = await newest_line(self._client, namespace, observed.pods, since=limit)
+            newest = await newest_line(self.client, namespace, observed.pods, since=limit)
             memory.heard = min(now, newest) if newest is not None else memory.heard
         return replace(observed, heard=memory.heard)
 
@@ -215,26 +219,21 @@ class PaddleJobController(Operator):
         """Find out what a scheduler has against a group that it leaves waiting without a word."""
         if not any(scheduler_message.is_silent(group) for group in observed.pod_groups.values()):
             return observed
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         memory.gang_asked = memory.gang_asked or now  # most are let in at once, and nothing needs to be asked
         if now - memory.gang_asked >= scheduler_message.ASK_EVERY:
             memory.gang_asked = now
-            memory.gang_told = await scheduler_message.told(self._client, key)
+            memory.gang_told = await scheduler_message.told(self.client, key)
         return replace(observed, gang_told=memory.gang_told)
 
-    def _remember(self, key: Key, uid: str) -> _Memory:
-        known = self._memory.get(key)
-        if known is None or known.uid != uid:
-            if known is not None:
-                self._ear.forget(known.uid)
-                self._ports.forget(known.uid)
-            known = self._memory[key] = _Memory(uid)
-        return known
+    def _remember(self, job: Object) -> _Memory:
+        return self._memory.setdefault(job["metadata"]["uid"], _Memory())
 
-    def _pace(self, job: Object, plan: Plan, memory: _Memory, now: float) -> None:
+    def _hold_status_back(self, job: Object, plan: Plan, memory: _Memory) -> None:
         """Hold a status back that says nothing urgent, and note when it goes out."""
         if plan.status is None:
             return
+        now = self.clock.now()
         old = job.get("status") or {}
         workers = int((plan.status.get("worker") or {}).get("ready", "0/0").partition("/")[2] or 0)
         wait = hold_back(old, plan.status, written=memory.written, drifts=memory.drifts, workers=workers, now=now)
@@ -248,31 +247,18 @@ class PaddleJobController(Operator):
             memory.drifts += 1
         memory.written = now
 
-    async def _complain(self, job: Object, memory: _Memory, failed: PlanFailed) -> None:
-        """A refusal is said on the job itself: at once as an event, and by the next pass in its status."""
-        text = str(failed)
-        if text != memory.trouble:
-            memory.trouble = text
-            await self._recorder.record(job, "FailedCreate", text, type="Warning")
-
-    def observe(self, job: Object) -> Observed:
-        """What the caches hold, and what only we remember of the job."""
-        uid, key = job["metadata"]["uid"], key_of(job)
-        memory = self._remember(key, uid)
+    def _known(self, job: Object, memory: _Memory) -> Observed:
         gone = [view(pod) for pod in memory.gone.values()]
         refused = memory.refusal
+        trouble = self.refusal_of(job) or (refused.text if refused is not None else "")
         if refused is not None and refused.generation != job["metadata"].get("generation"):
             refused = None  # another spec may be welcome
+        uid = job["metadata"]["uid"]
         return replace(
             self._caches.observe(job),
             gone=tuple(pod for pod in gone if pod is not None),
             ports_in_use=self._ports.by_others(uid, self._caches.jobs.cache.by_index("ports", ports.HELD)),
             told=self._ear.told(job) if self.options.report_url else None,
-            trouble=memory.trouble,
+            trouble=trouble,
             retry_at=refused.retry_at if refused is not None else None,
         )
-
-
-def _rest(pods: int) -> float:
-    """Seconds before a job is looked at again: passes over thousands of pods cost something."""
-    return min(1.0, pods * 1e-4) if pods > 200 else 0.0

@@ -16,8 +16,8 @@ from paddlecloud.controllers.operator import Operator
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.controller import Hooks
-from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, carry_out, merge_diff
-from paddlecloud.kube.resource import PADDLEJOBS, Key, Object, Resource, controller_of, owner_reference
+from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
+from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource, controller_of, key_of, owner_reference
 
 KUBEFLOW_PADDLEJOBS = Resource("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
 
@@ -41,7 +41,8 @@ def decide(job: Object, ours: Object | None, now: float) -> Plan:
         return _refuse(job, problems, now)
     if ours is None:
         return Plan(
-            create=[_child(job, wanted)], events=[PlannedEvent("Created", "created a PaddleJob to run this one")]
+            create=[_child(job, wanted)],
+            events=[PlannedEvent("Created", "created a PaddleJob to run this one", if_done=True)],
         )
     if (controller_of(ours) or {}).get("uid") != job["metadata"]["uid"]:
         text = f"a PaddleJob {ours['metadata']['name']} exists that is not made from this one: rename either"
@@ -100,7 +101,9 @@ def _refused(job: Object, text: str, now: float) -> Object:
     return {"conditions": known or [failed]}
 
 
-class KubeflowPaddleJobController(Operator):
+class KubeflowPaddleJobController(Operator[Object | None, Plan]):
+    """What it observes is the PaddleJob of the same name."""
+
     def __init__(
         self,
         client: Client,
@@ -119,18 +122,14 @@ class KubeflowPaddleJobController(Operator):
             workers=workers,
             hooks=hooks,
         )
-        self._theirs = self.informer(KUBEFLOW_PADDLEJOBS)
+        theirs = self.informer(KUBEFLOW_PADDLEJOBS)
+        self.primary = (theirs,)
         self._ours = self.informer(PADDLEJOBS)
-        self.controller.watch(self._theirs, expectations=self._expectations)
-        self.controller.watch_owned(self._ours, owner_kind=KUBEFLOW_PADDLEJOBS, expectations=self._expectations)
+        self.controller.watch(theirs, expectations=self.expectations)
+        self.controller.watch_owned(self._ours, owner_kind=KUBEFLOW_PADDLEJOBS, expectations=self.expectations)
 
-    async def reconcile(self, key: Key) -> float | None:
-        job = self._theirs.cache.get(key)
-        if job is None:
-            self._expectations.forget(key)
-            return None
-        if (wait := self._expectations.pending(key)) is not None:
-            return wait
-        plan = decide(job, self._ours.cache.get(key), self._clock.now())
-        await carry_out(plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations)
-        return plan.after
+    async def observe(self, job: Object) -> Object | None:
+        return self._ours.cache.get(key_of(job))
+
+    def decide(self, job: Object, ours: Object | None, now: float) -> Plan:
+        return decide(job, ours, now)

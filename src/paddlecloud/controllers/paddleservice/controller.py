@@ -1,7 +1,7 @@
-"""The PaddleService controller's hands: it gathers what the caches hold, lets `decide` judge, and carries the plan out.
+"""The PaddleService controller: its caches, and what it observes of a service.
 
 Both API groups are served by one controller under one key, so that two objects of the same name cannot make the same
-things twice: the one that came first has them, the other is told.
+things twice: the one that came first has them, the other is refused.
 
 A service that became Deployments stays with them when Knative is installed later: it serves under a name that Knative
 would want for itself. One made anew is Knative's.
@@ -9,7 +9,7 @@ would want for itself. One made anew is Knative's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from paddlecloud.controllers import engines
@@ -33,14 +33,16 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.plan import PlanFailed, carry_out
-from paddlecloud.kube.resource import SERVICES, Key, Object, Resource
+from paddlecloud.kube.plan import Plan, PlanFailed, PlannedEvent
+from paddlecloud.kube.resource import SERVICES, Key, Object, Resource, key_of
 
 COMPONENT = "paddleservice-controller"
 GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
 KNATIVE = (KSERVICES, KREVISIONS)
 OPTIONAL = (*KNATIVE, AUTOSCALERS)
 """Kinds that not every API server has."""
+REFUSED = "Refused"
+"""Reason of the event about objects that the API server refuses."""
 JUDGED_BY = frozenset({"maxErrorPercent", "maxLatencyMilliseconds"})
 
 
@@ -49,7 +51,7 @@ async def served_kinds(client: Client) -> list[Resource]:
     return await engines.served(client, own=PADDLESERVICES, optional=OPTIONAL)
 
 
-class PaddleServiceController(Operator):
+class PaddleServiceController(Operator[Observed, Plan]):
     """`run` works until cancelled. Without Knative among `served`, new services become Deployments."""
 
     def __init__(
@@ -76,12 +78,11 @@ class PaddleServiceController(Operator):
         self._site = site or Site()
         self._knative = KSERVICES in served
         self._measures = PodMeasures(client)
-        self._trouble: dict[str, str] = {}
 
         def informer(resource: Resource, *, labelled: bool = False) -> Informer:
             return self.informer(resource, label_selector=SERVICE if labelled else None, indexers={"owner": by_owner})
 
-        self._primary = {resource: informer(resource) for resource in GROUPS}
+        self.primary = [informer(resource) for resource in GROUPS]
         self._owned = {resource: informer(resource, labelled=True) for resource in (SERVICES, DEPLOYMENTS)}
         if AUTOSCALERS in served:
             self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
@@ -92,51 +93,46 @@ class PaddleServiceController(Operator):
         self._watch()
 
     def _watch(self) -> None:
-        for primary in self._primary.values():
-            self.controller.watch(primary, expectations=self._expectations)
+        for primary in self.primary:
+            self.controller.watch(primary, expectations=self.expectations)
         for owned in self._owned.values():
             for resource in GROUPS:
-                self.controller.watch_owned(owned, owner_kind=resource, expectations=self._expectations)
+                self.controller.watch_owned(owned, owner_kind=resource, expectations=self.expectations)
         if self._revisions is not None:
-            self.controller.watch(self._revisions, map=_service_of, expectations=self._expectations)
+            self.controller.watch(self._revisions, map=_service_of, expectations=self.expectations)
 
-    async def reconcile(self, key: Key) -> float | None:
-        found = [obj for primary in self._primary.values() if (obj := primary.cache.get(key)) is not None]
-        if not found:
-            self._expectations.forget(key)
-            return None
-        if (wait := self._expectations.pending(key)) is not None:
-            return wait
-        found.sort(key=lambda service: (not self._has_things(service), *_seniority(service)))
-        after = await self._one(found[0], rival="")
-        for late in found[1:]:
-            await self._one(late, rival=found[0]["apiVersion"])
-        return after
+    def objects(self, key: Key) -> Sequence[Object]:
+        """The one that has the name first: others of it are refused."""
+        found = super().objects(key)
+        if len(found) < 2:
+            return found
+        return sorted(found, key=lambda service: (not self._has_things(service), *_seniority(service)))
 
-    async def _one(self, service: Object, *, rival: str) -> float | None:
-        uid = service["metadata"]["uid"]
-        observed = await self._measured(service, self._observe(service, rival))
-        plan = decide(service, observed, self._clock.now())
-        try:
-            await carry_out(plan, self._client, owner=service, recorder=self._recorder, expectations=self._expectations)
-        except PlanFailed as failed:
-            if not failed.only_conflicts and self._trouble.get(uid) != str(failed):
-                self._trouble[uid] = str(failed)
-                await self._recorder.record(service, "Refused", str(failed), type="Warning")
-            raise
-        self._trouble.pop(uid, None)
-        return plan.after
+    async def observe(self, service: Object) -> Observed:
+        holder = next(iter(self.objects(key_of(service))), service)
+        if holder["apiVersion"] != service["apiVersion"]:
+            return Observed(rival=holder["apiVersion"])
+        return await self._measured(service, self._observe(service))
+
+    def decide(self, service: Object, observed: Observed, now: float) -> Plan:
+        return decide(service, observed, now)
+
+    def refused(self, service: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
+        return [PlannedEvent(REFUSED, str(failed), type="Warning")]
+
+    def forget(self, key: Key, uid: str) -> None:
+        self._measures.forget(key)
 
     async def _measured(self, service: Object, observed: Observed) -> Observed:
         """With figures of the revision that a roll-out waits to judge, where its platform left none beside it."""
-        meta, state = service["metadata"], service.get("status") or {}
-        key = Key(meta["namespace"], meta["name"])
+        state = service.get("status") or {}
+        key = key_of(service)
         limits = ((service.get("spec") or {}).get("rollout") or {}).keys() & JUDGED_BY
         found = observed.revisions.get((state.get("default") or {}).get("name", ""))
         if not self._knative or not limits or not state.get("rollout") or found is None or found.measure is not None:
             self._measures.forget(key)
             return observed
-        measure = await self._measures.of(key, found.name, now=self._clock.now())
+        measure = await self._measures.of(key, found.name, now=self.clock.now())
         return replace(observed, revisions={**observed.revisions, found.name: found._replace(measure=measure)})
 
     def _has_things(self, service: Object) -> bool:
@@ -144,15 +140,13 @@ class PaddleServiceController(Operator):
         uid = service["metadata"]["uid"]
         return any(informer.cache.by_index("owner", uid) for informer in self._owned.values())
 
-    def _observe(self, service: Object, rival: str) -> Observed:
-        if rival:
-            return Observed(rival=rival)
+    def _observe(self, service: Object) -> Observed:
         meta = service["metadata"]
         owned = {
             resource: {obj["metadata"]["name"]: obj for obj in informer.cache.by_index("owner", meta["uid"])}
             for resource, informer in self._owned.items()
         }
-        trouble = self._trouble.get(meta["uid"], "")
+        trouble = self.refusal_of(service)
         if self._revisions is None or (service.get("status") or {}).get("engine") == "Deployment":
             deployments = owned[DEPLOYMENTS]
             views = [deployment.view(obj) for obj in deployments.values()]

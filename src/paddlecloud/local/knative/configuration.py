@@ -34,7 +34,7 @@ def decide(configuration: Object, observed: Observed, now: float) -> Plan:
     taken = newest is not None and not _is_its(newest, configuration)
     if newest is None:
         plan.create.append(revision_for(configuration))
-        plan.events.append(PlannedEvent("Created", f"Created Revision {name}"))
+        plan.events.append(PlannedEvent("Created", f"Created Revision {name}", if_done=True))
     plan.status = _status(configuration, observed.revisions, name, newest, taken=taken, now=now)
     _forget(plan, observed, name)
     return plan

@@ -46,7 +46,7 @@ from paddlecloud.local.knative.supervisor import Gateways, Report
 from paddlecloud.local.knative.validation import judge
 from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.endpoints import SLICES
-from paddlecloud.local.workloads.loop import OWNER, Loop
+from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
 from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 CONFIG = Key("knative-serving", "config-autoscaler")
@@ -82,10 +82,10 @@ class Knative:
         """Routes whose traffic gateways had not acknowledged at the last look."""
         self._asking: set[asyncio.Task[None]] = set()
         self._declare_service()
-        self._configuration_loop = self._declare_configuration()
-        self._revision_loop = self._declare_revision()
-        self._revisions = self._revision_loop.primary
-        self._route_loop = self._declare_route()
+        self._configuration_reconciler = self._declare_configuration()
+        self._revision_reconciler = self._declare_revision()
+        self._revisions = self._revision_reconciler.primary[0]
+        self._route_reconciler = self._declare_route()
         self._table = TablePublisher(
             manager,
             self.gateways,
@@ -123,18 +123,18 @@ class Knative:
                 next(iter(routes.cache.by_index(OWNER, uid)), None),
             )
 
-        loop = Loop(
+        reconciler = WorkloadReconciler(
             self.manager, SERVICES, name="service-controller", observe=observe, decide=service.decide, clock=self._clock
         )
-        configurations = loop.owns(CONFIGURATIONS, adopting=False)
-        routes = loop.owns(ROUTES, adopting=False)
+        configurations = reconciler.owns(CONFIGURATIONS, adopting=False)
+        routes = reconciler.owns(ROUTES, adopting=False)
 
-    def _declare_configuration(self) -> Loop[configuration.Observed]:
+    def _declare_configuration(self) -> WorkloadReconciler[configuration.Observed]:
         def observe(obj: Object) -> configuration.Observed:
             made = tuple(revisions.cache.by_index(OWNER, obj["metadata"]["uid"]))
             return configuration.Observed(made, {r["metadata"]["name"] for r in made if self._is_routed(key_of(r))})
 
-        loop = Loop(
+        reconciler = WorkloadReconciler(
             self.manager,
             CONFIGURATIONS,
             name="configuration-controller",
@@ -142,10 +142,10 @@ class Knative:
             decide=configuration.decide,
             clock=self._clock,
         )
-        revisions = loop.owns(REVISIONS, adopting=False)
-        return loop
+        revisions = reconciler.owns(REVISIONS, adopting=False)
+        return reconciler
 
-    def _declare_revision(self) -> Loop[revision.Observed]:
+    def _declare_revision(self) -> WorkloadReconciler[revision.Observed]:
         def observe(obj: Object) -> revision.Observed:
             uid = obj["metadata"]["uid"]
             return revision.Observed(
@@ -156,7 +156,7 @@ class Knative:
                 self._remarks(obj),
             )
 
-        loop = Loop(
+        reconciler = WorkloadReconciler(
             self.manager,
             REVISIONS,
             name="revision-controller",
@@ -164,12 +164,12 @@ class Knative:
             decide=revision.decide,
             clock=self._clock,
         )
-        deployments = self._deployments = loop.owns(DEPLOYMENTS, adopting=False)
-        services = loop.owns(CORE_SERVICES, adopting=False)
-        loop.controller.watch(self._pods, map=revision_keys)
-        return loop
+        deployments = self._deployments = reconciler.owns(DEPLOYMENTS, adopting=False)
+        services = reconciler.owns(CORE_SERVICES, adopting=False)
+        reconciler.controller.watch(self._pods, map=revision_keys)
+        return reconciler
 
-    def _declare_route(self) -> Loop[route.Observed]:
+    def _declare_route(self) -> WorkloadReconciler[route.Observed]:
         def observe(obj: Object) -> route.Observed:
             namespace, uid = obj["metadata"]["namespace"], obj["metadata"]["uid"]
             found, made = {}, {}
@@ -196,14 +196,14 @@ class Knative:
         def concerned(obj: Object) -> list[Key]:
             return [key_of(found) for found in self._routes.cache.by_index(NAMED, path_of(key_of(obj)))]
 
-        loop = Loop(
+        reconciler = WorkloadReconciler(
             self.manager, ROUTES, name="route-controller", observe=observe, decide=route.decide, clock=self._clock
         )
-        services = loop.owns(CORE_SERVICES, adopting=False)
-        slices = loop.owns(SLICES, adopting=False)
+        services = reconciler.owns(CORE_SERVICES, adopting=False)
+        slices = reconciler.owns(SLICES, adopting=False)
         for informer in (self._revisions, self._configurations):
-            loop.controller.watch(informer, map=concerned)
-        return loop
+            reconciler.controller.watch(informer, map=concerned)
+        return reconciler
 
     def _way_in(self, revisions: Iterable[Object]) -> tuple[int | None, Verdict | None]:
         """Of a route to these revisions: the port its clients come to, and whether HTTP/2 is taken there."""
@@ -244,21 +244,21 @@ class Knative:
         found = self._revisions.cache.get(key)
         stages = await stages_of(pod["status"]["podIP"], revision.port_of(found)) if found is not None else {}
         self._cold_starts.learned(path_of(key), stages)
-        self._revision_loop.controller.queue.add(key)
+        self._revision_reconciler.controller.queue.add(key)
 
     # News from the gateways
 
     def _gateways_changed(self) -> None:
         """Gateways came or went: the addresses in Routes, and the tables of gateways, may change."""
         for key in self._routes.cache:
-            self._route_loop.controller.queue.add(key)
+            self._route_reconciler.controller.queue.add(key)
         self._table.look_again()
 
     def _gateways_acknowledged(self) -> None:
         """Routes that still wait after this are entered again by the pass that finds so."""
         waiting, self._unacknowledged = self._unacknowledged, set()
         for key in waiting:
-            self._route_loop.controller.queue.add(key)
+            self._route_reconciler.controller.queue.add(key)
 
     def _heard(self, report: Report) -> None:
         self.autoscaler.heard(report)
@@ -266,7 +266,7 @@ class Knative:
         self._measures.heard(report, now)
         for name in report:
             if self._shares_a_route(name) and self._measures.due(name, now):
-                self._revision_loop.controller.queue.add(Key(*name.split("/", 1)))
+                self._revision_reconciler.controller.queue.add(Key(*name.split("/", 1)))
 
     def _wake(self, name: str) -> None:
         self._cold_starts.woken(name, self._clock.monotonic())

@@ -1,16 +1,16 @@
-"""Binds claims to volumes and makes volumes of the class `local`: the loop around `binding`."""
+"""Binds claims to volumes and makes volumes of the class `local`: the controllers around `binding`."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-from paddlecloud.kube.controller import Controller
 from paddlecloud.kube.errors import AlreadyExists
-from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.plan import carry_out
+from paddlecloud.kube.plan import Plan, PlanFailed, PlannedEvent
+from paddlecloud.kube.reconciler import Reconciler
 from paddlecloud.kube.resource import (
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
@@ -21,7 +21,12 @@ from paddlecloud.kube.resource import (
 )
 from paddlecloud.local.volumes.binding import decide_claim, decide_volume, local_class
 
+COMPONENT = "persistentvolume-controller"
 STORAGECLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+
+
+Offers = tuple[list[Object], dict[str, Object]]
+"""All volumes, and the storage classes by name."""
 
 
 class VolumeBinder:
@@ -29,19 +34,8 @@ class VolumeBinder:
 
     def __init__(self, manager: Manager, *, folder: Path) -> None:
         self._client = manager.client
-        self._folder = folder
-        self._recorder = EventRecorder(manager.client, component="persistentvolume-controller")
-        self._claims = manager.informer(PERSISTENTVOLUMECLAIMS)
-        self._volumes = manager.informer(PERSISTENTVOLUMES)
-        self._classes = manager.informer(STORAGECLASSES)
-        # One worker each: two claims must not be shown the same free volume at the same time.
-        claims = manager.controller("claims", self._bind, workers=1)
-        claims.watch(self._claims)
-        claims.watch(self._volumes, map=self._interested)
-        claims.watch(self._classes, map=lambda _: self._pending())
-        volumes: Controller = manager.controller("volumes", self._settle, workers=1)
-        volumes.watch(self._volumes)
-        volumes.watch(self._claims, map=_volume_of)
+        ClaimReconciler(manager, folder)
+        VolumeReconciler(manager, folder)
 
     async def install(self) -> None:
         """Have the class `local`, once."""
@@ -50,30 +44,32 @@ class VolumeBinder:
         except AlreadyExists:
             pass  # what users made of it since stays
 
-    async def _bind(self, key: Key) -> None:
-        claim = self._claims.cache.get(key)
-        if claim is None:
-            return
+
+class ClaimReconciler(Reconciler[Offers, Plan]):
+    """Gives each claim a volume, or makes one for it."""
+
+    def __init__(self, manager: Manager, folder: Path) -> None:
+        super().__init__(manager.client, component=COMPONENT)
+        self._folder = folder
+        self._claims = manager.informer(PERSISTENTVOLUMECLAIMS)
+        self._volumes = manager.informer(PERSISTENTVOLUMES)
+        self._classes = manager.informer(STORAGECLASSES)
+        self.primary = (self._claims,)
+        # One worker: two claims must not be shown the same free volume at the same time.
+        controller = manager.controller("claims", self.reconcile, workers=1)
+        controller.watch(self._claims, expectations=self.expectations)
+        controller.watch(self._volumes, map=self._interested, expectations=self.expectations)
+        controller.watch(self._classes, map=lambda _: self._pending())
+
+    async def observe(self, claim: Object) -> Offers:
         classes = {body["metadata"]["name"]: body for body in self._classes.cache.list()}
-        plan = decide_claim(claim, self._volumes.cache.list(), classes, folder=self._folder)
-        await carry_out(plan, self._client, owner=claim, recorder=self._recorder)
+        return self._volumes.cache.list(), classes
 
-    async def _settle(self, key: Key) -> None:
-        volume = self._volumes.cache.get(key)
-        if volume is None:
-            return
-        ref = volume["spec"].get("claimRef") or {}
-        claim = self._claims.cache.get(Key(ref.get("namespace", ""), ref.get("name", "")))
-        plan, clear = decide_volume(volume, claim)
-        if clear:
-            await asyncio.to_thread(self._remove_folder, volume)
-        await carry_out(plan, self._client, owner=volume, recorder=self._recorder)
+    def decide(self, claim: Object, offers: Offers, now: float) -> Plan:
+        return decide_claim(claim, *offers, folder=self._folder)
 
-    def _remove_folder(self, volume: Object) -> None:
-        """Only ever below our own folder, whatever the object says."""
-        path = Path(volume["spec"]["hostPath"]["path"])
-        if path.parent == self._folder and path.name == volume["metadata"]["name"]:
-            shutil.rmtree(path, ignore_errors=True)
+    def refused(self, claim: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
+        return [PlannedEvent("ProvisioningFailed", str(failed), type="Warning")]  # as Kubernetes names it
 
     def _interested(self, volume: Object) -> list[Key]:
         """The claim a volume is given to; a free volume may be what any waiting claim waits for."""
@@ -84,6 +80,42 @@ class VolumeBinder:
         return [
             key_of(claim) for claim in self._claims.cache.list() if (claim.get("status") or {}).get("phase") != "Bound"
         ]
+
+
+class VolumeReconciler(Reconciler[Object | None, Plan]):
+    """Keeps the phase of volumes, and deletes those of the class `local` whose claim is gone."""
+
+    def __init__(self, manager: Manager, folder: Path) -> None:
+        super().__init__(manager.client, component=COMPONENT)
+        self._folder = folder
+        self._claims = manager.informer(PERSISTENTVOLUMECLAIMS)
+        volumes = manager.informer(PERSISTENTVOLUMES)
+        self.primary = (volumes,)
+        controller = manager.controller("volumes", self.reconcile, workers=1)
+        controller.watch(volumes, expectations=self.expectations)
+        controller.watch(self._claims, map=_volume_of)
+
+    async def observe(self, volume: Object) -> Object | None:
+        """The claim it refers to."""
+        ref = volume["spec"].get("claimRef") or {}
+        return self._claims.cache.get(Key(ref.get("namespace", ""), ref.get("name", "")))
+
+    def decide(self, volume: Object, claim: Object | None, now: float) -> Plan:
+        return decide_volume(volume, claim)
+
+    async def act(self, volume: Object, claim: Object | None, plan: Plan) -> float | None:
+        if plan.delete:
+            await asyncio.to_thread(self._remove_folder, volume)
+        return await super().act(volume, claim, plan)
+
+    def refused(self, volume: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
+        return [PlannedEvent("VolumeFailedDelete", str(failed), type="Warning")]  # as Kubernetes names it
+
+    def _remove_folder(self, volume: Object) -> None:
+        """Only ever below our own folder, whatever the object says."""
+        path = Path(volume["spec"]["hostPath"]["path"])
+        if path.parent == self._folder and path.name == volume["metadata"]["name"]:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _volume_of(claim: Object) -> list[Key]:

@@ -182,26 +182,26 @@ def _why_not(claim: Object, classes: Mapping[str, Object]) -> str:
     return "no volume fits this claim and no storage class is set"
 
 
-def decide_volume(volume: Object, claim: Object | None) -> tuple[Plan, bool]:
-    """The volume's phase, and whether its directory is to be deleted first. `claim` is the one it refers to, if any."""
+def decide_volume(volume: Object, claim: Object | None) -> Plan:
+    """The volume's phase. Where the plan deletes it, its directory goes first. `claim` is the one it refers to."""
     plan = Plan()
     meta, spec = volume["metadata"], volume["spec"]
     ref = spec.get("claimRef") or {}
     if meta.get("deletionTimestamp"):
-        return plan, False
+        return plan
     if not ref.get("uid"):
         phase = "Available"
     elif claim is not None and claim["metadata"]["uid"] == ref["uid"]:
         phase = "Bound"
     elif spec.get("persistentVolumeReclaimPolicy") == "Delete" and _is_ours(volume):
         plan.delete.append(Delete(PERSISTENTVOLUMES, meta["name"], None, uid=meta["uid"]))
-        return plan, True
+        return plan
     else:
         phase = "Released"
     status: dict[str, Any] = volume.get("status") or {}
     if status.get("phase") != phase:
         plan.status = {**status, "phase": phase}
-    return plan, False
+    return plan
 
 
 def _is_ours(volume: Object) -> bool:

@@ -17,8 +17,8 @@ from paddlecloud.kube.resource import PODS, Key, Object, controller_of, key_of
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.workloads.conditions import conditions_of, with_condition
 from paddlecloud.local.workloads.deployment.rollout import resolve
-from paddlecloud.local.workloads.loop import Loop
 from paddlecloud.local.workloads.pods import is_ready
+from paddlecloud.local.workloads.reconciler import WorkloadReconciler
 from paddlecloud.local.workloads.resources import BUDGETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS
 
 PATIENCE = 120.0
@@ -119,11 +119,11 @@ def budget_controller(manager: Manager, clock: Clock) -> None:
         return Observed(chosen, total_wanted(standing(pod) for pod in chosen if not is_finished(pod)))
 
     def budgets_of(pod: Object) -> Iterable[Key]:
-        for budget in loop.primary.cache.list(pod["metadata"].get("namespace", "")):
+        for budget in reconciler.cache.list(pod["metadata"].get("namespace", "")):
             if selects(budget, pod):
                 yield key_of(budget)
 
-    loop = Loop(
+    reconciler = WorkloadReconciler(
         manager,
         BUDGETS,
         name="disruption-controller",
@@ -132,4 +132,4 @@ def budget_controller(manager: Manager, clock: Clock) -> None:
         clock=clock,
         size=lambda observed: len(observed.pods),
     )
-    loop.controller.watch(pods, map=budgets_of)
+    reconciler.controller.watch(pods, map=budgets_of)

@@ -1,15 +1,17 @@
-"""The endpoints controller's hands: which pods concern which services."""
+"""The endpoints controller: which pods belong to which services."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.plan import carry_out
+from paddlecloud.kube.plan import Plan, PlanFailed, PlannedEvent
+from paddlecloud.kube.reconciler import Reconciler
 from paddlecloud.kube.resource import PODS, SERVICES, Key, Object, key_of
 from paddlecloud.local.workloads.endpoints import MIRROR_LABEL, SERVICE_LABEL, SLICES, Observed, decide, listed
-from paddlecloud.local.workloads.pace import Pace
+from paddlecloud.local.workloads.pace import rest
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.resources import ENDPOINTS
 
@@ -18,46 +20,60 @@ MOMENT = 1.0
 half of all writes of a start, at the moment when the pod needs the machine itself."""
 
 
-def endpoint_controller(manager: Manager, clock: Clock) -> None:
-    client = manager.client
-    services = manager.informer(SERVICES, indexers={"selector": by_selector})
-    pods = manager.informer(PODS, indexers={"labels": by_labels})
-    slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
-    mirrors = manager.informer(ENDPOINTS, label_selector=MIRROR_LABEL)
-    pace: Pace[Key] = Pace(clock)
-    newcomers: dict[Key, dict[str, float]] = {}
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was observed, and since when pods that are not written down yet have had an address, by uid."""
 
-    async def reconcile(key: Key) -> float | None:
-        service = services.cache.get(key)
-        if service is None:
-            pace.forget(key)
-            newcomers.pop(key, None)
-            return None  # what was made for it goes with its owner
-        if (wait := pace.wait(key)) is not None:
-            return wait
-        likely = [pod for pair in by_selector(service) for pod in pods.cache.by_index("labels", pair)]
+    observed: Observed
+    early: dict[str, float]
+
+
+class EndpointReconciler(Reconciler[Seen, Plan]):
+    def __init__(self, manager: Manager, clock: Clock) -> None:
+        super().__init__(manager.client, component="endpoint-controller", clock=clock)
+        self._services = manager.informer(SERVICES, indexers={"selector": by_selector})
+        self._pods = manager.informer(PODS, indexers={"labels": by_labels})
+        self._slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
+        self._mirrors = manager.informer(ENDPOINTS, label_selector=MIRROR_LABEL)
+        self._early: dict[str, dict[str, float]] = {}  # by uid of the service
+        self.primary = (self._services,)
+        controller = manager.controller("endpoints", self.reconcile)
+        controller.watch(self._services)
+        controller.watch(self._slices, map=service_of, expectations=self.expectations)
+        controller.watch(self._mirrors, expectations=self.expectations)
+        controller.watch(self._pods, map=self._services_of)
+
+    async def observe(self, service: Object) -> Seen:
+        key, uid = key_of(service), service["metadata"]["uid"]
+        likely = [pod for pair in by_selector(service) for pod in self._pods.cache.by_index("labels", pair)]
         found = tuple(pod for pod in likely if _matches(service, pod))
-        pace.note(key, len(found))
-        pieces = tuple(slices.cache.by_index("service", str(key)))
-        early = _early(service, found, listed(pieces), newcomers.pop(key, {}), clock.now())
+        slices = tuple(self._slices.cache.by_index("service", str(key)))
+        early = _early(service, found, listed(slices), self._early.pop(uid, {}), self.clock.now())
+        if early:
+            self._early[uid] = early
         there = tuple(pod for pod in found if pod["metadata"]["uid"] not in early)
-        await carry_out(decide(service, Observed(there, pieces, mirrors.cache.get(key))), client, owner=service)
-        if not early:
-            return None
-        newcomers[key] = early
-        return max(0.0, min(early.values()) + MOMENT - clock.now())
+        return Seen(Observed(there, slices, self._mirrors.cache.get(key)), early)
 
-    def concerned(pod: Object) -> Iterable[Key]:
+    def decide(self, service: Object, seen: Seen, now: float) -> Plan:
+        plan = decide(service, seen.observed)
+        if seen.early:
+            plan.after = max(0.0, min(seen.early.values()) + MOMENT - now)
+        return plan
+
+    def refused(self, service: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
+        return [PlannedEvent("FailedToUpdateEndpointSlices", str(failed), type="Warning")]  # as Kubernetes names it
+
+    def rest(self, seen: Seen) -> float:
+        return rest(len(seen.observed.pods) + len(seen.early))
+
+    def forget(self, key: Key, uid: str) -> None:
+        self._early.pop(uid, None)
+
+    def _services_of(self, pod: Object) -> Iterable[Key]:
         for pair in by_labels(pod):
-            for service in services.cache.by_index("selector", pair):
+            for service in self._services.cache.by_index("selector", pair):
                 if _matches(service, pod):
                     yield key_of(service)
-
-    controller = manager.controller("endpoints", reconcile)
-    controller.watch(services)
-    controller.watch(slices, map=service_of)
-    controller.watch(mirrors)
-    controller.watch(pods, map=concerned)
 
 
 def _early(

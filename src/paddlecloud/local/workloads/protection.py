@@ -22,7 +22,7 @@ from paddlecloud.local.apiserver.objects.admission import Mutator
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.volumes.binding import DEFAULT_MARK
-from paddlecloud.local.workloads.loop import Loop
+from paddlecloud.local.workloads.reconciler import WorkloadReconciler
 from paddlecloud.local.workloads.resources import STORAGECLASSES
 
 FINALIZERS = {
@@ -85,12 +85,12 @@ def protection_controllers(manager: Manager, clock: Clock) -> None:
         claim = claims.cache.get(Key(ref.get("namespace", ""), ref.get("name", "")))
         return claim is not None and claim["metadata"]["uid"] == ref.get("uid")
 
-    def loop(resource: Resource, name: str, in_use: Callable[[Object], bool]) -> Loop[bool]:
-        return Loop(manager, resource, name=name, observe=in_use, decide=decide, clock=clock)
+    def reconciler(resource: Resource, name: str, in_use: Callable[[Object], bool]) -> WorkloadReconciler[bool]:
+        return WorkloadReconciler(manager, resource, name=name, observe=in_use, decide=decide, clock=clock)
 
-    guard = loop(PERSISTENTVOLUMECLAIMS, "pvc-protection-controller", used)
+    guard = reconciler(PERSISTENTVOLUMECLAIMS, "pvc-protection-controller", used)
     guard.controller.watch(pods, map=lambda pod: [_key(name) for name in _claims_of(pod)])
-    guard = loop(PERSISTENTVOLUMES, "pv-protection-controller", bound)
+    guard = reconciler(PERSISTENTVOLUMES, "pv-protection-controller", bound)
     guard.controller.watch(claims, map=_volume_of)
 
 

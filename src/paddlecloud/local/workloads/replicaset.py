@@ -9,11 +9,11 @@ from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
-from paddlecloud.kube.resource import PODS, Object, key_of
+from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.workloads.conditions import conditions_of, with_condition, without_condition
-from paddlecloud.local.workloads.loop import ORPHANS, OWNER, Loop
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import fresh_names, is_active, is_available, is_ready, next_available, pod_from
+from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
 from paddlecloud.local.workloads.resources import REPLICASETS
 
 BURST = 500
@@ -52,7 +52,7 @@ def _grow(plan: Plan, replica_set: Object, count: int, *, taken: list[str]) -> N
     names = list(islice(fresh_names(replica_set, taken), min(count, BURST)))
     template = replica_set["spec"].get("template") or {}
     plan.create += [pod_from(template, name=name, owner=replica_set) for name in names]
-    plan.events.append(PlannedEvent("SuccessfulCreate", named_pods("Created", names)))
+    plan.events.append(PlannedEvent("SuccessfulCreate", named_pods("Created", names), if_done=True))
 
 
 def _shrink(plan: Plan, active: list[Object], count: int) -> None:
@@ -61,7 +61,9 @@ def _shrink(plan: Plan, active: list[Object], count: int) -> None:
         meta = pod["metadata"]
         plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
     plan.events.append(
-        PlannedEvent("SuccessfulDelete", named_pods("Deleted", [pod["metadata"]["name"] for pod in chosen]))
+        PlannedEvent(
+            "SuccessfulDelete", named_pods("Deleted", [pod["metadata"]["name"] for pod in chosen]), if_done=True
+        )
     )
 
 
@@ -121,10 +123,10 @@ def replica_set_controller(manager: Manager, clock: Clock) -> None:
         return Observed(
             pods=tuple(pods.cache.by_index(OWNER, meta["uid"])),
             orphans=tuple(pods.cache.by_index(ORPHANS, meta["namespace"])),
-            refusal=loop.refusals.get(key_of(replica_set), ""),
+            refusal=reconciler.refusal_of(replica_set),
         )
 
-    loop = Loop(
+    reconciler = WorkloadReconciler(
         manager,
         REPLICASETS,
         name="replicaset-controller",
@@ -133,4 +135,4 @@ def replica_set_controller(manager: Manager, clock: Clock) -> None:
         clock=clock,
         size=lambda observed: len(observed.pods),
     )
-    pods = loop.owns(PODS)
+    pods = reconciler.owns(PODS)

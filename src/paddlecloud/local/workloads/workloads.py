@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.local.apiserver.auth.identities import CONTROLLER_MANAGER
 from paddlecloud.local.platform import Platform
@@ -10,7 +13,7 @@ from paddlecloud.local.proxy.proxy import ServiceProxy
 from paddlecloud.local.volumes.binder import VolumeBinder
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.disruption import budget_controller
-from paddlecloud.local.workloads.endpoint_controller import endpoint_controller
+from paddlecloud.local.workloads.endpoint_controller import EndpointReconciler
 from paddlecloud.local.workloads.eviction import guard
 from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.metrics.api import serve_metrics
@@ -19,8 +22,8 @@ from paddlecloud.local.workloads.refusals import refuse_unserved
 from paddlecloud.local.workloads.replicaset import replica_set_controller
 from paddlecloud.local.workloads.statefulset.controller import stateful_set_controller
 
-CONTROLLERS = (
-    endpoint_controller,
+CONTROLLERS: tuple[Callable[[Manager, Clock], object], ...] = (
+    EndpointReconciler,
     replica_set_controller,
     deployment_controller,
     job_controller,

@@ -18,6 +18,7 @@ from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, Kube
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.controllers.paddlejob.pods import ports
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import Forbidden
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
     EVENTS,
@@ -298,6 +299,29 @@ async def test_a_kubeflow_job_trains_and_is_then_left_in_peace(cluster: Cluster)
     await eventually(succeeded)
     await asyncio.sleep(0.2)
     assert len(writes) <= 8, writes
+
+
+async def test_a_kubeflow_job_whose_paddlejob_is_refused_says_so_once(cluster: Cluster) -> None:
+    class Refusing(Counted):
+        async def request(self, method: str, path: str, **options: Any) -> Response:
+            if method == "POST" and path.endswith("/paddlejobs"):
+                self._writes.append(path)
+                raise Forbidden("an admission rule refuses it")
+            return await super().request(method, path, **options)
+
+    attempts: list[str] = []
+    cluster.platform.spawn(KubeflowPaddleJobController(Client(Refusing(cluster.client.transport, attempts))).run())
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": "job", "namespace": NAMESPACE},
+        "spec": {"paddleReplicaSpecs": {"Worker": {"replicas": 1, "template": template()}}},
+    }
+    await cluster.client.create(KUBEFLOW_PADDLEJOBS, job)
+    await eventually(lambda: sum(path.endswith("/paddlejobs") for path in attempts) > 2)
+    events = (await cluster.client.list(EVENTS, NAMESPACE)).items
+    assert [(event["reason"], event["count"]) for event in events] == [("FailedCreate", 1)]
+    assert "an admission rule refuses it" in events[0]["message"]
 
 
 class Logs:

@@ -30,9 +30,9 @@ def huge_set(phase: str) -> Object:
 @pytest.mark.parametrize("phase", ["", "Bound", "PartialReady", "Ready"])
 def test_a_stored_set_of_two_billion_partitions_is_refused_in_every_phase(phase: str) -> None:
     found = decide_set(huge_set(phase), sets.Observed(), NOW, Options())
-    assert not found.plan.create
-    assert found.plan.status is not None
-    valid = next(c for c in found.plan.status["conditions"] if c["type"] == "Valid")
+    assert not found.create
+    assert found.status is not None
+    valid = next(c for c in found.status["conditions"] if c["type"] == "Valid")
     assert (valid["status"], valid["reason"]) == ("False", "InvalidSpec")
     assert "spec.partitions: Invalid value: 2000000000: must be at most 10000" in valid["message"]
 
@@ -41,9 +41,9 @@ def test_a_stored_set_of_two_billion_partitions_is_refused_in_every_phase(phase:
 def test_a_job_of_such_a_set_waits_and_names_a_few_servers(type: str) -> None:
     job = stored("SampleJob", "warm", {"type": type, "sampleSetRef": {"name": "imagenet"}})
     found = decide_job(job, Observed(sample_set=huge_set("Ready")), NOW, Options())
-    assert found.plan.status is not None
+    assert found.status is not None
     first = "imagenet-runtime-0, imagenet-runtime-1, imagenet-runtime-2"
-    assert found.plan.status["message"] == f"waiting for cache server {first} and {HUGE - 3} more"
+    assert found.status["message"] == f"waiting for cache server {first} and {HUGE - 3} more"
     assert not found.submit
 
 

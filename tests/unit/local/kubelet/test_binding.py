@@ -150,6 +150,6 @@ REF = {"namespace": "d", "name": "claim", "uid": "c-1"}
 def test_what_becomes_of_a_volume(
     volume: dict[str, Any], claim: dict[str, Any] | None, phase: str | None, deleted: bool
 ) -> None:
-    plan, clear = decide_volume(volume, claim)
+    plan = decide_volume(volume, claim)
     assert (plan.status or {}).get("phase") == phase
-    assert (bool(plan.delete), clear) == (deleted, deleted)
+    assert bool(plan.delete) is deleted

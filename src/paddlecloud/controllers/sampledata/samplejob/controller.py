@@ -1,4 +1,4 @@
-"""The SampleJob controller's hands: it gathers what caches and cache servers tell, lets `decide` judge, and acts."""
+"""The SampleJob controller: what it observes of a job, and the work it gives to cache servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.plan import carry_out
 from paddlecloud.kube.resource import PODS, SAMPLEJOBS, SAMPLESETS, SECRETS, STATEFULSETS, Key, Object, key_of
 
 COMPONENT = "SampleJob"
@@ -37,12 +36,11 @@ RETRY = 2.0
 class _Memory:
     """Since when servers have been silent, and why one refused the work."""
 
-    uid: str
     silent_since: dict[int, float] = field(default_factory=dict)
     refused: str = ""
 
 
-class SampleJobController(Operator):
+class SampleJobController(Operator[Observed, Decision]):
     def __init__(
         self,
         client: Client,
@@ -59,13 +57,14 @@ class SampleJobController(Operator):
         )
         self.options = options
         self._servers = servers or Servers()
-        self._memory: dict[Key, _Memory] = {}
+        self._memory: dict[str, _Memory] = {}  # by uid
         self._jobs = self.informer(SAMPLEJOBS, indexers={"set": set_of_sample_job, "owner": by_owner})
+        self.primary = (self._jobs,)
         self._sets = self.informer(SAMPLESETS)
         self._pods = self.informer(PODS, label_selector=names.SAMPLE_SET, indexers={"set": by_label(names.SAMPLE_SET)})
         self._stateful_sets = self.informer(STATEFULSETS, label_selector=names.SAMPLE_SET)
-        self.controller.watch(self._jobs, expectations=self._expectations)
-        self.controller.watch_owned(self._jobs, owner_kind=SAMPLEJOBS, expectations=self._expectations)
+        self.controller.watch(self._jobs, expectations=self.expectations)
+        self.controller.watch_owned(self._jobs, owner_kind=SAMPLEJOBS, expectations=self.expectations)
         self.controller.watch(self._sets, map=lambda found: self._jobs_of(key_of(found)))
         self.controller.watch(self._pods, map=self._jobs_on)
 
@@ -83,30 +82,25 @@ class SampleJobController(Operator):
         finally:
             await self._servers.close()
 
-    async def reconcile(self, key: Key) -> float | None:
-        job = self._jobs.cache.get(key)
-        if job is None:
-            self._expectations.forget(key)
-            self._memory.pop(key, None)
-            return None
-        if (wait := self._expectations.pending(key)) is not None:
-            return wait
-        memory = self._memory.get(key)
-        if memory is None or memory.uid != job["metadata"]["uid"]:
-            memory = self._memory[key] = _Memory(job["metadata"]["uid"])
-        observed = await self.observe(job, memory)
-        decision = decide(job, observed, self._clock.now(), self.options)
-        memory.refused = ""
-        await self._end_others(decision, observed)
-        if not await self._hand_over(decision, observed, memory):
-            return RETRY
-        await carry_out(
-            decision.plan, self._client, owner=job, recorder=self._recorder, expectations=self._expectations
-        )
-        return decision.plan.after
+    def decide(self, job: Object, observed: Observed, now: float) -> Decision:
+        return decide(job, observed, now, self.options)
 
-    async def _end_others(self, decision: Decision, observed: Observed) -> None:
-        """End one job, or all but the one that is about to be handed over. Silence means there is nothing to end."""
+    async def act(self, job: Object, observed: Observed, decision: Decision) -> float | None:
+        memory = self._remember(job)
+        memory.refused = ""
+        await self._cancel(decision, observed)
+        if not await self._submit(decision, observed, memory):
+            return RETRY
+        return await super().act(job, observed, decision)
+
+    def forget(self, key: Key, uid: str) -> None:
+        self._memory.pop(uid, None)
+
+    def _remember(self, job: Object) -> _Memory:
+        return self._memory.setdefault(job["metadata"]["uid"], _Memory())
+
+    async def _cancel(self, decision: Decision, observed: Observed) -> None:
+        """Cancel work on the servers, never what is about to be submitted. One that does not answer has none."""
         own = {work.id for work in decision.submit.values()}
         for server in _reachable(observed):
             for id in decision.cancel:
@@ -120,7 +114,7 @@ class SampleJobController(Operator):
                 except (ServerSilent, ServerRefused):
                     continue
 
-    async def _hand_over(self, decision: Decision, observed: Observed, memory: _Memory) -> bool:
+    async def _submit(self, decision: Decision, observed: Observed, memory: _Memory) -> bool:
         """Give the work to its servers, before the status that says so is written; False when one did not take it."""
         pods = {server.ordinal: server for server in observed.servers}
         access = observed.access
@@ -136,8 +130,8 @@ class SampleJobController(Operator):
                 return False
         return True
 
-    async def observe(self, job: Object, memory: _Memory) -> Observed:
-        key = key_of(job)
+    async def observe(self, job: Object) -> Observed:
+        key, memory = key_of(job), self._remember(job)
         name = next((text.split("/", 1)[1] for text in set_of_sample_job(job)), "")
         sample_set = self._sets.cache.get(Key(key.namespace, name))
         owner = sample_set["metadata"]["uid"] if sample_set else ""
@@ -145,7 +139,7 @@ class SampleJobController(Operator):
         servers = runtimes(self._pods.cache, Key(key.namespace, name), stateful_set, owner)
         access = await self._access(key.namespace, name) if servers else None
         reports, silent = await self._ask(job, servers, access)
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         memory.silent_since = {ordinal: memory.silent_since.get(ordinal, now) for ordinal in silent}
         return Observed(
             sample_set=sample_set,
@@ -161,7 +155,7 @@ class SampleJobController(Operator):
 
     async def _access(self, namespace: str, name: str) -> Access | None:
         try:
-            return read_access(await self._client.get(SECRETS, names.runtime_keys(name), namespace))
+            return read_access(await self.client.get(SECRETS, names.runtime_keys(name), namespace))
         except NotFound:
             return None
 
@@ -170,7 +164,7 @@ class SampleJobController(Operator):
         if not isinstance(ref, dict) or not ref.get("name"):
             return None
         own = job["metadata"]["namespace"]
-        return await read_secret(self._client, Secret(ref["name"], ref.get("namespace") or own), namespace=own)
+        return await read_secret(self.client, Secret(ref["name"], ref.get("namespace") or own), namespace=own)
 
     async def _ask(
         self, job: Object, servers: tuple[Runtime, ...], access: Access | None

@@ -25,7 +25,7 @@ from paddlecloud.controllers.sampledata.sampleset.draft import set_finalizers
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
-from paddlecloud.kube.plan import Delete, Plan
+from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import SAMPLEJOBS, Object
 
 __all__ = ["Observed", "decide"]
@@ -61,7 +61,7 @@ def decide(job: Object, observed: Observed, now: float, options: sets.Options) -
         _reject(draft, problems)
         return _conclude(draft)
     if mark not in marks:
-        return Decision(plan=Plan(patch=[set_finalizers(job, [*marks, mark])]))
+        return Decision(patch=[set_finalizers(job, [*marks, mark])])
     if conditions.find(draft.status.conditions, "Valid") is not None:
         draft.condition("Valid", True, "Repaired")
     if warnings and old.observed_generation != meta.get("generation"):
@@ -79,7 +79,7 @@ def _leave(draft: Draft, marks: list[str], mark: str) -> Decision:
     """Its work ends with it, wherever it is; a server that does not answer must not keep the job."""
     patch = set_finalizers(draft.job, [other for other in marks if other != mark])
     id = draft.old.job_name if draft.old.phase not in FINISHED else None
-    return Decision(plan=Plan(patch=[patch]), cancel=(id,) if id else ())
+    return Decision(patch=[patch], cancel=(id,) if id else ())
 
 
 def _reject(draft: Draft, problems: str) -> None:
@@ -181,8 +181,8 @@ def _start(draft: Draft) -> None:
         return
     if settings.terminate:
         draft.say("CreateTerminateSuccessfully", "ending what the cache servers are doing")
-    draft.decision.cancel = ("*",) if settings.terminate else (settings.cancel,) if settings.cancel else ()
-    draft.decision.submit = dict.fromkeys(targets, wanted)
+    draft.plan.cancel = ("*",) if settings.terminate else (settings.cancel,) if settings.cancel else ()
+    draft.plan.submit = dict.fromkeys(targets, wanted)
     draft.say(f"Create{work.SPOKEN[settings.type]}Successfully", f"handed to {_count(len(targets), 'cache server')}")
     draft.set(
         phase="Pending",
@@ -222,7 +222,7 @@ def _follow(draft: Draft) -> None:
         except BadOptions as error:
             _end(draft, verdict.Verdict("Failed", str(error), ()))
             return
-        draft.decision.submit = dict.fromkeys(unknown, wanted)
+        draft.plan.submit = dict.fromkeys(unknown, wanted)
         draft.set(job_name=wanted.id)
     found = verdict.judge(draft)
     verdict.show_progress(draft, ended=found.phase in FINISHED)
@@ -252,7 +252,7 @@ def _conclude(draft: Draft) -> Decision:
     status = encode(draft.status)
     if status != encode(draft.old):
         draft.plan.status = status
-    return draft.decision
+    return draft.plan
 
 
 def _count(number: int, noun: str) -> str:

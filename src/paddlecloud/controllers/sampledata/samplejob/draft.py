@@ -41,10 +41,10 @@ class Observed:
 
 
 @dataclass(slots=True)
-class Decision:
-    """The plan; work to hand over, by server; and ids to end on every server, "*" for all that others asked for."""
+class Decision(Plan):
+    """With work to give to cache servers, by ordinal, and ids of work to cancel on all of them, "*" for all that other
+    jobs asked for. Both are done before the rest is carried out."""
 
-    plan: Plan = field(default_factory=Plan)
     submit: dict[int, Work] = field(default_factory=dict)
     cancel: tuple[str, ...] = ()
 
@@ -58,11 +58,7 @@ class Draft:
     observed: Observed
     now: float
     options: Options
-    decision: Decision = field(default_factory=Decision)
-
-    @property
-    def plan(self) -> Plan:
-        return self.decision.plan
+    plan: Decision = field(default_factory=Decision)
 
     @property
     def uid(self) -> str:

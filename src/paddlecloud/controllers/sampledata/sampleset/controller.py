@@ -1,14 +1,14 @@
-"""The SampleSet controller's hands: it gathers what caches and cache servers tell, lets `decide` judge, and acts.
+"""The SampleSet controller: what it observes of a set, and the work it gives to cache servers.
 
-Nothing sleeps here: whoever has to wait is looked at again later. What is remembered (the last answers of the servers)
-is a convenience; losing it costs a question.
+Nothing sleeps here: a set that has to wait is requeued. What is remembered (the last answers of the servers) is a
+convenience; losing it costs a request.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from paddlecloud.api.paddlejob import phase_of
 from paddlecloud.api.problems import DecodeError
@@ -16,6 +16,7 @@ from paddlecloud.api.sampleset import SampleSetStatus, Secret, decode, normalise
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampledata import names
+from paddlecloud.controllers.sampledata.sampleset import events
 from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options, SecretView
 from paddlecloud.controllers.sampledata.sampleset.decide import decide
 from paddlecloud.controllers.sampledata.sampleset.draft import Decision
@@ -48,7 +49,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ApiError, NotFound
-from paddlecloud.kube.plan import NameTaken, PlanFailed, carry_out
+from paddlecloud.kube.plan import PlanFailed, PlannedEvent
 from paddlecloud.kube.resource import (
     CSIDRIVERS,
     EVENTS,
@@ -70,15 +71,21 @@ from paddlecloud.kube.resource import (
 
 COMPONENT = "SampleSet"
 OWNED = (PERSISTENTVOLUMECLAIMS, SECRETS, SERVICES, STATEFULSETS)
-SPOKEN = {PERSISTENTVOLUMES.kind: "PV", PERSISTENTVOLUMECLAIMS.kind: "PVC", SAMPLEJOBS.kind: "WarmupJob"}
-"""How the reasons of events call kinds; others are called by their own name."""
 READING = frozenset({"Starting", "Running", "Restarting", "Scaling"})
 """Phases of PaddleJobs whose pods read. Pods of others are found by the claim they mount."""
 RETRY = 2.0
 """Seconds until work is offered again to a server that did not answer."""
 
 
-class SampleSetController(Operator):
+@dataclass(slots=True)
+class _Memory:
+    """Why a cache server did not take the work of the last pass: it did not answer, or it refused."""
+
+    silent: str = ""
+    refused: str = ""
+
+
+class SampleSetController(Operator[Observed, Decision]):
     def __init__(
         self,
         client: Client,
@@ -95,10 +102,10 @@ class SampleSetController(Operator):
         )
         self.options = options
         self._servers = servers or Servers()
-        self._interview = Interview(self._servers, self._clock)
-        self._trouble: dict[Key, str] = {}
-        self._refused: dict[Key, str] = {}
+        self._interview = Interview(self._servers, self.clock)
+        self._memory: dict[str, _Memory] = {}  # by uid
         self._sets = self.informer(SAMPLESETS)
+        self.primary = (self._sets,)
         self._owned = {resource: self.informer(resource, label_selector=names.SAMPLE_SET) for resource in OWNED}
         self._pods = self.informer(PODS, label_selector=names.SAMPLE_SET, indexers={"set": by_label(names.SAMPLE_SET)})
         self._volumes = self.informer(PERSISTENTVOLUMES, everywhere=True, indexers={"handle": handle_of})
@@ -109,13 +116,13 @@ class SampleSetController(Operator):
 
     def _watch(self) -> None:
         watch = self.controller.watch
-        watch(self._sets, expectations=self._expectations)
+        watch(self._sets, expectations=self.expectations)
         for informer in self._owned.values():
-            self.controller.watch_owned(informer, owner_kind=SAMPLESETS, expectations=self._expectations)
+            self.controller.watch_owned(informer, owner_kind=SAMPLESETS, expectations=self.expectations)
         watch(self._pods, map=set_by_label)
-        watch(self._volumes, map=set_by_claim, expectations=self._expectations)
+        watch(self._volumes, map=set_by_claim, expectations=self.expectations)
         watch(self._nodes, map=self._sets_on)
-        watch(self._sample_jobs, map=keys_of(set_of_sample_job), expectations=self._expectations)
+        watch(self._sample_jobs, map=keys_of(set_of_sample_job), expectations=self.expectations)
         watch(self._paddle_jobs, map=keys_of(set_of_paddle_job), when=status_moved)
 
     def _sets_on(self, node: Object) -> Iterable[Key]:
@@ -136,51 +143,23 @@ class SampleSetController(Operator):
 
     # One pass
 
-    async def reconcile(self, key: Key) -> float | None:
-        sample_set = self._sets.cache.get(key)
-        if sample_set is None:
-            self._expectations.forget(key)
-            self._interview.forget(key)
-            self._trouble.pop(key, None)
-            self._refused.pop(key, None)
-            return None
-        if (wait := self._expectations.pending(key)) is not None:
-            return wait
-        observed = await self.observe(sample_set)
-        decision = decide(sample_set, observed, self._clock.now(), self.options)
-        self._refused.pop(key, None)
-        if not await self._hand_over(key, decision, observed):
+    def decide(self, sample_set: Object, observed: Observed, now: float) -> Decision:
+        return decide(sample_set, observed, now, self.options)
+
+    async def act(self, sample_set: Object, observed: Observed, decision: Decision) -> float | None:
+        memory = self._memory[sample_set["metadata"]["uid"]] = _Memory()
+        if not await self._submit(decision, observed, memory):
             return RETRY
-        await self._carry_out(sample_set, decision)
-        return decision.plan.after
+        return await super().act(sample_set, observed, decision)
 
-    async def _carry_out(self, sample_set: Object, decision: Decision) -> None:
-        """Do it, and tell of every object that was made or refused."""
-        told = [
-            (f"Create{_spoken(obj)}Successfully", f"{obj['kind']} {obj['metadata']['name']} created", "Normal")
-            for obj in decision.plan.create
-        ]
-        try:
-            await carry_out(
-                decision.plan,
-                self._client,
-                owner=sample_set,
-                recorder=self._recorder,
-                expectations=self._expectations,
-            )
-        except PlanFailed as failed:
-            if not failed.only_conflicts and self._trouble.get(key_of(sample_set)) != str(failed):
-                self._trouble[key_of(sample_set)] = str(failed)
-                await self._tell(sample_set, [_complaint(what, error) for what, error in failed.errors])
-            raise
-        self._trouble.pop(key_of(sample_set), None)
-        await self._tell(sample_set, told)
+    def refused(self, sample_set: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
+        return events.refused(failed)
 
-    async def _tell(self, sample_set: Object, told: list[tuple[str, str, str]]) -> None:
-        for reason, message, type in told:
-            await self._recorder.record(sample_set, reason, message, type=type)
+    def forget(self, key: Key, uid: str) -> None:
+        self._interview.forget(key)
+        self._memory.pop(uid, None)
 
-    async def _hand_over(self, key: Key, decision: Decision, observed: Observed) -> bool:
+    async def _submit(self, decision: Decision, observed: Observed, memory: _Memory) -> bool:
         """Give work to servers, before the status that says so is written; False when one did not take it."""
         pods = {server.name: server for server in observed.runtimes}
         access = observed.access
@@ -190,10 +169,10 @@ class SampleSetController(Operator):
             try:
                 await self._servers.submit(Server(pod, pods[pod].ip, access), work)
             except ServerSilent as error:
-                self._trouble[key] = str(error)  # nothing is written: the next pass offers it again
+                memory.silent = str(error)  # nothing is written: the next pass offers it again
                 return False
             except ServerRefused as error:
-                self._refused[key] = str(error)
+                memory.refused = str(error)
                 return False
         return True
 
@@ -201,6 +180,7 @@ class SampleSetController(Operator):
 
     async def observe(self, sample_set: Object) -> Observed:
         key = key_of(sample_set)
+        memory = self._memory.get(sample_set["metadata"]["uid"], _Memory())
         runtime = Key(key.namespace, names.runtime(key.name))
         begun = bool((sample_set.get("status") or {}).get("phase"))
         ours, taken = volume_of(self._volumes.cache, key)
@@ -221,8 +201,8 @@ class SampleSetController(Operator):
                 report for job in self._paddle_jobs.cache.by_index("set", str(key)) for report in epochs_of(job)
             ),
             fresh_access=fresh_access() if begun and secret is None else {},
-            trouble=self._trouble.get(key, ""),
-            refused=self._refused.get(key, ""),
+            trouble=self.refusal_of(sample_set) or memory.silent,
+            refused=memory.refused,
         )
         try:
             settings = normalise(decode(sample_set)).settings
@@ -250,7 +230,7 @@ class SampleSetController(Operator):
     async def _named(self, resource: Resource, key: Key) -> Object | None:
         """From the cache; what does not carry our label, as other controllers leave it, is looked up by name."""
         found = self._owned[resource].cache.get(key)
-        return found if found is not None else await self._client.find(resource, key.name, key.namespace)
+        return found if found is not None else await self.client.find(resource, key.name, key.namespace)
 
     def _training(self, key: Key) -> tuple[str, ...]:
         """PaddleJobs that read the set. One that waits does not: it may wait for this very set."""
@@ -260,7 +240,7 @@ class SampleSetController(Operator):
 
     async def _has_juicefs(self) -> bool:
         try:
-            await self._client.get(CSIDRIVERS, names.JUICEFS_DRIVER)
+            await self.client.get(CSIDRIVERS, names.JUICEFS_DRIVER)
         except NotFound:
             return False
         return True
@@ -272,7 +252,7 @@ class SampleSetController(Operator):
         """
         own, needed = case.settings.namespace, case.phase in ("", "Mount", "Syncing", "SyncFailed")
         wanted = [secret for secret in case.secrets if needed or grants.is_foreign(secret, own)]
-        return {secret: await read_secret(self._client, secret, namespace=own) for secret in wanted}
+        return {secret: await read_secret(self.client, secret, namespace=own) for secret in wanted}
 
     async def _missing_source(self, case: Case) -> str:
         """The folder of this machine that is still to be imported, if it does not exist; else empty."""
@@ -288,16 +268,16 @@ class SampleSetController(Operator):
         pod = names.runtime_pod(key.name, 0)
         selector = f"involvedObject.name={pod},involvedObject.kind=Pod,type=Warning"
         try:
-            events = (await self._client.list(EVENTS, key.namespace, field_selector=selector)).items
+            warnings = (await self.client.list(EVENTS, key.namespace, field_selector=selector)).items
         except ApiError:
             return None  # a nicety: the condition says what is awaited all the same
-        newest = max(events, key=lambda event: str(event.get("lastTimestamp") or ""), default=None)
+        newest = max(warnings, key=lambda event: str(event.get("lastTimestamp") or ""), default=None)
         return (str(newest.get("reason")), without_ids(str(newest.get("message")))) if newest else None
 
     async def _observe_leaving(self, case: Case, sample_set: Object) -> Observed:
         """Who still uses a set that is to go, and whether its caches are empty."""
         key = key_of(sample_set)
-        pods = [pod for pod in (await self._client.list(PODS, key.namespace)).items if uses_claim(pod, key.name)]
+        pods = [pod for pod in (await self.client.list(PODS, key.namespace)).items if uses_claim(pod, key.name)]
         using, ended = ([_called(pod) for pod in pods if is_over(pod) is over] for over in (False, True))
         readers = (*case.observed.readers, *sorted(using))
         cleared = not readers and await self._interview.is_cleared(case, key)
@@ -306,17 +286,3 @@ class SampleSetController(Operator):
 
 def _called(pod: Object) -> str:
     return f"Pod {pod['metadata']['name']}"
-
-
-def _spoken(obj: Object) -> str:
-    kind = str(obj["kind"])
-    return SPOKEN.get(kind, kind)
-
-
-def _complaint(what: str, error: ApiError) -> tuple[str, str, str]:
-    """The event about a refusal: `ErrorCreatePV` for `create PersistentVolume imagenet`."""
-    verb, _, rest = what.partition(" ")
-    kind = rest.split(" ")[0]
-    kind = SPOKEN.get(kind, kind)
-    known = f"Error{verb.capitalize()}{kind}" if verb in ("create", "delete") else "ErrorUpdate"
-    return f"Error{kind}AlreadyExist" if isinstance(error, NameTaken) else known, f"{what}: {error.message}", "Warning"

@@ -16,13 +16,20 @@ from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.sampleset import SampleSetStatus, decode, encode, normalise, validate
 from paddlecloud.api.sampleset.spec import JobsName
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.sampleset import conditions, deletion, figures, prerequisites, server_pods, warm
+from paddlecloud.controllers.sampledata.sampleset import (
+    conditions,
+    deletion,
+    events,
+    figures,
+    prerequisites,
+    server_pods,
+    warm,
+)
 from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options
 from paddlecloud.controllers.sampledata.sampleset.draft import Decision, Draft, set_finalizers
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
-from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import SAMPLESETS, Object
 
 SOON, REFRESH, IDLE = 1.0, 10.0, 60.0
@@ -54,7 +61,7 @@ def decide(sample_set: Object, observed: Observed, now: float, options: Options)
     if problems := [str(problem) for problem in validate(parsed)]:
         return _reject(case, "; ".join(problems))
     if names.finalizer(settings.name) not in marks:
-        return Decision(plan=Plan(patch=[set_finalizers(sample_set, [*marks, names.finalizer(settings.name)])]))
+        return Decision(patch=[set_finalizers(sample_set, [*marks, names.finalizer(settings.name)])])
     draft = Draft(case, msgspec.structs.replace(case.old, message=None))
     if warnings and case.old.observed_generation != meta.get("generation"):
         draft.say("Translated", "; ".join(warnings), warning=True)
@@ -139,7 +146,7 @@ def _mount(draft: Draft) -> None:
         draft.set(jobs_name=_with_sync(case, work.id))
         _fail_import(draft, case.observed.refused)
         return
-    draft.decision.submit[case.first.name] = work
+    draft.plan.submit[case.first.name] = work
     draft.say("CreateSyncJobSuccessfully", f"importing {case.settings.uri}")
     draft.condition("Synced", None, "Syncing")
     draft.set(phase="Syncing", jobs_name=_with_sync(case, work.id))
@@ -167,7 +174,7 @@ def _syncing(draft: Draft) -> None:
         except BadOptions:
             draft.set(phase="Mount")
             return
-        draft.decision.submit[first.name] = work
+        draft.plan.submit[first.name] = work
         draft.set(jobs_name=_with_sync(case, work.id))
         return
     _show_progress(draft)
@@ -312,7 +319,7 @@ def _leave(case: Case) -> Decision:
     draft = Draft(case, msgspec.structs.replace(case.old, message=None))
     deletion.leave(draft)
     if draft.plan.patch and any(patch.resource == SAMPLESETS for patch in draft.plan.patch):
-        return draft.decision  # the last pass: nobody is left to read a status
+        return draft.plan  # the last pass: nobody is left to read a status
     return _conclude(draft)
 
 
@@ -323,4 +330,5 @@ def _conclude(draft: Draft) -> Decision:
     status = encode(draft.status)
     if status != encode(draft.case.old):
         draft.plan.status = status
-    return draft.decision
+    draft.plan.events += events.created(draft.plan.create)
+    return draft.plan

@@ -56,7 +56,7 @@ def _stop_servers(draft: Draft) -> None:
     case = draft.case
     if not case.observed.cleared and case.access:
         work = server_pods.clear_work(case)
-        draft.decision.submit.update({server.name: work for server in server_pods.leaving(case)})
+        draft.plan.submit.update({server.name: work for server in server_pods.leaving(case)})
         draft.set(message="emptying the caches")
         draft.look_again(AGAIN)
         return

@@ -15,10 +15,9 @@ from paddlecloud.kube.resource import NODES, Object, resource_of
 
 
 @dataclass(slots=True)
-class Decision:
-    """The plan, and the work to hand to cache servers, by pod."""
+class Decision(Plan):
+    """With the work to give to cache servers, by pod, before the rest is carried out."""
 
-    plan: Plan = field(default_factory=Plan)
     submit: dict[str, Work] = field(default_factory=dict)
 
 
@@ -28,11 +27,7 @@ class Draft:
 
     case: Case
     status: SampleSetStatus
-    decision: Decision = field(default_factory=Decision)
-
-    @property
-    def plan(self) -> Plan:
-        return self.decision.plan
+    plan: Decision = field(default_factory=Decision)
 
     def set(self, **changes: object) -> None:
         self.status = msgspec.structs.replace(self.status, **changes)

@@ -80,7 +80,7 @@ def scale(draft: Draft) -> None:
         return
     if not case.observed.cleared and (going := leaving(case)):
         work = clear_work(case)
-        draft.decision.submit.update({server.name: work for server in going})
+        draft.plan.submit.update({server.name: work for server in going})
         draft.look_again(1.0)
         return
     _patch_stateful_set(draft, found, {"spec": {"replicas": case.settings.partitions}})

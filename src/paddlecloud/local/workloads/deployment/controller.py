@@ -1,4 +1,4 @@
-"""The Deployment controller's hands."""
+"""The Deployment controller: its caches, and what it observes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import PODS, Key, Object, controller_of
 from paddlecloud.local.workloads.deployment.decide import Observed, decide
-from paddlecloud.local.workloads.loop import ORPHANS, OWNER, Loop
+from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
 from paddlecloud.local.workloads.resources import DEPLOYMENTS, REPLICASETS
 
 
@@ -32,7 +32,9 @@ def deployment_controller(manager: Manager, clock: Clock) -> None:
     def gone(old: Object | None, new: Object | None) -> bool:
         return new is None
 
-    loop = Loop(manager, DEPLOYMENTS, name="deployment-controller", observe=observe, decide=decide, clock=clock)
-    sets = loop.owns(REPLICASETS)
+    reconciler = WorkloadReconciler(
+        manager, DEPLOYMENTS, name="deployment-controller", observe=observe, decide=decide, clock=clock
+    )
+    sets = reconciler.owns(REPLICASETS)
     pods = manager.informer(PODS)
-    loop.controller.watch(pods, map=deployment_behind, when=gone)
+    reconciler.controller.watch(pods, map=deployment_behind, when=gone)

@@ -112,7 +112,8 @@ def _resize(plan: Plan, replica_set: Object, replicas: int, **change: Object) ->
 
 def _scaled(name: str, before: int, after: int) -> PlannedEvent:
     direction = "up" if after > before else "down"
-    return PlannedEvent("ScalingReplicaSet", f"Scaled {direction} replica set {name} from {before} to {after}")
+    text = f"Scaled {direction} replica set {name} from {before} to {after}"
+    return PlannedEvent("ScalingReplicaSet", text, if_done=True)
 
 
 def _forget_history(deployment: Object, plan: Plan, old: list[Object]) -> None:

@@ -1,4 +1,4 @@
-"""The Job controller's hands."""
+"""The Job controller: its caches, and what it observes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.workloads.job.decide import Observed, decide
-from paddlecloud.local.workloads.loop import OWNER, Loop
+from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
 from paddlecloud.local.workloads.resources import JOBS
 
 
@@ -14,7 +14,7 @@ def job_controller(manager: Manager, clock: Clock) -> None:
     def observe(job: Object) -> Observed:
         return Observed(tuple(pods.cache.by_index(OWNER, job["metadata"]["uid"])))
 
-    loop = Loop(
+    reconciler = WorkloadReconciler(
         manager,
         JOBS,
         name="job-controller",
@@ -23,4 +23,4 @@ def job_controller(manager: Manager, clock: Clock) -> None:
         clock=clock,
         size=lambda observed: len(observed.pods),
     )
-    pods = loop.owns(PODS, adopting=False)
+    pods = reconciler.owns(PODS, adopting=False)

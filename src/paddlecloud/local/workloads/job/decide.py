@@ -189,7 +189,7 @@ def _manage(case: _Case) -> None:
         return
     case.plan.create += create
     case.plan.events.append(
-        PlannedEvent("SuccessfulCreate", named_pods("Created", [o["metadata"]["name"] for o in create]))
+        PlannedEvent("SuccessfulCreate", named_pods("Created", [o["metadata"]["name"] for o in create]), if_done=True)
     )
 
 
@@ -242,7 +242,7 @@ def _remove(case: _Case, pods: Iterable[Object]) -> None:
         names.append(meta["name"])
         case.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
     if names:
-        case.plan.events.append(PlannedEvent("SuccessfulDelete", named_pods("Deleted", names)))
+        case.plan.events.append(PlannedEvent("SuccessfulDelete", named_pods("Deleted", names), if_done=True))
 
 
 def _status(case: _Case) -> Object:

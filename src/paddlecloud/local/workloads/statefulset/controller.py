@@ -1,4 +1,4 @@
-"""The StatefulSet controller's hands."""
+"""The StatefulSet controller: its caches, and what it observes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PODS, Key, Object, key_of
-from paddlecloud.local.workloads.loop import ORPHANS, OWNER, Loop
+from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
 from paddlecloud.local.workloads.resources import REVISIONS, STATEFULSETS
 from paddlecloud.local.workloads.statefulset.decide import Observed, decide
 from paddlecloud.local.workloads.statefulset.identity import claim_templates, ordinal_of
@@ -26,11 +26,11 @@ def stateful_set_controller(manager: Manager, clock: Clock) -> None:
 
     def sets_behind(claim: Object) -> Iterable[Key]:
         """Claims have no owner reference: their names identify the set."""
-        for stateful_set in loop.primary.cache.list(claim["metadata"]["namespace"]):
+        for stateful_set in reconciler.cache.list(claim["metadata"]["namespace"]):
             if _made_for(stateful_set, claim):
                 yield key_of(stateful_set)
 
-    loop = Loop(
+    reconciler = WorkloadReconciler(
         manager,
         STATEFULSETS,
         name="statefulset-controller",
@@ -39,9 +39,9 @@ def stateful_set_controller(manager: Manager, clock: Clock) -> None:
         clock=clock,
         size=lambda observed: len(observed.pods),
     )
-    pods = loop.owns(PODS)
-    revisions = loop.owns(REVISIONS, adopting=False)
-    claims = loop.follows(PERSISTENTVOLUMECLAIMS, map=sets_behind)
+    pods = reconciler.owns(PODS)
+    revisions = reconciler.owns(REVISIONS, adopting=False)
+    claims = reconciler.follows(PERSISTENTVOLUMECLAIMS, map=sets_behind)
 
 
 def _made_for(stateful_set: Object, claim: Object) -> bool:

@@ -162,11 +162,13 @@ def _create(case: _Case, ordinal: int) -> bool:
         if held is None:
             case.plan.create.append(wanted)
             text = f"create Claim {wanted['metadata']['name']} Pod {name} in StatefulSet {set_name} success"
-            case.plan.events.append(PlannedEvent("SuccessfulCreate", text))
+            case.plan.events.append(PlannedEvent("SuccessfulCreate", text, if_done=True))
         elif held["metadata"].get("deletionTimestamp"):
             return False  # a pod must not start on data that is about to go
     case.plan.create.append(pod)
-    case.plan.events.append(PlannedEvent("SuccessfulCreate", f"create Pod {name} in StatefulSet {set_name} successful"))
+    case.plan.events.append(
+        PlannedEvent("SuccessfulCreate", f"create Pod {name} in StatefulSet {set_name} successful", if_done=True)
+    )
     return True
 
 
@@ -174,7 +176,7 @@ def _delete(case: _Case, pod: Object, reason: str = "SuccessfulDelete") -> None:
     meta = pod["metadata"]
     case.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
     text = f"delete Pod {meta['name']} in StatefulSet {case.stateful_set['metadata']['name']} successful"
-    case.plan.events.append(PlannedEvent(reason, text))
+    case.plan.events.append(PlannedEvent(reason, text, if_done=True))
 
 
 def _drop_claims(case: _Case) -> None:
