@@ -11,6 +11,7 @@ import http.client
 import select
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator, Coroutine, Generator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -57,6 +58,11 @@ def drive_iter(items: AsyncIterator[T]) -> Generator[T, None, None]:
                 return
     finally:
         drive(close())
+
+
+async def sleep(seconds: float) -> None:
+    """For coroutines that are driven: as `asyncio.sleep`, but nothing else runs meanwhile."""
+    time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop to hold up
 
 
 class StdlibTransport:

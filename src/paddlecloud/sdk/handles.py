@@ -159,7 +159,7 @@ class AsyncHandle(Manifest):
         if wanted and (why := members.missing_ranks(self.body, found, wanted)):
             raise NotFound(why)
         if follow:
-            from paddlecloud.sdk.following import follow as following
+            from paddlecloud.sdk.loop_tasks import follow as following
 
             lines = following(self._client.api, self.place, choose, options)
         else:

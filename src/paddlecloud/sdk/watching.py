@@ -1,9 +1,14 @@
-"""Waiting for an object to reach a state: one list, then a watch, never polling."""
+"""Waiting for an object to reach a state: one list, then a watch, never polling.
+
+`observe` awaits nothing but the client and `sleep`, so the command line drives it without an event loop and interrupts
+it by an alarm (`cli.objects.waiting`); the SDK runs it on one, with its time-out (`until` of `handles`).
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from paddlecloud.kube.client import Client
@@ -16,7 +21,7 @@ T = TypeVar("T")
 WATCH_SECONDS = 240
 """Longer watches are cut by proxies without a word."""
 RETRIES = 5
-PAUSE = 1.0
+ROUND_SECONDS = 1.0
 
 
 async def until(
@@ -26,16 +31,28 @@ async def until(
 
     Raises `TimeoutError`. A server that goes away meanwhile is asked again a few times.
     """
+    import asyncio
+
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
     try:
-        return await asyncio.wait_for(_until(client, place, check), timeout)
-    except asyncio.TimeoutError:  # before Python 3.11 not the built-in one
+        return await asyncio.wait_for(observe(client, place, check, sleep=asyncio.sleep, deadline=deadline), timeout)
+    except (asyncio.TimeoutError, TimeoutError):  # the same since Python 3.11
         raise TimeoutError(f"{place} is not there after {timeout:g} s") from None
 
 
-async def _until(client: Client, place: Place, check: Callable[[Object | None], T | None]) -> T:
+async def observe(
+    client: Client,
+    place: Place,
+    check: Callable[[Object | None], T | None],
+    *,
+    sleep: Callable[[float], Awaitable[None]],
+    deadline: float = math.inf,
+) -> T:
+    """As `until`. `deadline` is checked between watches only: the caller interrupts a server that stays silent."""
     failures = 0
-    while True:
-        states = _states(client, place)
+    for pause in rounds(deadline):
+        await sleep(pause)
+        states = _states(client, place, seconds=max(1, int(min(WATCH_SECONDS, deadline - time.monotonic() + 1))))
         try:
             async for state in states:
                 answer = check(state)
@@ -43,17 +60,32 @@ async def _until(client: Client, place: Place, check: Callable[[Object | None], 
                     return answer
                 failures = 0
         except (Expired, Gone):
-            continue
+            pass  # listed again, as any watcher must
         except Unreachable:
             failures += 1
             if failures > RETRIES:
                 raise
         finally:
             await states.aclose()
-        await asyncio.sleep(PAUSE)  # a server that ends every watch is not hammered
+    raise TimeoutError(f"{place}: the deadline has passed")
 
 
-async def _states(client: Client, place: Place) -> AsyncGenerator[Object | None, None]:
+def rounds(deadline: float = math.inf) -> Iterator[float]:
+    """Turns of a loop that watches again, each with the pause before it; the last begins at the deadline.
+
+    They begin a second apart at least, so that a server that ends every watch is not hammered.
+    """
+    pause = 0.0
+    while True:
+        begin = time.monotonic() + pause
+        yield pause
+        now = time.monotonic()
+        if now >= deadline:
+            return
+        pause = max(0.0, min(begin + ROUND_SECONDS, deadline) - now)
+
+
+async def _states(client: Client, place: Place, *, seconds: int) -> AsyncGenerator[Object | None, None]:
     """The object now and after every change; ends when the watch does."""
     selector = f"metadata.name={place.name}"
     found = await client.list(place.resource, place.namespace, field_selector=selector)
@@ -63,7 +95,7 @@ async def _states(client: Client, place: Place) -> AsyncGenerator[Object | None,
         place.namespace,
         resource_version=found.resource_version,
         field_selector=selector,
-        timeout=WATCH_SECONDS,
+        timeout=seconds,
     )
     try:
         async for event in changes:

@@ -26,6 +26,7 @@ COMMANDS = [
     ["events"],
     ["explain", "pod/web"],
     ["logs", "web"],
+    ["logs", "-f", "done"],
     ["wait", "pod/web", "--for=create"],
     ["api-resources"],
     ["image", "ls"],
@@ -45,6 +46,8 @@ sys.exit(code)
 @pytest.fixture
 def cluster(stub: Stub) -> Stub:
     stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "status": {"phase": "Running"}})
+    stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "done"}, "status": {"phase": "Succeeded"}})
+    stub.logs["done"] = ["2026-01-01T00:00:00Z bye"]
     stub.logs["web"] = ["2026-01-01T00:00:00Z hello"]
     return stub
 

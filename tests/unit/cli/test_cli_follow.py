@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.objects import follow, waiting
+from paddlecloud.cli.objects import follow
+from paddlecloud.sdk import following, watching
 from unit.cli.conftest import Pdc
 from unit.cli.samples import PENDING, READY, make_job, pod_with
 from unit.cli.stub import Stub
@@ -17,8 +18,8 @@ from unit.cli.stub import Stub
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "ROUND_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
 
 
 def test_a_watch_that_ends_is_begun_again(stub: Stub, pdc: Pdc) -> None:
@@ -51,7 +52,7 @@ def test_an_expired_watch_lists_again(stub: Stub, pdc: Pdc) -> None:
 
 
 def test_a_server_that_ends_every_watch_is_not_hammered(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "ROUND_SECONDS", 0.2)
+    monkeypatch.setattr(watching, "ROUND_SECONDS", 0.2)
     stub.endless_watches = False
     stub.add(pod_with({"phase": "Pending"}))
     assert pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=1s").code == 124
@@ -215,7 +216,7 @@ def test_pods_that_fit_nowhere_are_followed_by_the_command_that_says_what_helps_
     monkeypatch.setattr(follow, "NEXT_NEWS", 0.0)
     monkeypatch.setattr(follow, "NEXT_LIVE", 0.0)
     monkeypatch.setattr(follow, "is_terminal", lambda stream: terminal)
-    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
     job = make_job(stub, phase="Pending", workers=1, servers=0)
     looks = 0
 
@@ -242,7 +243,7 @@ def test_a_cause_that_is_no_lack_of_room_is_not_sent_to_explain(
     stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
-    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
     job = make_job(stub, phase="Pending", workers=1, servers=0)
     job["status"]["message"] = "pods are created"
     stub.objects[("pods", "default", "wide-worker-0")]["status"] = {"phase": "Pending"}
@@ -263,7 +264,7 @@ def test_a_cause_that_is_no_lack_of_room_is_not_sent_to_explain(
 def test_a_change_is_noticed_at_once_where_it_can_be_watched(
     stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "LOOK_SECONDS", 100.0)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 100.0)
     job = make_job(stub, workers=1, servers=0)
     done = {**job, "status": {"phase": "Completed"}}
 

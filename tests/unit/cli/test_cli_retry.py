@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from paddlecloud.cli.objects import waiting
+from paddlecloud.sdk import watching
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
 from unit.cli.stub import Stub
@@ -20,7 +20,7 @@ PATH = "/apis/batch.paddlepaddle.org/v1/namespaces/default/paddlejobs"
 
 @pytest.fixture
 def failed(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    monkeypatch.setattr(waiting, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(watching, "ROUND_SECONDS", 0.01)
     job = make_job(stub, phase="Failed", workers=1, servers=0)
     job["metadata"] |= {"labels": {"team": "a"}, "annotations": {"note": "b"}, "finalizers": ["x"], "generation": 4}
     return job

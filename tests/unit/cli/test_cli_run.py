@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.objects import follow
+from paddlecloud.sdk import following
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
 from unit.cli.stub import Stub
@@ -91,7 +91,7 @@ def test_a_dry_run_creates_nothing(ours: Stub, pdc: Pdc) -> None:
 def test_it_follows_every_rank_and_ends_as_the_job_does(
     ours: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, phase: str, code: int
 ) -> None:
-    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
     looks = 0
 
     def live(method: str, path: str) -> None:
@@ -130,7 +130,7 @@ def test_a_job_that_could_not_begin_ends_with_the_command_that_helps(
     ours: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, str]
 ) -> None:
     kind, message, step = case
-    monkeypatch.setattr(follow, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
 
     def fail(method: str, path: str) -> None:
         if method == "GET" and path == f"{JOBS}/wide":

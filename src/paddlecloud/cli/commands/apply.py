@@ -81,7 +81,7 @@ def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format)
 def _follow(session: Session, done: list[Applied]) -> int:
     """Until the job ends; its end is the exit code."""
     from paddlecloud.cli.commands.logs import Writer
-    from paddlecloud.cli.objects.follow import Follower
+    from paddlecloud.cli.objects.follow import Printer
     from paddlecloud.cli.objects.outcome import FINISHING
     from paddlecloud.sdk.logs import Options
 
@@ -91,7 +91,7 @@ def _follow(session: Session, done: list[Applied]) -> int:
             f"--logs follows one job, not {len(jobs)}", why="all of it was applied", next="pdc logs -f JOB"
         )
     writer = Writer(session, as_json=session.args.output == "json")
-    return Follower(session, jobs[0].place, writer, Options()).run(jobs[0].after)
+    return Printer(session, jobs[0].place, writer, Options()).run(jobs[0].after)
 
 
 def _wait(session: Session, done: list[Applied]) -> int:

@@ -122,10 +122,11 @@ def _show(session: Session, printer: Printer, events: list[Object], fmt: output.
 def _follow(
     session: Session, printer: Printer, fmt: output.Format, *, selector: str | None, types: list[str], version: str
 ) -> None:
-    from paddlecloud.cli.objects.waiting import rounds
+    from paddlecloud.sdk.watching import rounds
 
     api = session.api
-    for _ in rounds():
+    for pause in rounds():
+        time.sleep(pause)
         try:
             changes = api.client.watch(EVENTS, session.scope, resource_version=version, field_selector=selector)
             for change in api.each(changes):

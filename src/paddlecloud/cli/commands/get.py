@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 from paddlecloud.cli.failures import NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.objects import suggestions, targets
@@ -210,7 +211,7 @@ def _selectors(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _watch(session: Session, chosen: list[Target], fmt: Format) -> int:
-    from paddlecloud.cli.objects.waiting import rounds
+    from paddlecloud.sdk.watching import rounds
 
     if len(chosen) != 1 or len(chosen[0].names) > 1:
         raise UsageError("only one kind, and at most one name, can be watched", next="pdc get KIND -w")
@@ -232,7 +233,8 @@ def _watch(session: Session, chosen: list[Target], fmt: Format) -> int:
             _write_changes(session, table, fmt)
         sys.stdout.flush()
 
-    for _ in rounds():
+    for pause in rounds():
+        time.sleep(pause)
         table = server_table.fetch(session.api, target.resource, namespace, query=query, whole_objects=not fmt.is_table)
         if table.rows:
             show(table)
@@ -240,7 +242,8 @@ def _watch(session: Session, chosen: list[Target], fmt: Format) -> int:
             raise not_found(target.resource.plural, target.names[0], group=target.resource.group)
         version = table.resource_version
         try:
-            for _ in rounds():  # servers end a watch after minutes; it goes on where it stopped
+            for pause in rounds():  # servers end a watch after minutes; it goes on where it stopped
+                time.sleep(pause)
                 for _, change in server_table.watch(
                     session.api, target.resource, namespace, query=query, resource_version=version
                 ):

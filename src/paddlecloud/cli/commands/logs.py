@@ -59,9 +59,9 @@ def run(session: Session, args: argparse.Namespace) -> int:
         writer = Writer(session, as_json=fmt.name == "json")
         ended = outcome.finished(owner) if args.follow else None
         if args.follow and (ended is None or members.members_of(session, owner)):
-            from paddlecloud.cli.objects.follow import Follower
+            from paddlecloud.cli.objects.follow import Printer
 
-            return Follower(session, place, writer, options).run(owner)
+            return Printer(session, place, writer, options).run(owner)
         chosen = choose(session, owner)
         if not chosen:
             raise _no_pods(session, place, owner)

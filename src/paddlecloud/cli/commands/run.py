@@ -174,14 +174,14 @@ def _show(session: Session, obj: Object, fmt: output.Format) -> int:
 
 def _follow(session: Session, created: Object, fmt: output.Format) -> int:
     from paddlecloud.cli.commands.logs import Writer
-    from paddlecloud.cli.objects.follow import Follower
+    from paddlecloud.cli.objects.follow import Printer
     from paddlecloud.sdk.logs import Options
 
     session.note(f"{output.name_of(created)} created")
     sys.stderr.flush()
     writer = Writer(session, as_json=fmt.name == "json")
     with attempting(f"follow {output.name_of(created)}"):
-        return Follower(session, of_object(PADDLEJOBS, created), writer, Options()).run(created)
+        return Printer(session, of_object(PADDLEJOBS, created), writer, Options()).run(created)
 
 
 # Values of flags

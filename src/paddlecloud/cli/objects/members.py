@@ -10,9 +10,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk import members
 from paddlecloud.sdk.members import Member as Member
-from paddlecloud.sdk.members import in_order as in_order
 from paddlecloud.sdk.members import member as member
-from paddlecloud.sdk.members import watch_selector as watch_selector
 
 
 def members_of(session: Session, obj: Object) -> list[Member]:
