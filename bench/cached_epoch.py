@@ -159,11 +159,11 @@ def _train(python: Path, data: Path, folder: Path, *, ranks: int, calibrate: boo
         for rank in range(ranks)
     ]
     try:
-        told = [process.communicate(timeout=900) for process in processes]
+        reported = [process.communicate(timeout=900) for process in processes]
     finally:
         for process in processes:
             process.kill()
-    output, errors = told[0]
+    output, errors = reported[0]
     if "RESULT" not in output:
         raise RuntimeError(f"training ended without a result: {errors[-3000:]}")
     result: dict[str, Any] = json.loads(output.partition("RESULT")[2])

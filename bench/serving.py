@@ -1,6 +1,6 @@
 """Serving on the embedded platform: from zero with and without the fork server, many at once, a roll-out under load.
 
-Times are of the wall clock and depend on what else the machine does; the load is told with each. Counts do not.
+Times are of the wall clock and depend on what else the machine does; the load is given with each. Counts do not.
 """
 
 from __future__ import annotations

@@ -239,7 +239,9 @@ class Exercise:
             self.until(self.is_("samplejob", "warm", ".status.phase", "Succeeded"))
             self.until(self.is_("samplejob", "brief", ".metadata.name", ""))
             self.until(self.is_("samplejob", "mistake", ".status.phase", "Failed"))
-            self.run("annotate", "samplejob", "mistake", "paddlepaddle.org/retry-at=now")  # and it is told once more
+            self.run(
+                "annotate", "samplejob", "mistake", "paddlepaddle.org/retry-at=now"
+            )  # and it is reported once more
             self.run("patch", "sampleset", "samples", "--type=merge", "-p", '{"spec":{"partitions":2}}')
         self.until(self.is_(NEW, "new", ".status.traffic", "50/50"))
         self.apply(service("new", SERVING, self.image, "four"))
@@ -261,8 +263,8 @@ class Exercise:
         if self.files:
             self.until(self.is_("sampleset", "samples", ".status.runtimeStatus.runtimeReady", "2/2"))
             self.until(lambda: "samples-warmup-" in self.run("get", "samplejobs", "-o", "name"))
-            told = ("get", "events", "--field-selector", "reason=ErrorDoRmrJob", "-o", "jsonpath={.items[*].count}")
-            self.until(lambda: self.run(*told) == "2")
+            reported = ("get", "events", "--field-selector", "reason=ErrorDoRmrJob", "-o", "jsonpath={.items[*].count}")
+            self.until(lambda: self.run(*reported) == "2")
             for kind, name in (("pvc", "adopted"), ("services.v1.", "adopted-runtime-service")):
                 self.until(self.is_(kind, name, ".metadata.ownerReferences[0].name", "adopted"))
             self.run("delete", "samplesets", "--all", "--timeout=120s")

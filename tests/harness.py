@@ -41,7 +41,7 @@ Kubectl = Callable[..., Completed]
 
 PATIENCE = 60.0
 """Seconds for what should happen at once but runs elsewhere. Waiting ends when it is true, so only a failure takes as
-long and no verdict hangs on how busy the machine is; half of a test's own limit, so that the failure is told."""
+long and no verdict hangs on how busy the machine is; half of a test's own limit, so that the failure is reported."""
 
 
 def until(check: Callable[[], bool], *, timeout: float = PATIENCE, every: float = 0.1) -> None:

@@ -109,7 +109,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _flat(inner, f"{path}.{key}".lstrip("."))
     elif isinstance(value, list) and value:
-        # Entries are told apart by what they are called, so that one more shifts nothing.
+        # Entries are identified by name, so that one more shifts nothing.
         for number, inner in enumerate(value):
             name = inner.get("name", inner.get("key", number)) if isinstance(inner, dict) else number
             yield from _flat(inner, f"{path}[{_RANDOM.sub('kube-api-access', str(name))}]")

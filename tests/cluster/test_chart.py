@@ -65,12 +65,12 @@ def test_a_release_is_judged_loses_its_leaders_and_is_upgraded_and_taken_back_un
 
     # Upgraded while they run: now with serving, on Knative.
     store = {"bucket": OBJECTS, "metaurl": f"{METADATA}-judged", "storage": "file", "enabled": "true"}
-    told = flags(
+    reported = flags(
         serving__enabled="true",
         commonAnnotations__upgraded="yes",  # or the pods of the others would stay
         **{f"dataCenter__{name}": value for name, value in store.items()},
     )
-    helm(server, "upgrade", RELEASE, str(CHART), *told)
+    helm(server, "upgrade", RELEASE, str(CHART), *reported)
     until(lambda: len(leaders(kubectl)) == 3, timeout=60)
     judged = helm(server, "test", RELEASE, "--namespace", NAMESPACE, "--logs", "--timeout", "280s")
     for kind, verdict in (("paddlejob", "Completed"), ("sampleset", "Ready"), ("paddleservice", "Ready")):
@@ -89,7 +89,7 @@ def test_a_release_is_judged_loses_its_leaders_and_is_upgraded_and_taken_back_un
     # Upgraded to controllers that see no Knative, and taken back to where it began.
     changed = tmp_path / "changed.yaml"
     changed.write_text(yaml.safe_dump({"serving": {"command": ["python", "-c"], "args": [NO_KNATIVE]}}))
-    helm(server, "upgrade", RELEASE, str(CHART), *told, "--values", str(changed))
+    helm(server, "upgrade", RELEASE, str(CHART), *reported, "--values", str(changed))
     exercise.without_knative()
     run("delete", "paddleservices.serving.paddlepaddle.org", "--all")
     _no_right_missing()  # later there are such: who is taken away may find its rights gone first

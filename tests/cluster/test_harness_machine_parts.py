@@ -75,7 +75,7 @@ def test_only_routes_into_the_clusters_networks_clash(route: str, clashes: bool)
     assert bool(network.clashing_routes(route)) is clashes
 
 
-def test_file_systems_that_a_machine_serves_are_told_from_others() -> None:
+def test_file_systems_that_a_machine_serves_are_distinguished_from_others() -> None:
     mounts = """\
 160 6229 0:219 / /var/lib/jfs/photos rw,nosuid shared:18 - fuse.juicefs JuiceFS:photos rw,user_id=0
 161 6253 0:7 / /sys/fs/fuse/connections rw - fusectl none rw

@@ -75,7 +75,7 @@ def test_every_blob_of_a_manifest_can_be_fetched(
         assert body == images.path(blob["digest"]).read_bytes()
 
 
-def test_head_tells_size_and_digest_without_a_body(connection: http.client.HTTPConnection, demo: Descriptor) -> None:
+def test_head_shows_size_and_digest_without_a_body(connection: http.client.HTTPConnection, demo: Descriptor) -> None:
     status, headers, body = ask(connection, "/v2/paddlecloud/demo/manifests/v1?ns=docker.io", "HEAD")
     assert (status, headers["docker-content-digest"], headers["content-length"]) == (200, demo.digest, str(demo.size))
     assert body == b""

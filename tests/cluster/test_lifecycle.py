@@ -112,7 +112,7 @@ def test_a_start_that_was_killed_is_recovered_from() -> None:
 
 
 @pytest.mark.full
-def test_a_second_run_at_the_same_time_is_told_to_wait() -> None:
+def test_a_second_run_at_the_same_time_is_asked_to_wait() -> None:
     first = subprocess.Popen([*COMMAND, "up"], env=ENV, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         until(lambda: bool(running_machines(Layout.default())), timeout=60, every=0.01)

@@ -1,4 +1,4 @@
-"""A model by its name on real Knative: no image of one's own, files from a store that the controller was told of."""
+"""A model by its name on real Knative: no image of one's own, files from a configured store."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def packed(folder: Path) -> bytes:
     return made.getvalue()
 
 
-def test_a_model_by_name_comes_from_the_store_the_controller_was_told_of(
+def test_a_model_by_name_comes_from_the_store_the_controller_was_given(
     kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     have = kubectl("get", "deployment", "activator", "-n", "knative-serving", check=False).returncode == 0

@@ -52,7 +52,7 @@ def test_the_controllers_are_listed_under_the_names_that_the_manual_shows(kubect
     assert (PADDLEJOB, SAMPLESET) == ("pdc-paddlecloud-paddlejob", "pdc-paddlecloud-sampleset")
 
 
-def test_a_controller_tells_its_health_and_figures_and_has_no_rights_beyond_its_work(kubectl: Kubectl) -> None:
+def test_a_controller_shows_its_health_and_figures_and_has_no_rights_beyond_its_work(kubectl: Kubectl) -> None:
     deployment = f"deployment/{PADDLEJOB}"
     fetch = "import os, urllib.request as u; print(u.urlopen(f'http://{os.environ[\"POD_IP\"]}:8081/metrics').read().decode())"
     shown = kubectl("exec", "-n", NAMESPACE, deployment, "--", "python", "-c", fetch).stdout

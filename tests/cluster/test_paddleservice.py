@@ -132,7 +132,7 @@ def test_a_service_lives_its_whole_life_on_real_knative(
     gateway = kubectl("get", "service", "kourier", "-n", "kourier-system", "-o", "jsonpath={.spec.clusterIP}").stdout
     env = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
 
-    def told(count: int = 40) -> Counter[str]:
+    def reported(count: int = 40) -> Counter[str]:
         return Counter(ask(gateway, host) for _ in range(count))
 
     with controller(server, "knative", tmp_path):
@@ -142,33 +142,33 @@ def test_a_service_lives_its_whole_life_on_real_knative(
         host = found["url"].removeprefix("http://")
         assert found["engine"] == "Knative"
         assert (found["traffic"], found["replicas"]) == ("100", 1)
-        assert set(told()) == {"one"}
+        assert set(reported()) == {"one"}
 
         first = found["default"]["name"]
         apply(kubectl, service("two"))
         until(lambda: ready(kubectl) and status(kubectl)["default"]["percent"] == 100, timeout=120, every=0.5)
         assert status(kubectl)["default"]["name"] != first, "updated in place, which the original could not"
-        until(lambda: set(told(10)) == {"two"}, timeout=30)
+        until(lambda: set(reported(10)) == {"two"}, timeout=30)
 
         apply(kubectl, service("two", "three", canaryTrafficPercent=50))
         until(lambda: status(kubectl).get("traffic") == "50/50", timeout=120, every=0.5)
-        until(lambda: set(told(10)) == {"two", "three"}, timeout=30)
-        shares = told(200)
+        until(lambda: set(reported(10)) == {"two", "three"}, timeout=30)
+        shares = reported(200)
         assert 60 <= shares["three"] <= 140, shares
         names = {item["metadata"]["name"] for item in read(kubectl, "services.v1.")["items"]}
         assert {"m-default", "m-default-private", "m-canary-private"} <= names
 
         canary = status(kubectl)["canary"]["name"]
         pdc("-n", namespace, "rollback", "m", env=env)
-        until(lambda: ready(kubectl) and set(told(10)) == {"two"}, timeout=120, every=0.5)
+        until(lambda: ready(kubectl) and set(reported(10)) == {"two"}, timeout=120, every=0.5)
         until(lambda: canary not in kubectl("get", "revisions", "-o", "name").stdout, timeout=60, every=0.5)
         apply(kubectl, service("two", "three", canaryTrafficPercent=50))
         until(lambda: status(kubectl).get("traffic") == "50/50", timeout=120, every=0.5)
 
         pdc("-n", namespace, "promote", "m", env=env)
-        until(lambda: ready(kubectl) and set(told(10)) == {"three"}, timeout=120, every=0.5)
+        until(lambda: ready(kubectl) and set(reported(10)) == {"three"}, timeout=120, every=0.5)
         pdc("-n", namespace, "rollback", "m", env=env)
-        until(lambda: ready(kubectl) and set(told(10)) == {"two"}, timeout=120, every=0.5)
+        until(lambda: ready(kubectl) and set(reported(10)) == {"two"}, timeout=120, every=0.5)
 
         until(lambda: status(kubectl)["replicas"] == 0, timeout=150, every=1)
         assert ask(gateway, host) == "two", "awake again"
@@ -177,10 +177,10 @@ def test_a_service_lives_its_whole_life_on_real_knative(
         broken["spec"]["default"]["containerImage"] = "nobody/has-this"  # of ours, any tag would be found
         apply(kubectl, broken)
         until(lambda: any(c["status"] == "False" for c in status(kubectl)["conditions"]), timeout=120, every=0.5)
-        assert set(told(10)) == {"two"}, "what served goes on"
+        assert set(reported(10)) == {"two"}, "what served goes on"
 
 
-def test_a_roll_out_that_brings_errors_goes_back_by_what_its_pods_tell(
+def test_a_roll_out_that_brings_errors_goes_back_by_what_its_pods_report(
     kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
 ) -> None:
     have = kubectl("get", "deployment", "activator", "-n", "knative-serving", check=False).returncode == 0

@@ -69,7 +69,7 @@ def test_a_value_outside_the_schema_is_refused_with_its_place(
     assert any(why in cause["message"] for cause in causes), causes
 
 
-def test_all_mistakes_are_told_at_once(here: Here, widgets: Resource) -> None:
+def test_all_mistakes_are_reported_at_once(here: Here, widgets: Resource) -> None:
     with pytest.raises(errors.Invalid) as refused:
         here.make(widgets, "w", spec={"size": 0, "colour": "mauve", "code": "x"})
     assert refused.value.details is not None

@@ -18,7 +18,7 @@ def release(here: Here, resource: Resource, name: str) -> None:
     here.patch(resource, name, {"metadata": {"finalizers": None}})
 
 
-def test_the_answer_tells_what_was_deleted(here: Here) -> None:
+def test_the_answer_shows_what_was_deleted(here: Here) -> None:
     made = here.make(CONFIGMAPS, "c")
     answer = here.delete(CONFIGMAPS, "c")
     assert (answer["kind"], answer["status"]) == ("Status", "Success")

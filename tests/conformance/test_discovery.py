@@ -32,7 +32,7 @@ def test_one_group_can_be_asked_for(api: Api) -> None:
     assert (group["kind"], group["name"]) == ("APIGroup", "apps")
 
 
-def test_resources_of_a_group_tell_verbs_scope_and_short_names(api: Api) -> None:
+def test_resources_of_a_group_show_verbs_scope_and_short_names(api: Api) -> None:
     document = api.fetch("/api/v1")
     resources = by_name(document["resources"])
     assert (document["kind"], document["groupVersion"]) == ("APIResourceList", "v1")

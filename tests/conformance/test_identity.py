@@ -223,7 +223,7 @@ def test_nobody_grants_what_he_does_not_hold(here: Here, robot: Here) -> None:
     eventually(refused, lambda text: "attempting to grant RBAC permissions not currently held" in text)
 
 
-def test_who_may_not_grant_is_told_so_before_what_else_is_wrong(here: Here, robot: Here) -> None:
+def test_who_may_not_grant_is_refused_before_what_else_is_wrong(here: Here, robot: Here) -> None:
     grant(here, verbs=["create", "update"], resources=["roles", "rolebindings"], group=RBAC)
     eventually(lambda: allowed(robot, "create", "roles", group=RBAC), True)
     rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}, {"verbs": ["get"]}]

@@ -162,7 +162,7 @@ def test_get_watch_names_the_kind_of_change(here: Here, kubectl_binary: str, ser
 # describe, events, explain -------------------------------------------------------------------------------------------
 
 
-def test_describe_tells_the_story_of_a_pod(furnished: Here, kubectl: Kubectl) -> None:
+def test_describe_shows_the_story_of_a_pod(furnished: Here, kubectl: Kubectl) -> None:
     pod = furnished.get(PODS, "p")
     reference = {"kind": "Pod", "name": "p", "namespace": furnished.namespace, "uid": pod["metadata"]["uid"]}
     furnished.make(
@@ -170,11 +170,11 @@ def test_describe_tells_the_story_of_a_pod(furnished: Here, kubectl: Kubectl) ->
         type="Warning", source={"component": "conformance"}, count=3,
         firstTimestamp="2026-01-02T03:04:05Z", lastTimestamp="2026-01-02T03:05:05Z",
     )  # fmt: skip
-    told = kubectl("describe", "pod", "p").stdout
-    assert re.search(r"^Name:\s+p$", told, re.MULTILINE)
-    assert re.search(r"^Status:\s+Pending$", told, re.MULTILINE)
-    assert re.search(r"^Service Account:\s+default$", told, re.MULTILINE)
-    assert re.search(r"Warning\s+Tested\s+.*x3 over.*conformance\s+it was tested", told)
+    reported = kubectl("describe", "pod", "p").stdout
+    assert re.search(r"^Name:\s+p$", reported, re.MULTILINE)
+    assert re.search(r"^Status:\s+Pending$", reported, re.MULTILINE)
+    assert re.search(r"^Service Account:\s+default$", reported, re.MULTILINE)
+    assert re.search(r"Warning\s+Tested\s+.*x3 over.*conformance\s+it was tested", reported)
 
 
 @pytest.mark.parametrize("kind", ["configmap", "namespace", "serviceaccount", "deployment", "widget"])
@@ -189,8 +189,8 @@ def test_describe_knows_every_kind(here: Here, kubectl: Kubectl, widgets: Resour
     name = {"namespace": here.namespace, "serviceaccount": "default"}.get(kind, "x")
     if kind == "configmap":
         here.make(CONFIGMAPS, "x", data={"k": "v"})
-    told = kubectl("describe", kind, name).stdout
-    assert re.search(rf"^Name:\s+{name}$", told, re.MULTILINE)
+    reported = kubectl("describe", kind, name).stdout
+    assert re.search(rf"^Name:\s+{name}$", reported, re.MULTILINE)
 
 
 def test_events_lists_them(furnished: Here, kubectl: Kubectl) -> None:
@@ -207,17 +207,17 @@ def test_events_lists_them(furnished: Here, kubectl: Kubectl) -> None:
 
 
 def test_explain_knows_built_in_fields(kubectl: Kubectl) -> None:
-    told = kubectl("explain", "pod.spec.containers.image").stdout
-    assert "KIND:       Pod" in told
-    assert "FIELD: image <string>" in told
+    reported = kubectl("explain", "pod.spec.containers.image").stdout
+    assert "KIND:       Pod" in reported
+    assert "FIELD: image <string>" in reported
     assert "nodeSelector\t<map[string]string>" in kubectl("explain", "pods.spec").stdout
 
 
 def test_explain_knows_custom_fields(kubectl: Kubectl, widgets: Resource) -> None:
-    def told() -> str:
+    def reported() -> str:
         return kubectl("explain", f"widgets.{widgets.group}", "--recursive", check=False).stdout
 
-    text = eventually(told, lambda seen: "size" in seen)
+    text = eventually(reported, lambda seen: "size" in seen)
     assert "A widget of the conformance suite." in text
     assert "How large." in kubectl("explain", f"widgets.{widgets.group}.spec.size").stdout
     assert "enum: red, green, blue" in kubectl("explain", f"widgets.{widgets.group}.spec").stdout
@@ -235,7 +235,7 @@ def test_api_resources_and_versions(kubectl: Kubectl, widgets: Resource) -> None
     assert {"v1", "apps/v1", f"{widgets.group}/v1"} <= set(kubectl("api-versions").stdout.split())
 
 
-def test_version_tells_the_server(kubectl: Kubectl) -> None:
+def test_version_shows_the_server(kubectl: Kubectl) -> None:
     assert json.loads(kubectl("version", "-o", "json").stdout)["serverVersion"]["major"] == "1"
 
 

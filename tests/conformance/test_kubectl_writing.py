@@ -373,7 +373,7 @@ def test_delete_cascade_orphan(here: Here, kubectl: Kubectl) -> None:
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: elsewhere}", "does not match the namespace"),
     ],
 )
-def test_mistakes_in_a_manifest_are_told(here: Here, kubectl: Kubectl, text: str, said: str) -> None:
+def test_mistakes_in_a_manifest_are_reported(here: Here, kubectl: Kubectl, text: str, said: str) -> None:
     refused = kubectl("apply", "-f", "-", input=textwrap.dedent(text), check=False)
     assert refused.returncode == 1
     assert said in refused.stderr

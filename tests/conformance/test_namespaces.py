@@ -57,7 +57,7 @@ def test_a_dying_namespace_lets_nothing_in_and_waits_for_finalizers(doomed: Here
     eventually(lambda: doomed.exists(NAMESPACES, doomed.namespace), False)
 
 
-def test_a_dying_namespace_tells_what_holds_it(doomed: Here) -> None:
+def test_a_dying_namespace_shows_what_holds_it(doomed: Here) -> None:
     doomed.make(CONFIGMAPS, "hold", finalizers=["example.org/hold"])
     doomed.delete(NAMESPACES, doomed.namespace)
 

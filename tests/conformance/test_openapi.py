@@ -60,7 +60,7 @@ def test_a_document_is_complete_in_itself(api: Api, group_version: str) -> None:
     assert not dangling
 
 
-def test_patch_operations_tell_that_fields_can_be_validated(api: Api) -> None:
+def test_patch_operations_show_that_fields_can_be_validated(api: Api) -> None:
     """kubectl apply refuses to work without it."""
     patch = document(api, "api/v1")["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert "fieldValidation" in {parameter.get("name") for parameter in patch["parameters"]}

@@ -13,11 +13,11 @@ from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, Resource
 from .world import Api, Here
 
 
-def told(event: WatchEvent) -> tuple[str, str]:
+def reported(event: WatchEvent) -> tuple[str, str]:
     return event.type, event.object["metadata"]["name"]
 
 
-def test_a_watch_tells_every_change_after_its_version_in_order(here: Here) -> None:
+def test_a_watch_shows_every_change_after_its_version_in_order(here: Here) -> None:
     here.make(SECRETS, "before")
     since = here.version(SECRETS)
     here.make(SECRETS, "a")
@@ -25,7 +25,7 @@ def test_a_watch_tells_every_change_after_its_version_in_order(here: Here) -> No
     here.make(SECRETS, "b")
     here.delete(SECRETS, "a")
     events = list(islice(here.watch(SECRETS, resource_version=since), 4))
-    assert [told(event) for event in events] == [
+    assert [reported(event) for event in events] == [
         ("ADDED", "a"),
         ("MODIFIED", "a"),
         ("ADDED", "b"),
@@ -35,19 +35,19 @@ def test_a_watch_tells_every_change_after_its_version_in_order(here: Here) -> No
     assert versions == sorted(set(versions))
 
 
-def test_a_watch_resumes_at_any_version_it_was_told(here: Here) -> None:
+def test_a_watch_resumes_at_any_version_it_was_given(here: Here) -> None:
     since = here.version(SECRETS)
     for name in ("a", "b", "c"):
         here.make(SECRETS, name)
     first = next(here.watch(SECRETS, resource_version=since))
     resumed = here.watch(SECRETS, resource_version=first.object["metadata"]["resourceVersion"])
-    assert [told(event) for event in islice(resumed, 2)] == [("ADDED", "b"), ("ADDED", "c")]
+    assert [reported(event) for event in islice(resumed, 2)] == [("ADDED", "b"), ("ADDED", "c")]
 
 
 def test_a_watch_without_version_begins_with_what_is_there(here: Here) -> None:
     here.make(SECRETS, "a")
     here.make(SECRETS, "b")
-    found = {told(event) for event in islice(here.watch(SECRETS), 2)}
+    found = {reported(event) for event in islice(here.watch(SECRETS), 2)}
     assert found == {("ADDED", "a"), ("ADDED", "b")}
 
 
@@ -68,7 +68,7 @@ def test_entering_a_selection_is_an_addition_and_leaving_it_a_deletion(here: Her
     here.patch(SECRETS, "a", {"metadata": {"annotations": {"still": "in"}}})
     here.patch(SECRETS, "a", {"metadata": {"labels": {"pick": "no"}}})
     events = islice(here.watch(SECRETS, resource_version=since, label_selector="pick=me"), 3)
-    assert [told(event) for event in events] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert [reported(event) for event in events] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 def test_one_object_is_watched_by_its_name(here: Here) -> None:
@@ -76,7 +76,7 @@ def test_one_object_is_watched_by_its_name(here: Here) -> None:
     for name in ("a", "b", "c"):
         here.make(SECRETS, name)
     (event,) = islice(here.watch(SECRETS, resource_version=since, field_selector="metadata.name=b"), 1)
-    assert told(event) == ("ADDED", "b")
+    assert reported(event) == ("ADDED", "b")
 
 
 def test_a_watch_of_one_namespace_hears_nothing_of_others(here: Here, api: Api) -> None:
@@ -95,7 +95,7 @@ def test_all_namespaces_are_watched_at_once(here: Here, api: Api) -> None:
     here.make(SECRETS, "a", labels={"run": here.namespace})
     selector = f"run={here.namespace}"
     (event,) = islice(api.watch(SECRETS, resource_version=since, label_selector=selector), 1)
-    assert told(event) == ("ADDED", "a")
+    assert reported(event) == ("ADDED", "a")
 
 
 def test_custom_kinds_are_watched_alike(here: Here, widgets: Resource) -> None:

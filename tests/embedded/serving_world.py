@@ -122,7 +122,7 @@ def ask(
 
 
 class Load:
-    """Requests one after the other from several clients, with everything they were told."""
+    """Requests one after the other from several clients, with every answer they got."""
 
     def __init__(self, url: str, *, clients: int = 4, pause: float = 0.01, path: str = "/") -> None:
         self.answers: Counter[str] = Counter()

@@ -261,7 +261,7 @@ async def test_a_compressed_body_is_not_inflated(outside: Outside) -> None:
     writer.close()
 
 
-async def test_a_body_that_does_not_tell_its_length_is_cut_off(outside: Outside) -> None:
+async def test_a_body_that_does_not_give_its_length_is_cut_off(outside: Outside) -> None:
     before = outside.resident()
     reader, writer = await outside.connect()
     writer.write(outside.head("POST", CONFIGMAPS, "Content-Type: application/json", "Transfer-Encoding: chunked"))

@@ -33,7 +33,7 @@ def pod(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
-async def test_a_quota_refuses_what_exceeds_it_and_tells_what_is_used(client: Client) -> None:
+async def test_a_quota_refuses_what_exceeds_it_and_shows_what_is_used(client: Client) -> None:
     await client.create(QUOTAS, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}, namespace="default")
     await client.create(PODS, pod("first"), namespace="default")
     with pytest.raises(errors.Forbidden, match=r'"second" is forbidden: exceeded quota: few'):
@@ -159,7 +159,7 @@ def _decode(part: str) -> bytes:
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-async def test_metrics_tell_requests_watchers_and_the_store(raw: Raw, inner: Platform) -> None:
+async def test_metrics_show_requests_watchers_and_the_store(raw: Raw, inner: Platform) -> None:
     before = inner.store.revision
     await raw("GET", "/api/v1/namespaces/default/pods/none")
     await raw("GET", "/api/v1/namespaces/default/pods/none")
@@ -171,9 +171,9 @@ async def test_metrics_tell_requests_watchers_and_the_store(raw: Raw, inner: Pla
     assert f'apiserver_request_total{{{pods},code="404"}} 2' in text
     assert f"apiserver_request_duration_seconds_count{{{pods}}} 2" in text
     assert "inventions" not in text
-    told = re.search(r"^apiserver_storage_revision (\d+)$", text, re.MULTILINE)
-    assert told is not None
-    assert before <= int(told[1]) <= inner.store.revision
+    reported = re.search(r"^apiserver_storage_revision (\d+)$", text, re.MULTILINE)
+    assert reported is not None
+    assert before <= int(reported[1]) <= inner.store.revision
     assert 'apiserver_storage_objects{resource="namespaces"} 4' in text
     for name in ("apiserver_registered_watchers", "apiserver_watchers_dropped 0", "apiserver_audit_dropped 0"):
         assert f"\n{name}" in text

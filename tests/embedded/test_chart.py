@@ -144,7 +144,7 @@ def test_the_server_would_take_every_plain_manifest(server: Target, kubectl_bina
 
 
 def test_uninstalling_with_data_waits_for_what_controllers_clean_up(tmp_path: Path, kubectl_binary: str) -> None:
-    """Helm is played: it notes which kinds were still there when it was told to take the controllers away."""
+    """Helm is played: it notes which kinds were still there when it was asked to remove the controllers."""
     data, noted = tmp_path / "platform", tmp_path / "noted"
     played = tmp_path / "bin" / "helm"
     played.parent.mkdir()
@@ -170,8 +170,8 @@ def test_uninstalling_with_data_waits_for_what_controllers_clean_up(tmp_path: Pa
 def test_values_that_no_longer_do_anything_are_named_after_the_installation(server: Target) -> None:
     flags = [word for value in keys_of_the_original() for word in ("--set", value)]
     command = [HELM, "install", "notes", str(CHART), "--dry-run=server", *flags]
-    told = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=60).stdout
-    notes = told.partition("NOTES:")[2]
+    reported = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=60).stdout
+    notes = reported.partition("NOTES:")[2]
     obsolete = ("global.storageClass", "kubeVersion", "serving.proxyImage", "paddlejob.image.debug")
     assert [name for name in obsolete if f"- {name} has no meaning here" not in notes] == []
     assert "- redis is asked for." in notes, "by tags.all-dep"

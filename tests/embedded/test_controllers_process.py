@@ -88,7 +88,7 @@ def job() -> Object:
     return {"apiVersion": PADDLEJOBS.api_version, "kind": "PaddleJob", "metadata": metadata, "spec": {"worker": worker}}
 
 
-async def test_the_leader_works_and_hands_over_when_it_is_told_to_end(bare: Platform) -> None:
+async def test_the_leader_works_and_hands_over_when_it_is_asked_to_end(bare: Platform) -> None:
     client = bare.client()
 
     async def leads() -> str:

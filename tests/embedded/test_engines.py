@@ -101,8 +101,8 @@ def gang(name: str) -> Object:
 async def test_jobs_become_gangs_once_volcano_is_there(world: World) -> None:
     await world.client.create(PADDLEJOBS, gang("early"))
     early = await world.until(PADDLEJOBS, "early", lambda job: "conditions" in job.get("status", {}))
-    told = next(each for each in early["status"]["conditions"] if each["type"] == "GangScheduled")
-    assert (told["status"], told["reason"]) == ("False", "NoGangScheduler")
+    reported = next(each for each in early["status"]["conditions"] if each["type"] == "GangScheduled")
+    assert (reported["status"], reported["reason"]) == ("False", "NoGangScheduler")
 
     await world.install(VOLCANO)
     await world.looked_twice()

@@ -60,10 +60,10 @@ def test_grpc_reaches_the_model_wakes_it_and_is_shared_with_a_canary(
         spec = {"default": {"model": double}, "canary": {"model": triple}, "model": None, "canaryTrafficPercent": 50}
         kubectl("patch", KIND, "m", "--type=merge", "-p", json.dumps({"spec": {**spec, "service": {"minScale": 1}}}))
         until(lambda: read(kubectl, KIND, "m")["status"].get("traffic") == "50/50")
-        told: Counter[float] = Counter()
-        until(lambda: told.update([infer(channel)[0]]) or len(told) == 2, every=0)  # type: ignore[func-returns-value]
-        told = Counter(infer(channel)[0] for _ in range(60))
-        assert min(told[2], told[3]) >= 12, "half and half, by dice"
+        reported: Counter[float] = Counter()
+        until(lambda: reported.update([infer(channel)[0]]) or len(reported) == 2, every=0)  # type: ignore[func-returns-value]
+        reported = Counter(infer(channel)[0] for _ in range(60))
+        assert min(reported[2], reported[3]) >= 12, "half and half, by dice"
     route = read(kubectl, "rt", "m")["status"]
     assert {c["type"]: c["status"] for c in route["conditions"]}["HTTP2Ready"] == "True"
     kubectl("delete", KIND, "m")

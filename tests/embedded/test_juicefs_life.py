@@ -105,7 +105,7 @@ def test_juicefs_keeps_the_data_where_the_machine_can_mount_it(data: Path, sourc
         return dict(found["status"])
 
     def runs_again() -> bool:
-        """The cache server after a start: what is told of it from before says nothing."""
+        """The cache server after a start: what was reported before the start says nothing."""
         found = json.loads(pdc("get", "pod", "deep-runtime-0", "-o", "json", env=env).stdout)
         (state,) = found["status"]["containerStatuses"]
         return bool(state["ready"] and state["restartCount"])

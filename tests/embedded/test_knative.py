@@ -27,7 +27,7 @@ def test_a_service_answers_under_every_name_it_has(kubectl: Kubectl, namespace: 
     assert (status, "nobody.example.com" in json.loads(text)["error"]) == (404, True)
 
 
-def test_the_four_kinds_are_told_as_knative_tells_them(kubectl: Kubectl, namespace: str) -> None:
+def test_the_four_kinds_have_the_status_that_knative_gives_them(kubectl: Kubectl, namespace: str) -> None:
     apply(kubectl, kservice("hello", "one"))
     url = url_of(kubectl, "ksvc", "hello")
     table = kubectl("get", "ksvc").stdout.splitlines()
@@ -53,9 +53,9 @@ def test_traffic_is_split_by_weight_and_tags_have_hosts_of_their_own(kubectl: Ku
     url = url_of(kubectl, "ksvc", "s")
     until(lambda: len(read(kubectl, "ksvc", "s")["status"]["traffic"]) == 2)
     with Load(url, clients=2, pause=0) as load:
-        told = load.more(400)
+        reported = load.more(400)
     assert load.errors == []
-    assert 0.20 <= told["two"] / sum(told.values()) <= 0.30
+    assert 0.20 <= reported["two"] / sum(reported.values()) <= 0.30
     assert ask(url, host=f"old-s.{namespace}.example.com")[1].startswith("one")
     assert ask(url, host=f"new-s.{namespace}.example.com")[1].startswith("two")
     tagged = {target["tag"]: target["url"] for target in read(kubectl, "ksvc", "s")["status"]["traffic"]}

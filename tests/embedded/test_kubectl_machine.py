@@ -300,7 +300,7 @@ def test_a_tainted_node_is_for_those_who_tolerate_it(kubectl: Kubectl) -> None:
         kubectl("taint", "node", tainted, "for-")
 
 
-def test_describe_tells_the_life_of_a_pod(kubectl: Kubectl) -> None:
+def test_describe_shows_the_life_of_a_pod(kubectl: Kubectl) -> None:
     apply_pod(kubectl, "ill", container("main", "exit 3"))
     until(lambda: "CrashLoopBackOff" in kubectl("get", "pod", "ill").stdout)
     until(lambda: "restarting failed container" in kubectl("describe", "pod", "ill").stdout)

@@ -65,7 +65,7 @@ async def test_a_running_pod_is_ready_and_its_conditions_are_those_of_kubernetes
     assert pod["status"]["qosClass"] == "BestEffort"
 
 
-async def test_a_quick_pod_costs_no_write_without_news(machine: TestMachine) -> None:
+async def test_a_quick_pod_costs_no_write_without_a_change(machine: TestMachine) -> None:
     created = await machine.run("sleep 0.05")
     phases = []
     version = created["metadata"]["resourceVersion"]
@@ -118,7 +118,7 @@ async def test_service_names_resolve_in_running_pods_and_follow_changes(machine:
     await resolved("db-0.db.default.svc.cluster.local", "127.70.1.2")
 
 
-async def test_a_missing_configmap_is_told_and_its_arrival_starts_the_pod(machine: TestMachine) -> None:
+async def test_a_missing_configmap_is_reported_and_its_arrival_starts_the_pod(machine: TestMachine) -> None:
     env = [{"name": "V", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "k"}}}]
     await machine.run('echo "got $V"', container={"env": env})
     pod = await machine.until("pod", waiting_reason)
@@ -161,11 +161,11 @@ async def test_a_stand_in_says_so_in_an_event_and_in_the_first_line_of_every_log
     assert await machine.log("suite", stream="Stdout") == "out\n", "nothing is added to what the program prints"
     assert await machine.exec("suite", "echo", "answer") == (0, "answer\n"), "nor to what exec runs"
 
-    async def told() -> list[Object]:
+    async def shown() -> list[Object]:
         events = (await machine.client.list(EVENTS, "default")).items
         return [event for event in events if event["reason"] == "StandInImage"]
 
-    (event,) = await eventually(told)
+    (event,) = await eventually(shown)
     assert (event["type"], event["message"]) == ("Normal", f"container main: {sentence}")
     assert event["involvedObject"]["name"] == "suite"
 
@@ -299,7 +299,7 @@ async def test_the_start_barrier_of_a_job_is_no_warning(machine: TestMachine) ->
     stranger = shell_pod("true", name="stranger", container={"env": env})
     await machine.create(stranger)
     missing = ("Warning", "Failed", 'container main: configmap "hi" not found')
-    await eventually(lambda: reported(machine, "stranger"), lambda told: missing in told)
+    await eventually(lambda: reported(machine, "stranger"), lambda shown: missing in shown)
     await machine.client.create(CONFIGMAPS, {"metadata": {"name": "hi"}, "data": {"k": "it"}}, namespace="default")
     await machine.phase("hi-worker-0", "Succeeded")
     await eventually(lambda: reported(machine, "hi-worker-0"), WELL)
@@ -339,16 +339,16 @@ async def test_a_pod_that_its_controller_ends_on_purpose_has_no_deadline_in_its_
     pod = await machine.phase("server", "Failed")
     assert (pod["status"]["reason"], pod["status"]["message"]) == ("Ended", "on purpose: its job is Failed")
     ended = ("Normal", "Ended", "on purpose: its job is Failed")
-    await eventually(lambda: reported(machine, "server"), lambda told: ended in told)
+    await eventually(lambda: reported(machine, "server"), lambda shown: ended in shown)
     assert {kind for kind, _, _ in await reported(machine, "server")} == {"Normal"}
 
 
 async def test_troubles_become_warnings(machine: TestMachine) -> None:
     await machine.run("exit 1", name="ill", policy="Always")
-    told = await eventually(
-        lambda: reported(machine, "ill"), lambda told: any(kind == "Warning" for kind, _, _ in told)
+    shown = await eventually(
+        lambda: reported(machine, "ill"), lambda shown: any(kind == "Warning" for kind, _, _ in shown)
     )
-    (warning,) = [entry for entry in told if entry[0] == "Warning"]
+    (warning,) = [entry for entry in shown if entry[0] == "Warning"]
     assert warning[1] == "BackOff"
     assert "restarting failed container=main" in warning[2]
 
@@ -471,11 +471,11 @@ async def test_a_container_over_its_memory_limit_is_oom_killed(machine: TestMach
 
 
 async def test_a_container_leaves_a_message_about_its_end(machine: TestMachine) -> None:
-    await machine.run("echo told > /dev/termination-log; exit 1", name="written")
+    await machine.run("echo written > /dev/termination-log; exit 1", name="written")
     await machine.run(
         "echo last words; exit 1", name="logged", container={"terminationMessagePolicy": "FallbackToLogsOnError"}
     )
-    for name, message in (("written", "told\n"), ("logged", "last words\n")):
+    for name, message in (("written", "written\n"), ("logged", "last words\n")):
         pod = await machine.phase(name, "Failed")
         assert state_of(pod)["state"]["terminated"]["message"] == message
 
@@ -543,8 +543,8 @@ async def test_a_pod_that_finds_no_gpu_free_starts_when_one_is(tmp_path: Path) -
         await machine.run("exec sleep 600", name="one", container=limits)
         await machine.until("one", is_ready)
         await machine.run('echo "gpus=$CUDA_VISIBLE_DEVICES"', name="two", container=limits)
-        told = "1 GPUs wanted, 0 of 1 free on this machine"
-        await machine.until("two", lambda pod: told in str(pod.get("status")))
+        shown = "1 GPUs wanted, 0 of 1 free on this machine"
+        await machine.until("two", lambda pod: shown in str(pod.get("status")))
         await machine.client.delete(PODS, "one", namespace="default", grace_period=1)
         await machine.phase("two", "Succeeded")
         assert await machine.log("two") == "gpus=0\n"
@@ -598,10 +598,10 @@ async def test_a_machine_without_namespaces_runs_what_it_can_and_says_what_it_la
         await machine.phase("pod", "Succeeded")
         assert await machine.log("pod") == "ran\n"
 
-        async def told() -> Object:
+        async def shown() -> Object:
             async for event in machine.client.watch(EVENTS, "default"):
                 if event.object["reason"] == "SandboxDegraded":
                     return event.object
             raise AssertionError("the watch ended")
 
-        assert "no mount namespaces" in (await asyncio.wait_for(told(), PATIENCE))["message"]
+        assert "no mount namespaces" in (await asyncio.wait_for(shown(), PATIENCE))["message"]

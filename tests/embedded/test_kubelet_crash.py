@@ -196,7 +196,7 @@ async def test_a_pod_that_may_not_be_restarted_failed_with_its_node_when_the_mac
 
 
 def stopped_clock() -> FakeClock:
-    """No delay, period or patience of the kubelet ever ends: what it tells after a kill it was told by the kill.
+    """No delay, period or patience of the kubelet ever ends: what it reports after a kill it learned from the kill.
 
     So statuses are as late as the machine is busy, and no later. `python -m bench kills` has the seconds.
     """

@@ -124,18 +124,18 @@ async def test_a_missing_secret_holds_the_pod_until_it_comes(machine: TestMachin
         volumes=[{"name": "v", "secret": {"secretName": "late"}}],
     )
 
-    def told(pod: Object) -> bool:
+    def reported(pod: Object) -> bool:
         waiting = state_of(pod).get("state", {}).get("waiting") or {}
         return 'secret "late" not found' in waiting.get("message", "")
 
-    await machine.until("pod", told)
+    await machine.until("pod", reported)
     secret = {"metadata": {"name": "late"}, "data": {"k": base64.b64encode(b"here").decode()}}
     await machine.client.create(SECRETS, secret, namespace="default")
     await machine.phase("pod", "Succeeded")
     assert await machine.log("pod") == "here"
 
 
-async def test_downward_and_projected_files_tell_a_pod_about_itself(machine: TestMachine) -> None:
+async def test_downward_and_projected_files_describe_the_pod(machine: TestMachine) -> None:
     downward = {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}
     await machine.run(
         "cat /info/labels; echo; cat /info/who; echo; cat /var/run/secrets/kubernetes.io/serviceaccount/namespace",
@@ -195,7 +195,7 @@ async def test_host_paths_are_real_and_checked(machine: TestMachine, tmp_path: P
     assert not Path("/new").exists()
 
 
-async def test_a_host_path_of_the_wrong_type_is_told(machine: TestMachine, tmp_path: Path) -> None:
+async def test_a_host_path_of_the_wrong_type_is_reported(machine: TestMachine, tmp_path: Path) -> None:
     await machine.run(
         "true",
         container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
@@ -286,7 +286,7 @@ async def give_volume(machine: TestMachine) -> None:
     await machine.client.patch(PERSISTENTVOLUMES, "volume", {"spec": {"claimRef": reference}})
 
 
-async def test_a_driver_is_asked_by_its_name_with_secrets_and_told_when_the_pod_is_over(
+async def test_a_driver_is_asked_by_its_name_with_secrets_and_called_when_the_pod_is_over(
     machine: TestMachine, driver: FolderDriver
 ) -> None:
     secret = {"metadata": {"name": "keys"}, "data": {"k": base64.b64encode(b"v").decode()}}

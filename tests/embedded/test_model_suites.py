@@ -144,8 +144,8 @@ def test_the_set_is_filled_and_the_suites_program_learns_from_it(
     assert re.search(says, log), log[-2000:]
     assert re.match(r".*note: image \S+ here is a stand-in: a small ", log.splitlines()[0])
     assert not re.search(r"pretrained model", log), "nobody trained it"
-    told = json.loads(kubectl("get", "events", "-n", namespace, "-o", "json").stdout)["items"]
-    names = {event["involvedObject"]["name"] for event in told if event["reason"] == "StandInImage"}
+    reported = json.loads(kubectl("get", "events", "-n", namespace, "-o", "json").stdout)["items"]
+    names = {event["involvedObject"]["name"] for event in reported if event["reason"] == "StandInImage"}
     assert f"{job}-worker-0" in names
     assert found["progress"]["step"] == found["progress"]["totalSteps"]
     kubectl("delete", "pdj", job, "-n", namespace)

@@ -50,9 +50,9 @@ def test_half_of_a_thousand_requests_reach_the_canary(kubectl: Kubectl, namespac
     until(lambda: status(kubectl).get("traffic") == "50/50")
     until(lambda: ask(url)[1].startswith("two") or ask(url)[1].startswith("two"))
     with Load(url, clients=4, pause=0) as load:
-        told = load.more(1000, timeout=60)
+        reported = load.more(1000, timeout=60)
     assert load.errors == []
-    assert 0.45 <= told["two"] / sum(told.values()) <= 0.55
+    assert 0.45 <= reported["two"] / sum(reported.values()) <= 0.55
     names = {item["metadata"]["name"] for item in read(kubectl, "service")["items"]}
     assert {"m", "m-default", "m-default-private", "m-canary-private"} <= names
     pod = read(kubectl, "pods", "-l", "serving.paddlepaddle.org/endpoint=canary")["items"][0]
@@ -119,14 +119,14 @@ def test_a_revision_that_never_starts_leaves_the_old_one_serving_and_says_why(ku
     with Load(url) as load:
         apply(kubectl, broken)
         until(lambda: condition(kubectl).get("status") == "False")
-        told = time.monotonic() - began
+        reported = time.monotonic() - began
         load.more(30)
     assert load.errors == []
     assert set(load.answers) == {"one"}
     assert "nobody/has-this:1" in condition(kubectl)["message"]
     events = read(kubectl, "events")["items"]
     assert any("nobody/has-this:1" in e["message"] for e in events if e["involvedObject"]["kind"] == "PaddleService")
-    print(f"told after {told:.2f} s")
+    print(f"reported after {reported:.2f} s")
     apply(kubectl, paddleservice("m", "one"))
     url_of(kubectl, KIND, "m")
 
@@ -139,7 +139,7 @@ BAD = {
 }
 
 
-def test_bad_input_is_told_at_once_and_the_old_revision_keeps_serving(kubectl: Kubectl, namespace: str) -> None:
+def test_bad_input_is_reported_at_once_and_the_old_revision_keeps_serving(kubectl: Kubectl, namespace: str) -> None:
     apply(kubectl, paddleservice("m", "one"))
     url = url_of(kubectl, KIND, "m")
     for field, change in BAD.items():
@@ -154,7 +154,7 @@ def test_bad_input_is_told_at_once_and_the_old_revision_keeps_serving(kubectl: K
     url_of(kubectl, KIND, "m")
 
 
-def test_what_starts_badly_is_told_with_its_cause_and_the_old_revision_keeps_serving(
+def test_what_starts_badly_is_reported_with_its_cause_and_the_old_revision_keeps_serving(
     kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
 ) -> None:
     server.offer("paddlecloud/serving:latest")

@@ -68,7 +68,7 @@ async def test_deployments_and_services_are_made_and_followed(client: Client, cl
     }
     assert "never to zero" in found["message"]
     routes = next(c for c in found["conditions"] if c["type"] == "RoutesReady")
-    assert (routes["reason"], routes["message"]) == ("WithoutKnative", found["message"]), "what is absent is told"
+    assert (routes["reason"], routes["message"]) == ("WithoutKnative", found["message"]), "what is absent is reported"
 
     await client.patch(PADDLESERVICES, "m", {"spec": {"canary": None}}, namespace="default")
     await status(client, clock, traffic="100")

@@ -111,7 +111,7 @@ def test_another_port_is_kept_from_then_on(data: Path) -> None:
     assert json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)["url"] == f"https://127.0.0.1:{chosen}"
 
 
-def test_a_divided_machine_stays_divided_until_told_otherwise(data: Path) -> None:
+def test_a_divided_machine_stays_divided_until_changed(data: Path) -> None:
     def nodes(*flags: str) -> list[str]:
         answer = json.loads(pdc("up", "--data", str(data), *flags, "-o", "json").stdout)
         env = {**os.environ, "KUBECONFIG": answer["kubeconfig"]}

@@ -35,8 +35,8 @@ report.checkpoint("/checkpoint/last", step=40)
 
 
 def test_progress_shows_in_ps(kubectl: Kubectl, server: Target, namespace: str) -> None:
-    kubectl("apply", "-f", "-", input=job("told", TRAINING, workers=2))
-    assert finished(kubectl, "told")["phase"] == "Completed"
+    kubectl("apply", "-f", "-", input=job("reports", TRAINING, workers=2))
+    assert finished(kubectl, "reports")["phase"] == "Completed"
     shown = pdc("-n", namespace, "ps", env=server.env).stdout
     assert "PROGRESS" in shown
     assert "40/40 (100%)" in shown

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(300)  # the image of the cache server is built 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Iterator[Path]:
-    """A platform of two nodes that is told where a private bucket really lies."""
+    """A platform of two nodes that is configured with the address of a private bucket."""
     private = s3_server.store("private")
     for number in range(6):
         private.put(f"coco/{number}.jpg", bytes([number]) * 3_000)

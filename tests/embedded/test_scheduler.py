@@ -100,7 +100,7 @@ def refusal(client: Client, name: str, part: str) -> Callable[[], Awaitable[Obje
     return check
 
 
-async def test_a_simulated_pod_lives_as_it_is_told(client: Client) -> None:
+async def test_a_simulated_pod_lives_as_its_annotation_says(client: Client) -> None:
     await add_node(client, "n")
     await add_pod(client, "good", life="run=50ms")
     await add_pod(client, "bad", life="run=50ms,exit=3")
@@ -125,11 +125,11 @@ async def test_a_gang_too_big_waits_with_its_reason_and_starts_when_a_node_comes
     assert said["reason"] == "Unschedulable"
     assert "cpu: needs 2, 0 free of 4" in said["message"]
 
-    async def told() -> Object | None:
+    async def reported() -> Object | None:
         found = condition(await client.get(PODGROUPS, "g", "default"), "Unschedulable")
         return found if "2 fit" in found.get("message", "") else None
 
-    assert (await until(told, "the refusal is on the PodGroup"))["reason"] == "NotEnoughResources"
+    assert (await until(reported, "the refusal is on the PodGroup"))["reason"] == "NotEnoughResources"
 
     async def event() -> list[Object]:
         events = (await client.list(EVENTS, "default")).items
@@ -212,7 +212,9 @@ async def test_a_queue_holds_back_what_is_over_its_limit(client: Client) -> None
         await add_group(client, f"g{number}", 1, queue="q")
         await add_pod(client, f"p{number}", "2", group=f"g{number}", life="run=600ms")
     await until(phase(client, "p0", "Running"), "the first runs")
-    await until(refusal(client, "p1", "queue q may use 2 cpu: 2 in use, 2 wanted"), "the second is told why it waits")
+    await until(
+        refusal(client, "p1", "queue q may use 2 cpu: 2 in use, 2 wanted"), "the second has the reason why it waits"
+    )
     await until(phase(client, "p1", "Running"), "the second runs when the first is over")
 
 
@@ -262,13 +264,13 @@ async def test_a_group_that_its_queue_can_never_serve_is_not_let_in_and_says_why
             await client.patch(QUEUES, "q", {"status": {"state": state}}, subresource="status")
     await add_group(client, "g", 1, queue="q", **least)
 
-    async def told() -> bool:
+    async def reported() -> bool:
         found = await client.get(PODGROUPS, "g", "default")
         why = condition(found, "Unschedulable")
         pending = (found.get("status") or {}).get("phase") == "Pending"
         return pending and (why.get("reason"), why.get("message")) == said
 
-    await until(told, said[1])
+    await until(reported, said[1])
     if not queue:
         await client.create(QUEUES, body)
     else:
@@ -286,17 +288,17 @@ async def test_a_scheduler_that_came_back_keeps_the_event_of_its_earlier_life_up
     async def messages() -> list[str]:
         return [event["message"] for event in (await client.list(EVENTS, "default")).items]
 
-    await until(messages, "the pod is told why it waits")
+    await until(messages, "the pod has the reason why it waits")
     unit = Unit((pod_view(await client.get(PODS, "p", "default")),))
     later = Notices(client, SystemClock(), still_waits=lambda uid: True)
     sending = asyncio.ensure_future(later.run())
     for text in ("another life says this", "and then this"):
         later.refuse(unit, Why(text, text))
 
-        async def told(text: str = text) -> bool:
+        async def reported(text: str = text) -> bool:
             return await messages() == [text]
 
-        await until(told, text)
+        await until(reported, text)
     sending.cancel()
 
 

@@ -266,7 +266,7 @@ async def test_many_jobs_are_followed_at_once(server: Target, namespace: str, he
     assert results == [("Completed", ["rank 0 of 1"])] * 3
 
 
-def test_no_cluster_and_no_answer_are_told_apart(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cluster_and_no_answer_are_distinguished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(here))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     with pytest.raises(ConfigError):

@@ -94,7 +94,7 @@ def served(kubectl: Kubectl) -> str:
 
 
 class Load:
-    """Requests without pause, each on a connection of its own, until told to stop."""
+    """Requests without pause, each on a connection of its own, until stopped."""
 
     def __init__(self, ip: str, port: int) -> None:
         self._address = (ip, port)
@@ -168,7 +168,7 @@ def test_with_session_affinity_a_client_stays_with_its_pod(kubectl: Kubectl) -> 
     assert len({get(ip, 8000) for _ in range(6)}) == 1
 
 
-def test_a_port_that_is_taken_is_told_on_the_service_and_used_once_it_is_free(kubectl: Kubectl) -> None:
+def test_a_port_that_is_taken_is_reported_on_the_service_and_used_once_it_is_free(kubectl: Kubectl) -> None:
     apply(kubectl, web("blue"), service())
     ip = served(kubectl)
     with socket.socket() as squatter:
@@ -176,6 +176,6 @@ def test_a_port_that_is_taken_is_told_on_the_service_and_used_once_it_is_free(ku
         squatter.bind((ip, 8001))
         squatter.listen()
         apply(kubectl, service(ports=[{"port": 8001, "targetPort": "http"}]))
-        told = f"cannot listen on {ip}:8001: another program listens there"
-        until(lambda: told in kubectl("get", "events", "--field-selector=reason=PortUnavailable").stdout)
+        reported = f"cannot listen on {ip}:8001: another program listens there"
+        until(lambda: reported in kubectl("get", "events", "--field-selector=reason=PortUnavailable").stdout)
     until(lambda: answer(ip, 8001).startswith("blue"))

@@ -1,4 +1,4 @@
-"""The controllers on the real API server, without kubelets: every write counted, refusals told, restarts harmless."""
+"""The controllers on the real API server, without kubelets: writes counted, refusals reported, restarts harmless."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_two_hundred_pods_are_made_once_with_few_writes(
     assert after - before < 200 + 40, "beyond the pods themselves only a handful of writes"
 
 
-async def test_a_quota_is_told_on_the_set_and_the_deployment_and_lifted_when_it_is_raised(
+async def test_a_quota_is_reported_on_the_set_and_the_deployment_and_lifted_when_it_is_raised(
     client: Client, workloads: Workloads
 ) -> None:
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
@@ -171,7 +171,7 @@ async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Wo
     await until("both go with the service", gone)
 
 
-async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_port_is_told(
+async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_port_is_reported(
     client: Client, workloads: Workloads, clock: FakeClock
 ) -> None:
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -191,11 +191,11 @@ async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_
     }
     await client.create(SLICES, by_hand, namespace="default")
 
-    async def told() -> bool:
+    async def reported() -> bool:
         events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
         return any(f"cannot listen on {address}:8765: another program" in event["message"] for event in events)
 
-    await until("the taken port is told", told, clock)
+    await until("the taken port is reported", reported, clock)
     squatter.close()
     await squatter.wait_closed()
 
@@ -244,12 +244,12 @@ async def test_a_service_of_many_ports_leaves_descriptors_for_others_and_says_wh
         writer.close()
         return True
 
-    async def told() -> bool:
+    async def reported() -> bool:
         events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
         return [event["message"].partition(":")[0] for event in events] == ["some ports are not served"]
 
     wide = await serve("wide", 9)
-    await until("what is not served is told once", told, clock)
+    await until("what is not served is reported once", reported, clock)
     (other,) = await serve("other", 1)
     await until("the other service is served", lambda: listened(other), clock)
     assert [await listened(address) for address in wide] == [True, True, *[False] * 7]

@@ -64,8 +64,8 @@ def test_a_test_of_another_platform_is_refused(platform: str, tests: tuple[str, 
     other = compatibility.Outcome("differs", "why", ())
     outcomes = {"embedded": other, "cluster": other, platform: compatibility.Outcome(kind, "why", tests)}
     found = faults(INVENTORY.rows[0]._replace(**outcomes))
-    told = [each for each in found if "platform" in each]
-    assert [each.endswith(f"{platform}: {fault}") for each in told] == [True] * bool(fault), told
+    reported = [each for each in found if "platform" in each]
+    assert [each.endswith(f"{platform}: {fault}") for each in reported] == [True] * bool(fault), reported
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_pod_templates_are_stored_whole(shell: Kubectl, job: dict[str, Any]) -> 
     assert stored["spec"]["ps"]["template"] == job["spec"]["ps"]["template"]
 
 
-def test_explain_tells_what_a_field_means(shell: Kubectl) -> None:
+def test_explain_shows_what_a_field_means(shell: Kubectl) -> None:
     text = " ".join(shell("explain", "paddlejobs.batch.paddlepaddle.org.spec.successPolicy").stdout.split())
     assert "Who decides that the job has completed" in text
     assert "Workers" in text

@@ -37,5 +37,5 @@ def hands(server: Target, operators: None, kubectl_binary: str) -> Iterator[Hand
 
 @pytest.fixture
 def story(kubectl_binary: str, server: Target, namespace: str, tmp_path: Path) -> Iterator[Story]:
-    with watched(kubectl_binary, server, namespace, tmp_path / "story") as told:
-        yield told
+    with watched(kubectl_binary, server, namespace, tmp_path / "story") as reported:
+        yield reported

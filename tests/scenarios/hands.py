@@ -60,7 +60,7 @@ class Story:
     def __init__(self, log: Path) -> None:
         self._log = log
 
-    def told(self, name: str) -> list[tuple[str, str]]:
+    def reported(self, name: str) -> list[tuple[str, str]]:
         """Each phase that a job was in, and the conditions that held at its end.
 
         How a job formed at first is one phase here: whether it is seen waiting before it is seen starting is chance.
@@ -79,7 +79,7 @@ class Story:
 
     def of(self, name: str) -> list[str]:
         """The phases alone. How a job formed at first is left out: it may be over soon."""
-        phases = [phase for phase, _ in self.told(name)]
+        phases = [phase for phase, _ in self.reported(name)]
         return phases[1:] if phases[:1] == ["Forming"] else phases
 
     def was(self, name: str, *phases: str) -> None:
@@ -156,7 +156,7 @@ def mortal_node(kubectl: Kubectl, name: str) -> str:
     return max(set(nodes_of(kubectl, name).values()) - {read(kubectl, "nodes")["items"][0]["metadata"]["name"]})
 
 
-# How these two end says nothing: the container, or its pod, may be gone before that is told. What follows shows it.
+# How these two end says nothing: the container, or its pod, may be gone before that is known. What follows shows it.
 
 
 def release(kubectl: Kubectl, *pods: str) -> None:

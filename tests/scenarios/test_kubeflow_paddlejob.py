@@ -27,7 +27,7 @@ OURS = "paddlejobs.batch.paddlepaddle.org"
 
 @pytest.fixture(scope="module")
 def served(server: Target, operators: None, kubectl_binary: str) -> Iterator[None]:
-    """The kind is there, and the release of our controllers was told to look after it."""
+    """The kind is there, and the release of our controllers was configured to run it."""
     if server.embedded:
         yield
         return

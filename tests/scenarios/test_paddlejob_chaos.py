@@ -47,7 +47,7 @@ def prepared(server: Target, path: str, role: str, *, command: str) -> Object:
 
 
 class Training:
-    """A job that trains for ever, and its loss by step, whichever pod of which generation told it."""
+    """A job that trains for ever, and its loss by step, whichever pod of which generation reported it."""
 
     def __init__(self, kubectl: Kubectl, name: str) -> None:
         self._kubectl, self.name = kubectl, name

@@ -38,15 +38,15 @@ def test_a_job_runs_to_its_end_and_its_pods_know_each_other(kubectl: Kubectl, st
     release(kubectl, "two-worker-0", "two-worker-1")
     assert conditions(reached(kubectl, "two", "Completed"))["Succeeded"] == "True"
     story.was("two", "Running", "Completed")
-    told = []
+    reported = []
     for index in range(2):
         env = dict(line.split("=", 1) for line in kubectl("logs", f"two-worker-{index}").stdout.splitlines())
         endpoint = f"{env['POD_IP']}:{env['PADDLE_PORT']}"
         assert env["PADDLE_TRAINER_ENDPOINTS"].split(",")[index] == endpoint
         assert (env["PADDLE_CURRENT_ENDPOINT"], env["PADDLE_TRAINER_ID"]) == (endpoint, str(index))
-        told.append(env["PADDLE_TRAINER_ENDPOINTS"])
-    assert told[0] == told[1]
-    assert len({entry.rpartition(":")[0] for entry in told[0].split(",")}) == 2, "Paddle counts distinct hosts"
+        reported.append(env["PADDLE_TRAINER_ENDPOINTS"])
+    assert reported[0] == reported[1]
+    assert len({entry.rpartition(":")[0] for entry in reported[0].split(",")}) == 2, "Paddle counts distinct hosts"
 
 
 def test_servers_are_ended_with_the_workers_and_keep_their_logs(kubectl: Kubectl, story: Story) -> None:
@@ -80,7 +80,7 @@ def test_a_server_that_takes_its_end_for_success_reads_completed_beside_the_job(
     until(lambda: shown() == [[f"calm-{role}-0", "0/1", "Completed"] for role in ("ps", "worker")], timeout=60)
 
 
-def test_a_failure_is_told_in_the_words_of_the_program(kubectl: Kubectl) -> None:
+def test_a_failure_is_reported_in_the_words_of_the_program(kubectl: Kubectl) -> None:
     pod = {"restartPolicy": "Never"}
     apply(kubectl, job("doomed", "echo ValueError: out of luck >&2; exit 3", workers=1, pod=pod))
     found = reached(kubectl, "doomed", "Failed")

@@ -1,4 +1,4 @@
-"""The manual's policies: what stays of a job that has ended, how pods are addressed, and what they are told of gloo."""
+"""The manual's policies: what stays of a job that has ended, how pods are addressed, and their settings for gloo."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_gloo_meets_at_the_first_server_however_pods_are_addressed(kubectl: Kube
         apply(kubectl, job(name, program, ps=1, workers=1, intranet=intranet, withGloo=level))
     for name, (intranet, level) in wanted.items():
         reached(kubectl, name, "Completed")
-        told = dict(line.split("=", 1) for line in kubectl("logs", f"{name}-worker-0").stdout.splitlines())
-        server, _, port = told["SERVER"].rpartition(":")
-        assert told["PADDLE_WITH_GLOO"] == str(level)
-        assert told["PADDLE_GLOO_HTTP_ENDPOINT"] == f"{server}:{int(port) + 18}", "a port that no rank listens on"
+        reported = dict(line.split("=", 1) for line in kubectl("logs", f"{name}-worker-0").stdout.splitlines())
+        server, _, port = reported["SERVER"].rpartition(":")
+        assert reported["PADDLE_WITH_GLOO"] == str(level)
+        assert reported["PADDLE_GLOO_HTTP_ENDPOINT"] == f"{server}:{int(port) + 18}", "a port that no rank listens on"
         address = read(kubectl, "pod", f"{name}-ps-0")["status"]["podIP"]
         assert server == (address if intranet == "PodIP" else f"{name}-ps-0.{name}.{namespace}.svc")

@@ -17,7 +17,7 @@ from .hands import Hands, apply, events, job, reached, read, release, status
 pytestmark = [pytest.mark.core, pytest.mark.timeout(300), pytest.mark.usefixtures("operators")]
 
 OWN_IMAGE = "paddlecloud/paddlecloud:latest"
-RANKS = ("told-worker-0", "told-worker-1")
+RANKS = ("reports-worker-0", "reports-worker-1")
 
 TRAINING = """
 import os, pathlib, time
@@ -61,29 +61,29 @@ def reporting(name: str, image: str, program: str, **spec: object) -> str:
 def test_progress_and_checkpoint_show_on_the_job_and_survive_the_controller(
     kubectl: Kubectl, hands: Hands, image: str
 ) -> None:
-    apply(kubectl, reporting("told", image, TRAINING))
-    until(lambda: (status(kubectl, "told").get("progress") or {}).get("step") == 30, timeout=90)
-    found = status(kubectl, "told")
+    apply(kubectl, reporting("reports", image, TRAINING))
+    until(lambda: (status(kubectl, "reports").get("progress") or {}).get("step") == 30, timeout=90)
+    found = status(kubectl, "reports")
     assert (found["progress"]["totalSteps"], found["checkpoint"]["path"]) == (40, "/checkpoint/last")
     assert found["heartbeatTime"]
-    header, row = kubectl("get", "pdj", "told", "-o", "wide").stdout.splitlines()
+    header, row = kubectl("get", "pdj", "reports", "-o", "wide").stdout.splitlines()
     assert row[header.index("PROGRESS") :].startswith("30/40 (75%)")
-    (secret,) = read(kubectl, "secret", "-l", "paddlepaddle.org/job-name=told")["items"]
+    (secret,) = read(kubectl, "secret", "-l", "paddlepaddle.org/job-name=reports")["items"]
     bearer = base64.b64decode(secret["data"]["token"]).decode()
     assert bearer not in kubectl("get", "pods,configmaps,events,pdj", "-o", "yaml").stdout
 
     hands.stop_controller()
     hands.start_controller()
     release(kubectl, *RANKS)
-    until(lambda: status(kubectl, "told")["progress"]["step"] == 40, timeout=90)
+    until(lambda: status(kubectl, "reports")["progress"]["step"] == 40, timeout=90)
     for rank in RANKS:
         kubectl("exec", rank, "--", "touch", "/tmp/end", check=False)
-    found = reached(kubectl, "told", "Completed")
+    found = reached(kubectl, "reports", "Completed")
     assert (found["progress"]["step"], found["progress"]["loss"]) == (40, 0.025)
     assert found.get("restarts") is None
 
 
-def test_a_hung_rank_is_restarted_and_what_it_was_doing_is_told(kubectl: Kubectl, image: str) -> None:
+def test_a_hung_rank_is_restarted_and_what_it_was_doing_is_reported(kubectl: Kubectl, image: str) -> None:
     apply(kubectl, reporting("hung", image, HANGS, workers=1, hangDetection={"heartbeatSeconds": 8}))
     found = reached(kubectl, "hung", "Completed")
     assert (found["restarts"], [failure["failureClass"] for failure in found["failures"]]) == (1, ["Hung"])

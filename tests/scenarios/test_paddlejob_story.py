@@ -48,8 +48,8 @@ def test_a_collective_job_that_is_hurt_scaled_and_suspended(kubectl: Kubectl, st
     reached(kubectl, "many", "Running")
     release(kubectl, *identities(kubectl, "many"))
     reached(kubectl, "many", "Completed")
-    until(lambda: story.told("many")[-1] == COMPLETED)
-    assert story.told("many") == COLLECTIVE
+    until(lambda: story.reported("many")[-1] == COMPLETED)
+    assert story.reported("many") == COLLECTIVE
 
 
 def test_the_pods_of_a_healthy_job_have_the_events_of_kubernetes_and_nothing_alarming(kubectl: Kubectl) -> None:
@@ -107,5 +107,5 @@ def test_jobs_with_servers_that_end_well_and_badly(kubectl: Kubectl, story: Stor
     release(kubectl, "badly-worker-0", "well-worker-0", "well-worker-1")
     reached(kubectl, "well", "Completed")
     reached(kubectl, "badly", "Failed")
-    until(lambda: (story.told("well")[-1], story.told("badly")[-1]) == (COMPLETED, FAILED))
-    assert (story.told("well"), story.told("badly")) == (WITH_SERVERS, WITHOUT_BUDGET)
+    until(lambda: (story.reported("well")[-1], story.reported("badly")[-1]) == (COMPLETED, FAILED))
+    assert (story.reported("well"), story.reported("badly")) == (WITH_SERVERS, WITHOUT_BUDGET)

@@ -330,7 +330,7 @@ def test_a_schedule_makes_a_job_when_it_is_due(kubectl: Kubectl, minutely: str) 
     assert status(kubectl, "samplejob", "minutely", *place)["lastScheduleTime"]
 
 
-def test_a_set_tells_of_a_lost_node_and_is_whole_again_on_another(
+def test_a_set_reports_a_lost_node_and_is_whole_again_on_another(
     server: Target, kubectl: Kubectl, hands: Hands, photos: str
 ) -> None:
     hands.have_nodes(3)

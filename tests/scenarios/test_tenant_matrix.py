@@ -178,7 +178,7 @@ class World:
             return str(error)
         return ""
 
-    def told(self, kind: str) -> dict[str, str]:
+    def reported(self, kind: str) -> dict[str, str]:
         """What the statuses of a kind's objects say, by name."""
         items = read(self.kubectl, kind, "-n", self.own)["items"]
         return {item["metadata"]["name"]: json.dumps(item.get("status") or {}) for item in items}
@@ -282,7 +282,7 @@ def _without_verdict(world: World, accepted: list[Attack]) -> list[str]:
     def all_met() -> bool:
         events = world.events()
         for kind, group in itertools.groupby(sorted(left.values(), key=_kind), key=_kind):
-            statuses = world.told(kind)
+            statuses = world.reported(kind)
             for name in [attack.body["metadata"]["name"] for attack in group]:
                 said[name] = f"{statuses.get(name, '')} {events.get(name, '')}"
                 if _is_met(left[name], said[name]):

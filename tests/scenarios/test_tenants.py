@@ -60,11 +60,11 @@ def of_batch(kind: str, name: str, **spec: object) -> Object:
 
 
 def message(kubectl: Kubectl, kind: str, name: str) -> str:
-    def told() -> str:
+    def reported() -> str:
         return str((read(kubectl, kind, name).get("status") or {}).get("message") or "")
 
-    until(lambda: bool(told()), timeout=60, every=0.3)
-    return told()
+    until(lambda: bool(reported()), timeout=60, every=0.3)
+    return reported()
 
 
 def test_the_secret_of_another_namespace_stays_there_until_it_is_granted(

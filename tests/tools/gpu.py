@@ -8,7 +8,7 @@ where the machine has no GPU.
 
     the node        tells of as many nvidia.com/gpu as NVML counts
     a pod for each  gets exactly one, each another one; CUDA itself, asked in the pod, sees that one alone
-    one pod more    waits, and is told for what; it gets the device of the first that ends
+    one pod more    waits, with the reason; it gets the device of the first that ends
     a pod without   sees none
     a model         is computed on the GPU of its pod, if this Python's onnxruntime can; else that part is left out
 """
@@ -186,11 +186,11 @@ def prove(platform: Platform, gpus: tuple[str, ...]) -> None:
         buses = {seen["devices"][0] for seen in found.values()}
         expect("and in each another", seen=len(buses), expected=len(gpus))
     platform.run("late", 1)
-    until(lambda: platform.refusal("late"), "the pod that is too many is told why it waits")
+    until(lambda: platform.refusal("late"), "the pod that is too many has the reason why it waits")
     expect("one more waits", seen=f"Insufficient {RESOURCE}" in platform.refusal("late"), expected=True)
     print(f"    {platform.refusal('late')}")
-    told = platform.pdc("explain", "pod/late", "--kubeconfig", str(platform.data / "kubeconfig"))
-    print("    " + told.replace("\n", "\n    ").strip())
+    reported = platform.pdc("explain", "pod/late", "--kubeconfig", str(platform.data / "kubeconfig"))
+    print("    " + reported.replace("\n", "\n    ").strip())
     platform.run("without", 0, stay=False)
     without = platform.seen("without")
     expect("a pod that asked for none sees none", seen=without["CUDA_VISIBLE_DEVICES"], expected="")
@@ -213,10 +213,10 @@ def prove_serving(platform: Platform) -> None:
     drive(platform.client.delete(PODS, "late", namespace="default"))
     platform.run("model", 1, program=SERVE)
     for name, device in (("without-model", "cpu"), ("model", "gpu")):
-        told = platform.seen(name)
-        print(f"    {json.dumps(told)}")
-        expect(f"the model of pod {name} is computed on the", seen=told["device"], expected=device)
-        expect("and its answers are right", seen=told["off"] < 1e-3, expected=True)
+        reported = platform.seen(name)
+        print(f"    {json.dumps(reported)}")
+        expect(f"the model of pod {name} is computed on the", seen=reported["device"], expected=device)
+        expect("and its answers are right", seen=reported["off"] < 1e-3, expected=True)
 
 
 def _providers() -> list[str]:

@@ -84,14 +84,14 @@ def test_a_job_in_want_of_an_image_says_the_command_that_makes_it(
         return str(((states[0].get("state") or {}).get("waiting") or {}).get("message") or "")
 
     until(lambda: "pdc image build" in message(), timeout=60)
-    told = re.search(r"write (\S+)/<name>/image.yaml .*then: pdc (image build \S+)", message())
-    assert told is not None
-    folder = Path(told[1]) / namespace
+    reported = re.search(r"write (\S+)/<name>/image.yaml .*then: pdc (image build \S+)", message())
+    assert reported is not None
+    folder = Path(reported[1]) / namespace
     folder.mkdir(parents=True)
     assert folder.is_relative_to(platform_data)
     (folder / "image.yaml").write_text(f"names: [{name}]\nbase: python\nfiles: {{/app/hello.py: hello.py}}\n")
     (folder / "hello.py").write_text("print('at last')\n")
-    built = run(*told[2].split())
+    built = run(*reported[2].split())
     assert built.returncode == 0, built.stderr
     assert run("wait", "pod/needy", "--for=finished", "--timeout=80s").returncode == 0
     assert run("logs", "needy").stdout == "at last\n"
@@ -147,11 +147,11 @@ def test_top_shows_how_far_a_job_says_it_is(run: Pdc, tmp_path: Path) -> None:
     )
     run("run", "-d", "--name", "far", "--image", "python:3.11", "--", "python", "far.py")
 
-    def told() -> dict[str, Any]:
+    def reported() -> dict[str, Any]:
         return dict(json.loads(run("top", "pdj", "far", "-o", "json").stdout)["items"][0])
 
-    until(lambda: "progress" in told(), timeout=60)
-    assert (told()["progress"], told()["epoch"], told()["loss"]) == ("30/120 (25%)", "1/4", 0.25)
+    until(lambda: "progress" in reported(), timeout=60)
+    assert (reported()["progress"], reported()["epoch"], reported()["loss"]) == ("30/120 (25%)", "1/4", 0.25)
 
 
 def test_top_measures_what_kubectl_measures(run: Pdc, kubectl: Kubectl, sleeper: str, tmp_path: Path) -> None:

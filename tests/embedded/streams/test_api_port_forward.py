@@ -62,7 +62,7 @@ def _ready(port: int) -> dict[str, Any]:
 
 
 @FORMS
-async def test_a_port_nobody_listens_on_is_told(shop: Shop, websockets: str) -> None:
+async def test_a_port_nobody_listens_on_is_reported(shop: Shop, websockets: str) -> None:
     await shop.pod("sleep 600")
     async with forwarded(shop, 9, websockets) as (port, process):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

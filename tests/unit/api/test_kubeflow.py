@@ -40,7 +40,7 @@ def test_the_container_called_paddle_trains() -> None:
 @pytest.mark.parametrize(
     ("written", "meant"), [(None, "Never"), ("None", "Never"), ("All", "Always"), ("Running", "Running")]
 )
-def test_pods_are_kept_unless_told_otherwise(written: str | None, meant: str) -> None:
+def test_pods_are_kept_by_default(written: str | None, meant: str) -> None:
     policy = {} if written is None else {"runPolicy": {"cleanPodPolicy": written}}
     job = convert({"paddleReplicaSpecs": {"Worker": replica(2)}, **policy})
     assert paddlejob.normalise(job).settings.clean_pod_policy == meant

@@ -64,7 +64,7 @@ def test_numbers_and_short_names_are_understood(field: str, attribute: str, writ
     assert paddleservice.validate(service(spec)) == []
 
 
-def test_half_of_the_traffic_goes_to_a_canary_unless_told_otherwise() -> None:
+def test_half_of_the_traffic_goes_to_a_canary_by_default() -> None:
     assert settings({"default": ENDPOINT, "canary": ENDPOINT}).canary_percent == 50
     assert settings({"default": ENDPOINT, "canary": ENDPOINT, "canaryTrafficPercent": 0}).canary_percent == 0
     ignored = paddleservice.normalise(service({"default": ENDPOINT, "canaryTrafficPercent": 10}))

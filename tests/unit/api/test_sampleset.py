@@ -180,7 +180,7 @@ def test_bad_jobs_are_named_by_field_and_reason(spec: dict[str, Any], field: str
     samplejob.normalise(sample_job(spec))
 
 
-def test_a_warm_up_is_in_sequence_unless_told_otherwise() -> None:
+def test_a_warm_up_is_in_sequence_by_default() -> None:
     settings = samplejob.normalise(sample_job({"type": "warmup", **REF})).settings
     assert (settings.warmup.strategy, settings.warmup.threads, settings.warmup.paths) == ("sequence", 50, ())
 

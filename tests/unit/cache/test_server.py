@@ -127,7 +127,7 @@ def test_a_bad_order_is_refused_at_once_with_the_reason(
     ("method", "path"),
     [("GET", "/v2/jobs"), ("GET", "/v2/status"), ("PUT", "/v2/jobs/x"), ("GET", "/metrics"), ("POST", "/upload/x")],
 )
-def test_without_the_token_nothing_is_told(idle: Nuwa, method: str, path: str) -> None:
+def test_without_the_token_nothing_is_revealed(idle: Nuwa, method: str, path: str) -> None:
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN[:-1]}):
         assert idle.request(method, path, headers=headers)[0] == 401
 

@@ -75,7 +75,7 @@ def test_objects_arrive_whole_and_once(server: Nuwa, s3_server: S3Server, bucket
     assert again["progress"]["bytes"] == 0
 
 
-def test_objects_are_compared_by_what_the_store_tells_of_their_content(
+def test_objects_are_compared_by_what_the_store_shows_of_their_content(
     server: Nuwa, s3_server: S3Server, bucket: str
 ) -> None:
     sync(server, options(server, s3_server), KEYS)

@@ -123,11 +123,11 @@ def test_the_notes_know_what_came_along_and_what_did_not(
     chart = tmp_path / "paddlecloud"
     shutil.copytree(built, chart)
     lists = "".join(f'{name}: {{{{ include "paddlecloud.{name}" . | quote }}}}\n' for name in ("brought", "missed"))
-    (chart / "templates" / "told.yaml").write_text(lists)
+    (chart / "templates" / "listed.yaml").write_text(lists)
     flags = [word for value in values for word in ("--set", value)]
-    shown = run("template", "pdc", str(chart), "--show-only", "templates/told.yaml", *flags, home=built.parent)
-    told = {name: set(yaml.safe_load(text) or {}) for name, text in yaml.safe_load(shown).items()}
-    assert told == {"brought": brought, "missed": missed}
+    shown = run("template", "pdc", str(chart), "--show-only", "templates/listed.yaml", *flags, home=built.parent)
+    reported = {name: set(yaml.safe_load(text) or {}) for name, text in yaml.safe_load(shown).items()}
+    assert reported == {"brought": brought, "missed": missed}
 
 
 def test_the_rest_of_the_chart_is_the_other_one(built: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_deadline_holds_against_a_silent_server(stub: Stub, pdc: Pdc) -> None:
     assert time.monotonic() - began < 20, "the stub keeps watches open for thirty seconds"
 
 
-def test_waiting_tells_what_it_waits_for(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_shows_what_it_waits_for(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paddlecloud.cli.commands.wait.FIRST_NEWS", 0.0)
     stub.add(pod_with({"phase": "Pending"}))
     result = pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=1s")
@@ -157,7 +157,7 @@ def test_apply_logs_wants_one_job(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
     assert pdc("apply", "-f", str(path), "--logs").code == 2
 
 
-def test_until_something_runs_the_reason_is_told(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_something_runs_the_reason_is_reported(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
     monkeypatch.setattr(follow, "NEXT_NEWS", 0.0)
     job = make_job(stub, phase="Pending", workers=1, servers=0)
@@ -173,7 +173,7 @@ def test_until_something_runs_the_reason_is_told(stub: Stub, pdc: Pdc, monkeypat
     stub.before = go_on
     result = pdc("logs", "-f", "wide")
     assert "no GPU" in result.err
-    assert result.err.count("no GPU") == 1, "the same news are told once"
+    assert result.err.count("no GPU") == 1, "the same cause is printed once"
 
 
 def test_on_a_terminal_the_progress_of_an_image_is_one_text_that_is_written_over(
@@ -236,7 +236,7 @@ def test_pods_that_fit_nowhere_are_followed_by_the_command_that_says_what_helps_
     lines = pdc("logs", "-f", "wide").err.splitlines()
     assert lines.count("next:  pdc explain pdj/wide") == 1
     assert "no GPU" in lines[lines.index("next:  pdc explain pdj/wide") - 1], "right after the cause"
-    assert any("no node" in line for line in lines), "the cause is still told when it changes"
+    assert any("no node" in line for line in lines), "the cause is printed again when it changes"
 
 
 def test_a_cause_that_is_no_lack_of_room_is_not_sent_to_explain(

@@ -83,7 +83,7 @@ def test_managed_fields_are_shown_only_when_asked_for(stub: Stub, pdc: Pdc) -> N
     assert "managedFields" in pdc("get", "pod", "busy", "-o", "yaml", "--show-managed-fields").out
 
 
-def test_several_kinds_are_told_apart_by_prefix(cluster: Stub, pdc: Pdc) -> None:
+def test_several_kinds_are_distinguished_by_prefix(cluster: Stub, pdc: Pdc) -> None:
     out = pdc("get", "pods,svc").out
     assert "pod/web-0" in out
     assert "service/web" in out

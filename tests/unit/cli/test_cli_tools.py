@@ -137,7 +137,7 @@ def test_no_fix_of_doctor_needs_a_program_that_it_reports_missing(
     assert not [check["fix"] for check in checks if check["fix"].split()[:1] and check["fix"].split()[0] in missing]
 
 
-def test_doctor_tells_what_grpc_needs(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_shows_what_grpc_needs(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def told() -> str:
         checks = pdc("doctor", "-o", "json").json()["checks"]
         return str(next(check["detail"] for check in checks if check["name"] == "http/2"))

@@ -1,4 +1,4 @@
-"""Reading through a node's cache: what is there, what is not, and what is told of it."""
+"""Reading through a node's cache: what is there, what is not, and what is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The helper inside real Paddle: two ranks, DataLoader workers, one cache, and what the controller is told."""
+"""The helper inside real Paddle: two ranks, DataLoader workers, one cache, and what is reported to the controller."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def test_two_ranks_with_workers_read_through_one_cache(dataset: Path, tmp_path: 
         hits += hit
     assert hits >= (EPOCHS - 1) * COUNT, "from the second epoch on everything is on the node"
     assert len(list((tmp_path / "cache").glob("*.bin"))) == COUNT
-    told = [body["cache"] for body in controller.bodies if "cache" in body]
-    final = [cache for cache in told if cache["hits"] + cache["misses"] == EPOCHS * COUNT // 2]
+    reported = [body["cache"] for body in controller.bodies if "cache" in body]
+    final = [cache for cache in reported if cache["hits"] + cache["misses"] == EPOCHS * COUNT // 2]
     assert len(final) >= 2, "the end is not lost"
     assert [epoch["epoch"] for epoch in final[-1]["epochs"]] == [0, 1, 2]
     assert sum(epoch["hits"] for epoch in final[-1]["epochs"]) == final[-1]["hits"]
 
 
-def test_files_for_training_and_for_evaluation_are_told_together(tmp_path: Path, controller: Controller) -> None:
+def test_files_for_training_and_for_evaluation_are_reported_together(tmp_path: Path, controller: Controller) -> None:
     (tmp_path / "a.bin").write_bytes(b"a")
     program = """
 import sys
@@ -123,8 +123,8 @@ for reads in (3, 2):
 """
     done = bare(program, str(tmp_path), **listening(controller))
     assert (done.returncode, done.stderr) == (0, "")
-    told = [body["cache"] for body in controller.bodies if "cache" in body][-1]
-    assert (told["hits"], told["misses"], len(told["epochs"])) == (0, 5, 1)
+    reported = [body["cache"] for body in controller.bodies if "cache" in body][-1]
+    assert (reported["hits"], reported["misses"], len(reported["epochs"])) == (0, 5, 1)
 
 
 def bare(program: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -72,7 +72,7 @@ def listening(controller: Controller, **more: str) -> dict[str, str]:
     return {"PADDLECLOUD_REPORT_URL": controller.url, "PADDLECLOUD_REPORT_TOKEN": "s3cret", **more}
 
 
-def test_a_program_tells_how_far_it_is_and_the_end_is_not_lost(controller: Controller, tmp_path: Path) -> None:
+def test_a_program_shows_how_far_it_is_and_the_end_is_not_lost(controller: Controller, tmp_path: Path) -> None:
     program = """
 report.INTERVAL = 60.0
 for step in range(1, 101):
@@ -81,9 +81,9 @@ report.checkpoint("/checkpoint/last", step=100)
 """
     done = run(program, tmp_path, **listening(controller))
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(controller.bodies) <= 3, "what is told within an interval is told at once"
-    told = {name: value for body in controller.bodies for name, value in body.items()}
-    assert told == {
+    assert len(controller.bodies) <= 3, "what is reported within an interval is sent together"
+    reported = {name: value for body in controller.bodies for name, value in body.items()}
+    assert reported == {
         "step": 100,
         "totalSteps": 100,
         "epoch": 0,
@@ -117,7 +117,7 @@ print(step)
 
 
 @pytest.mark.parametrize("value", ["float('nan')", "None", "'soon'", "object()"])
-def test_what_is_no_number_is_left_out_and_the_rest_told(controller: Controller, tmp_path: Path, value: str) -> None:
+def test_what_is_no_number_is_left_out_and_the_rest_is_sent(controller: Controller, tmp_path: Path, value: str) -> None:
     program = f"report.progress(step=3, loss={value}, acc={value}); report.flush(30)"
     done = run(program, tmp_path, **listening(controller))
     assert (done.returncode, done.stderr) == (0, "")
@@ -151,7 +151,7 @@ print("trained", time.monotonic() - began < 10 + 20 * (time.process_time() - use
     assert (done.returncode, done.stdout, done.stderr) == (0, "trained True\n", "")
 
 
-def test_what_could_not_be_told_is_told_later(controller: Controller, tmp_path: Path) -> None:
+def test_what_could_not_be_sent_is_sent_later(controller: Controller, tmp_path: Path) -> None:
     program = """
 import http.client
 report.INTERVAL = 0.1
@@ -194,7 +194,7 @@ os.wait()
     assert controller.bodies == [{"step": 1}, {"step": 2}]
 
 
-def test_a_hung_program_writes_its_stacks_to_its_log_and_tells_them(controller: Controller, tmp_path: Path) -> None:
+def test_a_hung_program_writes_its_stacks_to_its_log_and_reports_them(controller: Controller, tmp_path: Path) -> None:
     program = """
 import threading
 def waits_for_a_peer_that_never_comes():

@@ -1,4 +1,4 @@
-"""How far a rank is, told by reads that come nearly in order."""
+"""How far a rank is, from reads that come nearly in order."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_an_index_added_late_knows_what_is_cached() -> None:
         cache.add_index("owner", by_label("owner"))
 
 
-def test_old_and_repeated_news_change_nothing() -> None:
+def test_old_and_repeated_events_change_nothing() -> None:
     cache = Cache()
     assert cache.upsert(pod("a", 5)) is not None
     assert cache.upsert(pod("a", 5)) is None
@@ -67,7 +67,7 @@ def test_old_and_repeated_news_change_nothing() -> None:
     assert cache.upsert(pod("a", 7)) is not None, "a new object of the same name was taken for the dead one"
 
 
-def test_a_list_tells_what_was_missed_and_is_the_truth() -> None:
+def test_a_list_shows_what_was_missed_and_is_the_truth() -> None:
     cache = Cache()
     for obj in (pod("same", 1), pod("changed", 2), pod("gone", 3)):
         cache.upsert(obj)

@@ -43,7 +43,7 @@ def test_an_informer_faster_than_the_answer_is_remembered() -> None:
     assert expectations.satisfied(OWNER)
 
 
-def test_news_of_an_older_incarnation_does_not_count() -> None:
+def test_events_of_an_older_incarnation_does_not_count() -> None:
     expectations = Expectations(clock=FakeClock())
     expectations.expect(OWNER, REF)
     expectations.answered(OWNER, pod(7, uid="u2"))
@@ -110,7 +110,7 @@ def test_owners_do_not_wait_for_each_other_and_a_forgotten_one_not_at_all() -> N
 
 
 @given(st.permutations(["expect", "answered", "shown", "shown later"]))
-def test_in_whatever_order_answer_and_news_come_the_note_is_settled_once_both_did(order: list[str]) -> None:
+def test_in_whatever_order_answer_and_event_come_the_note_is_settled_once_both_did(order: list[str]) -> None:
     order.remove("expect")  # a note is always made before the request leaves
     expectations = Expectations(clock=FakeClock())
     expectations.expect(OWNER, REF)

@@ -23,7 +23,7 @@ NS = "/api/v1/namespaces/ns/pods"
 
 
 class Listener:
-    """Believes only what handlers are told, and checks that every tale continues the last one."""
+    """Knows only what handlers receive, and checks that every change continues the last one."""
 
     def __init__(self) -> None:
         self.believed: dict[str, Object] = {}
@@ -98,7 +98,7 @@ async def test_a_broken_watch_resumes_without_a_new_list() -> None:
         assert server.watches >= 2
 
 
-async def test_after_a_410_it_lists_again_and_tells_the_deletions_it_missed() -> None:
+async def test_after_a_410_it_lists_again_and_shows_the_deletions_it_missed() -> None:
     server, clock = MiniServer(), FakeClock()
     server.put(NS, "gone")
     server.put(NS, "stays")

@@ -121,7 +121,7 @@ def test_bad_expressions_are_refused(expression: dict[str, Any], message: str) -
     assert message in caught.value.message
 
 
-def test_empty_tells_everything_from_nothing() -> None:
+def test_empty_distinguishes_everything_from_nothing() -> None:
     assert LabelSelector.parse("").empty
     assert LabelSelector.from_dict({}).empty
     assert not LabelSelector.from_dict(None).empty

@@ -102,7 +102,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("entries", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_entries_are_left_out_and_told(tmp_path: Path, entries: list[tuple[str, str, str]]) -> None:
+def test_hostile_entries_are_left_out_and_reported(tmp_path: Path, entries: list[tuple[str, str, str]]) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     told = fetch(archive(("./data", "dir", ""), *entries, GOOD), inner / "got")

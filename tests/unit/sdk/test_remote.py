@@ -99,7 +99,7 @@ async def test_what_is_asked_for_is_in_the_address(server: Server, remote: Remot
     assert dict(request.query) == {"command": "sh", "container": "main", "stdout": "true", "tty": "true"}
 
 
-async def test_output_is_told_apart_and_the_exit_code_found(server: Server, remote: Remote) -> None:
+async def test_output_is_distinguished_and_the_exit_code_found(server: Server, remote: Remote) -> None:
     async def talk(socket: web.WebSocketResponse) -> None:
         for message in (b"\x00", b"\x01", b"\x01out ", b"\x02err", b"\x01more", status(42)):
             await socket.send_bytes(message)
@@ -109,7 +109,7 @@ async def test_output_is_told_apart_and_the_exit_code_found(server: Server, remo
 
 
 @pytest.mark.parametrize(("protocols", "ended"), [((V5, V4), True), ((V4,), False)], ids=["v5", "v4"])
-async def test_the_end_of_input_is_told_where_it_can_be(
+async def test_the_end_of_input_is_reported_where_it_can_be(
     server: Server, remote: Remote, protocols: tuple[str, ...], ended: bool
 ) -> None:
     got: list[bytes] = []
@@ -268,7 +268,7 @@ async def test_an_answer_that_comes_after_the_clients_own_end_is_carried(server:
         await forward.close()
 
 
-async def test_what_the_pod_says_on_the_error_channel_is_told(server: Server, remote: Remote) -> None:
+async def test_what_the_pod_says_on_the_error_channel_is_reported(server: Server, remote: Remote) -> None:
     async def refuse(socket: web.WebSocketResponse) -> None:
         for channel in (0, 1):
             await socket.send_bytes(bytes([channel]) + struct.pack("<H", 80))

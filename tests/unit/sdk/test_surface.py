@@ -55,7 +55,7 @@ def test_every_public_name_is_there(name: str) -> None:
     assert name in dir(paddlecloud)
 
 
-def test_type_checkers_are_told_the_same_names() -> None:
+def test_type_checkers_see_the_same_names() -> None:
     stub = Path(paddlecloud.__file__).with_suffix(".pyi").read_text()
     told = {node.names[0].name: node.module for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)}
     assert told == paddlecloud._PUBLIC  # type: ignore[attr-defined]

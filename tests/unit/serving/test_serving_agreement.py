@@ -33,16 +33,16 @@ def test_equal_models_agree_whatever_they_take(tmp_path: Path) -> None:
         (2.0, 4, "the export fails where the original answers"),
     ],
 )
-def test_what_differs_is_told(tmp_path: Path, factor: float, columns: int, words: str) -> None:
+def test_what_differs_is_reported(tmp_path: Path, factor: float, columns: int, words: str) -> None:
     original = runner(linear(tmp_path / "original"))
     export = runner(linear(tmp_path / "export", factor=factor, columns=columns))
-    told = agreement.difference(original, export)
-    assert words in told if words else told == ""
+    reported = agreement.difference(original, export)
+    assert words in reported if words else reported == ""
 
 
 def test_models_that_take_different_things(tmp_path: Path) -> None:
-    told = agreement.difference(runner(linear(tmp_path / "a")), runner(lookup(tmp_path / "b")))
-    assert told == "the export takes index (INT64), the original x (FP32)"
+    reported = agreement.difference(runner(linear(tmp_path / "a")), runner(lookup(tmp_path / "b")))
+    assert reported == "the export takes index (INT64), the original x (FP32)"
 
 
 MAKE = """

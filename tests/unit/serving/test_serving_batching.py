@@ -59,12 +59,12 @@ async def test_what_waits_together_runs_together_and_everyone_gets_their_own() -
     assert answers == [[0], [2], [4, 6], [8]]
     assert held.batches == [1, 4]
     assert seen == [1, 4]
-    told = batcher.statistics.as_json()
-    assert (told["inference_count"], told["execution_count"]) == (5, 2)
-    assert {name: one["count"] for name, one in told["inference_stats"].items() if one["count"]} == dict.fromkeys(
+    reported = batcher.statistics.as_json()
+    assert (reported["inference_count"], reported["execution_count"]) == (5, 2)
+    assert {name: one["count"] for name, one in reported["inference_stats"].items() if one["count"]} == dict.fromkeys(
         ("success", "queue", "compute_input", "compute_infer", "compute_output"), 4
     )
-    assert [one["batch_size"] for one in told["batch_stats"]] == [1, 4]
+    assert [one["batch_size"] for one in reported["batch_stats"]] == [1, 4]
     await batcher.close()
 
 
@@ -134,7 +134,7 @@ async def test_closing_answers_what_waits() -> None:
     assert all(task.done() and task.exception() is None for task in tasks)
 
 
-async def test_a_runner_waits_for_company_only_if_told_to() -> None:
+async def test_a_runner_waits_for_company_only_if_configured() -> None:
     held = Held()
     held.open.set()
     batcher = make(held, BatchLimits(rows=2, delay=0.2))

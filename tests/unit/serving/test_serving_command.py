@@ -32,7 +32,7 @@ def ask(port: int) -> list[float]:
         return result
 
 
-def test_it_serves_until_told_to_stop_and_answers_who_is_there(tmp_path: Path, free_port: int) -> None:
+def test_it_serves_until_asked_to_stop_and_answers_who_is_there(tmp_path: Path, free_port: int) -> None:
     folder = models.linear(tmp_path / "double")
     (folder / "serving.yaml").write_text("batch: {delayMilliseconds: 700}\n")
     server = subprocess.Popen([*COMMAND, "--model", str(folder), "--port", str(free_port)], stderr=subprocess.PIPE)

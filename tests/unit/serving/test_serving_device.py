@@ -100,7 +100,7 @@ def test_onnx_asks_for_the_gpu_first(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert asked == [["CUDAExecutionProvider", "CPUExecutionProvider"], ["CPUExecutionProvider"]]
 
 
-async def test_an_idle_gpu_is_told_to_who_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, serve: Serve) -> None:
+async def test_an_idle_gpu_is_shown_to_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, serve: Serve) -> None:
     monkeypatch.setattr(runners, "_gpu_given", lambda: True)
     client = await serve(linear(tmp_path))
     (entry,) = await (await client.post("/v2/repository/index")).json()

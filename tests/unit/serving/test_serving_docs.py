@@ -60,9 +60,9 @@ async def test_the_grpc_example_of_the_page_runs(page: str, tmp_path: Path) -> N
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
-        told = program.replace("127.0.0.1:41234", f"127.0.0.1:{port}")
-        assert told != program
-        ran = await asyncio.create_subprocess_exec(sys.executable, "-c", told, stdout=subprocess.PIPE)
+        reported = program.replace("127.0.0.1:41234", f"127.0.0.1:{port}")
+        assert reported != program
+        ran = await asyncio.create_subprocess_exec(sys.executable, "-c", reported, stdout=subprocess.PIPE)
         shown, _ = await asyncio.wait_for(ran.communicate(), PATIENCE)
     finally:
         await server.stop(None)

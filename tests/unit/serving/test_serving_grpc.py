@@ -68,9 +68,11 @@ async def test_it_describes_itself(client: Client) -> None:
     assert (await client("ServerLive")).live
     assert (await client("ServerReady")).ready
     assert (await client("ModelReady", name="double")).ready
-    told = await client("ModelMetadata", name="double")
-    assert (told.platform, list(told.versions)) == ("onnx", ["1"])
-    assert [(tensor.name, tensor.datatype, list(tensor.shape)) for tensor in told.inputs] == [("x", "FP32", [-1, 3])]
+    reported = await client("ModelMetadata", name="double")
+    assert (reported.platform, list(reported.versions)) == ("onnx", ["1"])
+    assert [(tensor.name, tensor.datatype, list(tensor.shape)) for tensor in reported.inputs] == [
+        ("x", "FP32", [-1, 3])
+    ]
 
 
 @pytest.mark.parametrize("raw", [False, True])

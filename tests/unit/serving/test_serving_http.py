@@ -185,7 +185,7 @@ async def test_clients_may_call_tensors_by_other_names(serve: Serve, tmp_path: P
     assert (output["name"], output["data"]) == ("score", [2.0, 4.0, 6.0])
 
 
-async def test_a_name_that_the_model_does_not_have_is_told(serve: Serve, tmp_path: Path) -> None:
+async def test_a_name_that_the_model_does_not_have_is_reported(serve: Serve, tmp_path: Path) -> None:
     folder = models.linear(tmp_path / "m")
     (folder / "serving.yaml").write_text("outputs: {score: z}\n")
     with pytest.raises(ModelError, match=r"renames the output 'z', which the model does not have \(y\)"):
@@ -223,7 +223,7 @@ async def test_more_than_may_wait_is_refused_with_a_time_to_come_again(serve: Se
 
 
 @pytest.mark.parametrize("warm_up", [True, False])
-async def test_a_model_is_run_before_its_first_request_unless_told_not_to(
+async def test_a_model_is_run_before_its_first_request_unless_switched_off(
     serve: Serve, tmp_path: Path, warm_up: bool
 ) -> None:
     folder = models.linear(tmp_path / "double")
@@ -258,7 +258,7 @@ async def test_a_new_version_takes_over_without_a_dropped_request(serve: Serve, 
     assert sorted(set(answers)) == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_damaged_version_is_told_and_the_old_one_stays(serve: Serve, tmp_path: Path) -> None:
+async def test_a_damaged_version_is_reported_and_the_old_one_stays(serve: Serve, tmp_path: Path) -> None:
     root = tmp_path / "scale"
     models.linear(root / "1", factor=1)
     client = await serve(root)

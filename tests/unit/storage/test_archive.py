@@ -103,7 +103,7 @@ def test_links_in_archives_are_refused(tmp_path: Path) -> None:
         archive.unpack(tmp_path / "evil.tar", tmp_path / "files", name="evil.tar")
 
 
-def test_what_is_wrong_with_an_address_is_told_apart(web: tuple[Path, str]) -> None:
+def test_what_is_wrong_with_an_address_is_distinguished(web: tuple[Path, str]) -> None:
     folder, address = web
     (folder / "text.tar").write_text("this is not an archive")
     for text, kind in (

@@ -1,5 +1,5 @@
 // pause is the first process of every pod and of every machine of the fixture: it holds their namespaces open, collects
-// orphans, and ends when told to.
+// orphans, and ends on a signal.
 package main
 
 import (

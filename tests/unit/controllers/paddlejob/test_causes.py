@@ -20,7 +20,7 @@ def blamed(world: World) -> list[tuple[str, str, str]]:
     [{"code": 134}, {"code": 1, "message": "gloo: connect to a peer timed out"}],
     ids=["a connection that broke", "a peer that did not come"],
 )
-def test_a_consequence_that_is_told_first_waits_for_its_cause(end: dict[str, Any]) -> None:
+def test_a_consequence_that_is_reported_first_waits_for_its_cause(end: dict[str, Any]) -> None:
     world = World(paddlejob(worker=2)).start()
     world.fail("job-worker-0", **end)
     world.now += 0.3
@@ -33,7 +33,7 @@ def test_a_consequence_that_is_told_first_waits_for_its_cause(end: dict[str, Any
     assert (world.phase, blamed(world)) == ("Restarting", [("job-worker-1", "Killed", "Restart")])
 
 
-def test_a_consequence_whose_cause_nobody_tells_restarts_the_job_in_moments() -> None:
+def test_a_consequence_whose_cause_nobody_reports_restarts_the_job_in_moments() -> None:
     world = World(paddlejob(worker=2)).start()
     world.fail("job-worker-0", code=134)
     world.now += 3.1
@@ -92,7 +92,7 @@ def test_a_job_without_restarts_learns_what_it_failed_of() -> None:
     assert (world.phase, blamed(world)) == ("Restarting", [("job-worker-1", "NodeLost", "Restart")])
 
 
-def test_a_job_without_restarts_fails_of_the_consequence_when_nothing_else_is_told() -> None:
+def test_a_job_without_restarts_fails_of_the_consequence_when_nothing_else_is_reported() -> None:
     world = World(paddlejob(worker=2, backoffLimit=0)).start()
     world.fail("job-worker-0", code=134)
     world.now += 91.0

@@ -1,4 +1,4 @@
-"""The environment contract: what every pod is told, in every mode."""
+"""The environment contract: what every pod gets, in every mode."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_pods_are_told_what_paddle_reads(
+def test_pods_get_what_paddle_reads(
     case: tuple[dict[str, object], dict[str, str], dict[str, tuple[str, str, str]]],
 ) -> None:
     spec, everyone, members = case
@@ -94,7 +94,7 @@ def test_pods_are_told_what_paddle_reads(
         assert seen["PADDLE_CURRENT_ENDPOINT"] == f"{address}:36000"
 
 
-def test_collective_jobs_are_not_told_of_servers_or_gloo() -> None:
+def test_collective_jobs_are_not_given_servers_or_gloo() -> None:
     seen = World(paddlejob(worker=2, withGloo=1)).start().env("job-worker-0")
     assert not [key for key in seen if "PSERVER" in key or "GLOO" in key]
 
@@ -186,7 +186,7 @@ def test_users_win_over_additions_but_not_over_the_contract() -> None:
         ({"requests": {"baidu.com/xpu": 1}}, None),
     ],
 )
-def test_only_cpu_pods_are_told_to_use_gloo(resources: dict[str, object], backend: str | None) -> None:
+def test_only_cpu_pods_are_configured_to_use_gloo(resources: dict[str, object], backend: str | None) -> None:
     block = {"replicas": 2, "template": template(container={"resources": resources})}
     assert World(paddlejob(worker=block)).start().env("job-worker-0").get("PADDLE_DISTRI_BACKEND") == backend
 
@@ -278,7 +278,7 @@ def test_workers_do_not_wait_for_ever_for_servers_that_never_listen() -> None:
     assert world.status["ps"]["ready"] == "1/1"
 
 
-def test_heter_pods_are_told_what_paddles_role_maker_asks_for() -> None:
+def test_heter_pods_get_what_paddles_role_maker_asks_for() -> None:
     world = World(paddlejob(ps=1, worker=1, heter=1, withGloo=1)).start()
     server, worker, heter = (f"10.0.0.{n}:36000" for n in (1, 2, 3))
     assert world.env("job-ps-0")["PADDLE_PSERVERS_IP_PORT_LIST"] == server

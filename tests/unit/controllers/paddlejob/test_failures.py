@@ -173,7 +173,7 @@ def test_a_deleted_pod_brings_the_gang_back_with_fresh_endpoints(intranet: str) 
     assert ("10.0.0.4:" in endpoints) == (intranet == "PodIP")
 
 
-def test_pods_that_were_never_told_their_peers_are_simply_made_again() -> None:
+def test_pods_that_were_never_given_their_peers_are_simply_made_again() -> None:
     world = World(paddlejob(worker=2))
     world.settle()
     world.vanish("job-worker-0")
@@ -420,7 +420,7 @@ def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:
 
 
 @pytest.mark.parametrize(("ps", "kind"), [(1, "NoParameterServer"), (0, "UserError")])
-def test_a_static_program_that_servers_cannot_use_is_told_only_where_there_are_servers(ps: int, kind: str) -> None:
+def test_a_static_program_that_servers_cannot_use_is_reported_only_where_there_are_servers(ps: int, kind: str) -> None:
     world = World(paddlejob(worker=1, withGloo=1, backoffLimit=0, **({"ps": ps} if ps else {}))).start()
     world.fail(
         "job-worker-0", code=1, message=">>> pred = paddle.less_than(x, y)\n>>> paddle.static.nn.cond(pred, ...)"
@@ -429,7 +429,7 @@ def test_a_static_program_that_servers_cannot_use_is_told_only_where_there_are_s
     assert world.status["failures"][-1]["failureClass"] == kind
 
 
-def test_a_node_that_does_not_know_its_own_name_is_told_with_the_cure() -> None:
+def test_a_node_that_does_not_know_its_own_name_is_reported_with_the_cure() -> None:
     """As gloo said it on the network of a real node."""
     world = World(paddlejob(worker=1, intranet="Host", backoffLimit=0)).start()
     said = (

@@ -83,7 +83,7 @@ def test_a_status_cannot_make_pods_mount_a_folder_that_is_not_the_sets_own(folde
     assert not [volume for volume in world.pods["job-worker-0"]["spec"]["volumes"] if "hostPath" in volume]
 
 
-def test_programs_are_told_where_the_data_and_their_nodes_cache_of_it_are() -> None:
+def test_programs_can_find_where_the_data_and_their_nodes_cache_of_it_are() -> None:
     world = with_data()
     world.claim = {"metadata": {"name": "imagenet"}}
     levels = [{"path": "/dev/shm/a:/data/b", "cacheSize": 100}, {"path": "/hdd/c", "cacheSize": 5000}]

@@ -150,7 +150,7 @@ def test_a_mistake_made_later_does_not_end_a_running_job() -> None:
     assert conditions(world)["Valid"] == "False"
 
 
-def test_leftovers_and_strangers_are_told_apart() -> None:
+def test_leftovers_and_strangers_are_distinguished() -> None:
     world = World(paddlejob(worker=1))
     world.leftovers = 2
     world.settle()

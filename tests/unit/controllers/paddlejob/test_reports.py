@@ -70,7 +70,7 @@ def test_how_far_in_words(message: Message, done: str | None) -> None:
     assert told.progress.done == done
 
 
-def test_the_lowest_rank_that_tells_progress_speaks_for_the_job() -> None:
+def test_the_lowest_rank_that_reports_progress_stands_for_the_job() -> None:
     told = listener(
         (0, WORKER1, Message(step=5)),
         (1, WORKER0, Message(step=4)),
@@ -148,7 +148,7 @@ def test_heartbeats_alone_are_written_once_a_minute() -> None:
     assert world.status["heartbeatTime"]
 
 
-def test_what_was_told_survives_a_restart_of_the_gang_and_of_the_controller() -> None:
+def test_what_was_reported_survives_a_restart_of_the_gang_and_of_the_controller() -> None:
     world = World(paddlejob(worker=1)).start()
     ear = Listener(0, world.now)
     ear.take(WORKER0, Message(step=30, checkpoint=SaidCheckpoint(path="/ckpt", step=30)), world.now)
@@ -171,7 +171,7 @@ def reporting(world: World, pod: str = "job-worker-0") -> dict[str, Any]:
     return {entry["name"]: entry for entry in entries if "PADDLECLOUD" in entry["name"] or "PYTHON" in entry["name"]}
 
 
-def test_pods_are_told_where_to_report_but_the_token_is_a_reference() -> None:
+def test_pods_get_the_address_where_to_report_but_the_token_is_a_reference() -> None:
     options = Options(report_url="http://127.0.0.1:4000", python_path="/library")
     world = World(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}), options=options)
     world.settle()
@@ -192,7 +192,7 @@ def test_the_users_own_folders_come_first() -> None:
     assert reporting(world)["PYTHONPATH"]["value"] == "$(PYTHONPATH):/library"
 
 
-def test_where_nobody_listens_pods_are_told_nothing() -> None:
+def test_where_nobody_listens_pods_get_no_address() -> None:
     world = World(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}))
     world.settle()
     assert set(reporting(world)) == {"PYTHONUNBUFFERED"}
@@ -218,7 +218,7 @@ def hears(world: World, ear: Listener, *ranks: tuple[str, int], **message: Any) 
     world.settle()
 
 
-def test_a_rank_that_stops_reporting_is_a_hang_and_its_stacks_are_told() -> None:
+def test_a_rank_that_stops_reporting_is_a_hang_and_its_stacks_are_reported() -> None:
     world, ear = listened_to(worker=2)
     hears(world, ear, WORKER0, WORKER1)
     world.now += 24

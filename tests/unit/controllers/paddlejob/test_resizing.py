@@ -88,7 +88,7 @@ def run_alone(world: World) -> None:
     world.settle()
 
 
-def test_with_an_etcd_pods_are_told_where_to_meet_and_wait_for_nothing() -> None:
+def test_with_an_etcd_pods_get_the_address_where_to_meet_and_wait_for_nothing() -> None:
     world = through_etcd()
     world.settle()
     run_alone(world)

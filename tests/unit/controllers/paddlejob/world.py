@@ -232,7 +232,7 @@ class World:
             if "configMapKeyRef" in e.get("valueFrom", {})
         ]
         if not keys and not container.get("envFrom"):
-            return True  # told nothing: its launcher finds the others by itself
+            return True  # without addresses: its launcher finds the others by itself
         return data is not None and all(key in data for key in keys)
 
     def run(self, *names: str) -> None:

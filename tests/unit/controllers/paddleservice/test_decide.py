@@ -184,7 +184,7 @@ def test_a_promoted_canary_becomes_the_default_without_a_moment_alone() -> None:
 
 
 @pytest.mark.parametrize("state", ["False", "Unknown"])
-def test_a_canary_that_is_not_ready_takes_nothing_and_is_told(state: str) -> None:
+def test_a_canary_that_is_not_ready_takes_nothing_and_is_reported(state: str) -> None:
     world = World(canary=endpoint("new"))
     world.settle(start=False)
     world.ready(world.names("default")[0])
@@ -348,7 +348,7 @@ BAD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("field", BAD)
-def test_a_spec_that_cannot_be_carried_out_is_told_and_what_serves_goes_on(field: str) -> None:
+def test_a_spec_that_cannot_be_carried_out_is_reported_and_what_serves_goes_on(field: str) -> None:
     world = World()
     world.settle()
     before = (dict(world.shares), list(world.revisions))

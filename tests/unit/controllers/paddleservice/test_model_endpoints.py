@@ -1,4 +1,4 @@
-"""`model:` in a PaddleService: what the inference server is told, and where the model lies for it."""
+"""`model:` in a PaddleService: the arguments of the inference server, and where the model lies for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PaddleService and the Knative that carries it, in a dictionary: plans are carried out, pods are ready when told."""
+"""A PaddleService and the Knative that carries it, in a dictionary: plans are carried out, pods get ready."""
 
 from __future__ import annotations
 

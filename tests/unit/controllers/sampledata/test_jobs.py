@@ -254,7 +254,7 @@ async def test_what_a_server_refuses_fails_the_job_with_its_words(here: World, m
     assert "has no option" in (await ended(here, "in", "Failed"))["message"]
 
 
-async def test_what_is_missing_is_told_and_waited_for(here: World) -> None:
+async def test_what_is_missing_is_reported_and_waited_for(here: World) -> None:
     await here.create_job("in", "sync", set="coco", secretRef={"name": "keys"})
 
     async def told(text: str) -> None:

@@ -259,7 +259,7 @@ async def test_figures_are_refreshed_and_an_empty_set_is_not_an_error(here: Worl
     assert "does not answer" in await here.until(told)
 
 
-async def test_a_missing_secret_is_told_and_waited_for(here: World) -> None:
+async def test_a_missing_secret_is_reported_and_waited_for(here: World) -> None:
     await here.create_set(source={"uri": "bos://bucket.endpoint/x", "secretRef": {"name": "keys"}})
 
     async def told() -> bool:
@@ -329,7 +329,7 @@ async def test_an_object_that_is_not_ours_is_refused_and_left_alone(here: World)
     assert await here.get(PERSISTENTVOLUMECLAIMS, "imagenet") is not None
 
 
-async def test_an_invalid_set_is_told_and_resumes_when_it_is_mended(here: World) -> None:
+async def test_an_invalid_set_is_reported_and_resumes_when_it_is_mended(here: World) -> None:
     await here.create_set(source={"uri": "ftp://bucket.endpoint/x"})
 
     async def told() -> bool:
@@ -340,7 +340,7 @@ async def test_an_invalid_set_is_told_and_resumes_when_it_is_mended(here: World)
     await here.phase("Ready")
 
 
-async def test_how_jobs_read_the_set_is_told_by_epoch_and_outlives_them(here: World) -> None:
+async def test_how_jobs_read_the_set_is_reported_by_epoch_and_outlives_them(here: World) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.create_reader("train")
@@ -367,7 +367,7 @@ async def test_idle_sets_cost_no_writes(here: World) -> None:
     assert await here.get(SAMPLESETS, "imagenet") == before
 
 
-async def test_no_engine_at_all_is_told_and_one_that_is_installed_later_is_found(tmp_path: Path) -> None:
+async def test_no_engine_at_all_is_reported_and_one_that_is_installed_later_is_found(tmp_path: Path) -> None:
     async with world(tmp_path / "data", nodes=1) as here:
         await here.stop_controllers()
         here.options = type(here.options)(image="runtime", local_root="")

@@ -113,7 +113,7 @@ class World:
         """The phases that sets and jobs went through, by name."""
 
     async def watch(self, resource: Resource, note: Callable[[Object | None, Object | None], None]) -> None:
-        """Have `note` told of every change from now on."""
+        """Call `note` with every change from now on."""
         informer = Informer(self.platform.client(user_agent="history"), resource, clock=self.clock)
         self.platform.spawn(informer.run())
         await informer.wait_synced()

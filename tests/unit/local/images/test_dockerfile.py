@@ -105,8 +105,8 @@ async def test_docker_and_the_harness_build_the_same_image_from_one_recipe(tmp_p
     note = context / "stand-in"
     assert {str(path.relative_to(note)): path.read_bytes() for path in note.rglob("*") if path.is_file()} == noted
     assert len(noted) == 3
-    told = dict(line.split("=", 1) for line in built["Env"])
-    assert {name: value for name, value in told.items() if name != "PATH"} == environment_of(steps)
+    reported = dict(line.split("=", 1) for line in built["Env"])
+    assert {name: value for name, value in reported.items() if name != "PATH"} == environment_of(steps)
     assert [json.loads(each) for each in arguments(steps, "ENTRYPOINT")] == [built["Entrypoint"]]
     assert [json.loads(each) for each in arguments(steps, "CMD")] == [built["Cmd"]]
     assert (arguments(steps, "USER"), arguments(steps, "WORKDIR")) == ([built["User"]], [built["WorkingDir"]])

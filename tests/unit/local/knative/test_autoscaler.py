@@ -1,4 +1,4 @@
-"""The autoscaler's hands with a clock that moves when told: from zero to one, to many, and back to zero."""
+"""The autoscaler with a clock that moves on request: from zero to one, to many, and back to zero."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def test_a_program_that_does_not_listen_is_waited_for_in_words() -> None:
     assert "port 8080 of its program does not answer yet" in condition(status)["message"]
 
 
-def test_a_program_that_outgrew_its_memory_is_told_as_such() -> None:
+def test_a_program_that_outgrew_its_memory_is_reported_as_such() -> None:
     broken = pod(is_ready=False, waiting={"reason": "CrashLoopBackOff", "message": "back-off"})
     ended = {"exitCode": 137, "reason": "OOMKilled"}
     broken["status"]["containerStatuses"][0]["lastState"] = {"terminated": ended}

@@ -65,7 +65,7 @@ async def test_a_connection_nobody_uses_is_let_go(gate: Gateway, pod: Pod) -> No
     assert await gate.ask() == (200, b"one")
 
 
-async def test_a_pod_is_told_who_asked_and_nothing_of_the_connection(gate: Gateway, pod: Pod) -> None:
+async def test_a_pod_sees_who_asked_and_nothing_of_the_connection(gate: Gateway, pod: Pod) -> None:
     await gate.ask("GET /p?q=1 HTTP/1.1\r\nHost: a.b\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\r\n")
     head = pod.heads[0].decode()
     assert head.startswith("GET /p?q=1 HTTP/1.1\r\nHost: a.b\r\n")
@@ -133,7 +133,7 @@ async def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(gate: Gatew
     assert b"Expect" not in pod.heads[0]
 
 
-async def test_hosts_nobody_has_are_told_so_and_the_connection_stays(gate: Gateway, pod: Pod) -> None:
+async def test_hosts_nobody_has_get_404_and_the_connection_stays(gate: Gateway, pod: Pod) -> None:
     client = await gate.connect()
     client.get(host="other.host")
     status, text = await client.answer()
@@ -236,11 +236,11 @@ async def test_shares_are_kept_to_within_one_in_a_hundred(gate: Gateway) -> None
         gate.route(("ns/old", 90), ("ns/new", 10))
         gate.pods(old.entry(), revision="ns/old")
         gate.pods(new.entry(), revision="ns/new")
-        client, told = await gate.connect(), Counter[bytes]()
+        client, reported = await gate.connect(), Counter[bytes]()
         for _ in range(200):
             client.get()
-            told[(await client.answer())[1]] += 1
-        assert 18 <= told[b"new"] <= 22
+            reported[(await client.answer())[1]] += 1
+        assert 18 <= reported[b"new"] <= 22
 
 
 async def test_the_less_busy_pod_gets_the_request(gate: Gateway) -> None:

@@ -13,7 +13,9 @@ from paddlecloud.local.knative.gateway.client import HEAD_TIMEOUT, LINGER
 from unit.local.knative.gateway_world import Gateway, Pod, wrote
 
 
-async def test_a_queue_that_is_full_is_told_with_a_time_to_come_again(gate: Gateway, pod: Pod, tmp_path: Path) -> None:
+async def test_a_queue_that_is_full_is_reported_with_a_time_to_come_again(
+    gate: Gateway, pod: Pod, tmp_path: Path
+) -> None:
     path = tmp_path / "slots"
     slots.create(path, 1)
     pod.gate = asyncio.Event()

@@ -186,7 +186,7 @@ async def test_calls_and_streams_reach_the_pod_and_are_counted(world: World) -> 
                 await say(channel)
             assert unknown.value.code() is grpc.StatusCode.UNIMPLEMENTED
         await eventually(lambda: world.counted()["500"] == 1, what="a failed call counts as an error")
-        assert world.counted()["200"] in (2, 3), "it may have been told as an answer before its end was known"
+        assert world.counted()["200"] in (2, 3), "it may have been counted as an answer before its end was known"
         await eventually(lambda: sum(sum(r["ns/r"]["latencies"]) for r in world.reports) == 3)
 
 
@@ -221,22 +221,22 @@ async def test_a_table_is_acknowledged_when_envoy_routes_by_it(world: World) -> 
 async def test_shares_follow_what_is_said_without_a_lost_call(world: World) -> None:
     async with Pod("old") as old, Pod("new") as new:
         await world.start(r=entry(old))
-        told: Counter[bytes] = Counter()
+        reported: Counter[bytes] = Counter()
         over = asyncio.Event()
 
         async def load() -> None:
             async with world.channel() as channel:
                 while not over.is_set():
-                    told[await say(channel)] += 1
+                    reported[await say(channel)] += 1
 
         async def wait() -> bytes:
             async with world.channel() as channel:
                 return await say(channel, "Wait")
 
         async def further(count: int) -> Counter[bytes]:
-            before = Counter(told)
-            await eventually(lambda: (told - before).total() >= count)
-            return told - before
+            before = Counter(reported)
+            await eventually(lambda: (reported - before).total() >= count)
+            return reported - before
 
         calls = [asyncio.ensure_future(load()) for _ in range(2)]
         await further(20)
@@ -244,7 +244,7 @@ async def test_shares_follow_what_is_said_without_a_lost_call(world: World) -> N
         await eventually(lambda: old.inside == 1)
         world.publish(s=entry(new))
         world.route(r=50, s=50)
-        await eventually(lambda: told[b"new!"] > 0)
+        await eventually(lambda: reported[b"new!"] > 0)
         shared = await further(300)
         assert 0.35 <= shared[b"new!"] / shared.total() <= 0.65, "Envoy throws dice for each call"
         world.route(s=100)

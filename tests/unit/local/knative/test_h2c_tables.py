@@ -1,4 +1,4 @@
-"""What Envoy is told of a table, and what is made of its counts."""
+"""Envoy's configuration for a table, and what is made of its counts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_port_of_a_single_route_gets_a_listener_that_answers_names_of_this_mac
     assert set(host["domains"]) == {"localhost", "127.0.0.1", "[::1]"}
 
 
-def test_a_revision_nobody_has_told_of_yet_gets_nothing() -> None:
+def test_a_revision_that_was_not_published_yet_gets_nothing() -> None:
     made = picture(**{"host:a": [["ns/grpc", 50], ["ns/next", 50]], "rev:ns/grpc": GRPC})
     assert hosts(made) == {"a": {"ns/grpc": 50}}
 
@@ -116,10 +116,10 @@ def latencies(*upto: int) -> list[int]:
         (Totals(latencies=latencies(1), seconds=0.001), Totals(), {"codes": {}, "seconds": 0.001}),
     ],
 )
-def test_a_report_tells_what_happened_since_the_last(now: Totals, before: Totals, wanted: dict[str, Any]) -> None:
-    told = report(now, before, span=2.0)
+def test_a_report_shows_what_happened_since_the_last(now: Totals, before: Totals, wanted: dict[str, Any]) -> None:
+    reported = report(now, before, span=2.0)
     if wanted is None:
-        assert told is None
+        assert reported is None
     else:
-        assert told is not None
-        assert {name: told[name] for name in wanted} == wanted
+        assert reported is not None
+        assert {name: reported[name] for name in wanted} == wanted

@@ -19,8 +19,8 @@ NOBODY = 1 << 23
 """A number that no process has."""
 
 
-async def test_a_gateway_that_comes_back_is_told_of_everything_at_once(tmp_path: Path) -> None:
-    """One that was told of an empty table would answer 404 until the first route is published again."""
+async def test_a_gateway_that_comes_back_gets_everything_at_once(tmp_path: Path) -> None:
+    """One that got an empty table would answer 404 until the first route is published again."""
     gateways = supervisor(tmp_path / "gateway")
     published = {"host:a.example.com": [["default/a", 100]]}
     control = tmp_path / "gateway" / "control"

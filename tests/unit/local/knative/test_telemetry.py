@@ -1,4 +1,4 @@
-"""What gateways report becomes numbers for roll-outs and metrics; a start from zero is told stage by stage."""
+"""What gateways report becomes numbers for roll-outs and metrics; a start from zero is reported stage by stage."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_pod_nobody_waited_for_is_no_cold_start() -> None:
     assert starts.of("ns/r") is None
 
 
-async def test_a_program_that_tells_its_stages_is_heard_and_one_that_does_not_is_left_alone() -> None:
+async def test_a_program_that_reports_its_stages_is_read_and_one_that_does_not_is_left_alone() -> None:
     text = b'# HELP x\nserver_start_seconds{stage="import"} 0.25\nserver_start_seconds{stage="load"} 1e-3\nother 4\n'
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -117,7 +117,7 @@ def test_a_claim_without_a_class_gets_a_local_folder() -> None:
     ("storage_class", "text"),
     [("manual", 'storageclass "manual" does not exist'), ("", "no storage class is set")],
 )
-def test_a_claim_nobody_can_serve_is_told_why(storage_class: str, text: str) -> None:
+def test_a_claim_nobody_can_serve_gets_a_reason(storage_class: str, text: str) -> None:
     plan = decide_claim(claim(storage_class=storage_class), [], CLASSES, folder=FOLDER)
     assert text in plan.events[0].message
     assert not plan.create

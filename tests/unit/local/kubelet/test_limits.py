@@ -185,7 +185,7 @@ def test_the_command_that_would_give_one(tmp_path: Path, root: bool, systemd: bo
     assert limits.fix_for(trees, root=root, systemd=str(running)) == fix.format(mount=mount)
 
 
-def test_a_place_that_cannot_be_used_is_told_and_left(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_used_is_reported_and_left(tmp_path: Path) -> None:
     """It was there when it was looked for; now the kernel refuses (here: plain files, no controllers)."""
     place = Place(2, {"memory": str(tmp_path / "gone")})
     pods = PodCgroups(Enforcement(place), data="/data")

@@ -108,7 +108,7 @@ async def test_everything_a_container_started_ends_with_it(shims: ShimHarness, t
         await gone(pid)
 
 
-async def test_a_shim_that_is_told_to_end_goes_last(shims: ShimHarness) -> None:
+async def test_a_shim_that_is_asked_to_end_goes_last(shims: ShimHarness) -> None:
     """Who waits for it waits for all that it had; much memory takes its time to die."""
     root = shims.pod_dir()
     runtime = await shims.spawn(root)

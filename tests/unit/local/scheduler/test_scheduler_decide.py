@@ -105,7 +105,7 @@ def test_members_already_placed_count() -> None:
     assert placed(play([node("n")], pods, groups=[group("g", 2)])) == {"g1": "n"}
 
 
-def test_beyond_its_least_number_a_gang_takes_what_it_gets_and_the_rest_is_told_why() -> None:
+def test_beyond_its_least_number_a_gang_takes_what_it_gets_and_the_rest_gets_a_reason() -> None:
     members = [pod(f"g{number}", "2", group="g") for number in range(3)]
     result = play([node("n", "4")], members, groups=[group("g", 2)])
     assert len(placed(result)) == 2

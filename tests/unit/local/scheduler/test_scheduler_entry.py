@@ -119,7 +119,7 @@ def test_every_change_it_offers_lets_the_group_in(world: World, applicant: Objec
 
 @CASES
 @given(worlds(gangs=False), applicants())
-def test_what_is_called_free_is_free_and_every_node_is_told(world: World, applicant: Object) -> None:
+def test_what_is_called_free_is_free_and_every_node_is_reported(world: World, applicant: Object) -> None:
     verdict = ask(world, applicant)
     if verdict.code == LET_IN:
         return

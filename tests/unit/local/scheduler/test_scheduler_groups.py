@@ -115,7 +115,7 @@ def test_what_is_urgent_to_write(status: Any, old: Any, started: bool, expected:
     assert group_status_writer._patience(status, old, started=started) == expected
 
 
-def test_writes_that_merely_tell_are_limited() -> None:
+def test_writes_that_only_inform_are_limited() -> None:
     clock = FakeClock()
     allowance = Allowance(clock, burst=2, rate=1)
     assert [allowance.take() for _ in range(3)] == [True, True, False]

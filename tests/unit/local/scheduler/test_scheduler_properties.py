@@ -76,11 +76,11 @@ def test_a_gang_is_placed_from_its_least_number_on_or_not_at_all(world: World, p
 
 @CASES
 @given(worlds(), policies)
-def test_every_waiting_pod_is_placed_or_told_why(world: World, policy: Policy) -> None:
+def test_every_waiting_pod_is_placed_or_gets_a_reason(world: World, policy: Policy) -> None:
     result = play(world, policy)
     placed = [pod.uid for pod, _ in result.placements]
-    told = [pod.uid for refused in result.refused for unit in refused.units for pod in unit.pods]
-    assert sorted(placed + told) == sorted(obj["metadata"]["uid"] for obj in world.waiting)
+    reported = [pod.uid for refused in result.refused for unit in refused.units for pod in unit.pods]
+    assert sorted(placed + reported) == sorted(obj["metadata"]["uid"] for obj in world.waiting)
     assert all(refused.why.message and refused.why.code for refused in result.refused)
 
 

@@ -47,7 +47,9 @@ def crowd(state: State) -> None:
         state.on_pod(None, pod(f"p{number}", group=f"g{number}"))
 
 
-async def test_groups_that_wait_are_looked_at_when_there_is_news_and_when_their_time_has_come(clock: FakeClock) -> None:
+async def test_groups_that_wait_are_looked_at_when_something_changed_and_when_their_time_has_come(
+    clock: FakeClock,
+) -> None:
     state, written = State(), Written()
     reporter = Counting(cast(Client, written), clock, state, cast(Watches, None))
     crowd(state)

@@ -99,7 +99,7 @@ def test_queues_hold_their_jobs_back() -> None:
     assert Simulation([node("n", "64")], jobs, queues=limit).run().makespan == 20.0
 
 
-def test_what_never_fits_is_told_with_its_reason() -> None:
+def test_what_never_fits_is_reported_with_its_reason() -> None:
     report = Simulation([node("n", "4")], [job("big", 0, 10, "8"), job("small", 0, 10, "1")]).run()
     assert report.unfinished == [("big", "0/1 nodes are available: 1 Insufficient cpu. cpu: needs 8, 4 free of 4")]
 

@@ -27,7 +27,7 @@ def test_every_remedy_has_words_in_both_languages() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(WORDS))
-def test_both_languages_tell_the_same_values(key: str) -> None:
+def test_both_languages_show_the_same_values(key: str) -> None:
     def fields(text: str) -> set[str]:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 

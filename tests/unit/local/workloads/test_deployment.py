@@ -301,7 +301,7 @@ def happenings(seed: int, *more: str) -> Iterator[tuple[str, int]]:
 
 
 @settings(max_examples=100, deadline=None)
-@example(11071849, False, 1, (1, 0))  # a set was told to shrink and to grow again before it had counted
+@example(11071849, False, 1, (1, 0))  # a set had to shrink and to grow again before it had counted
 @given(
     st.integers(0, 2**32),
     st.booleans(),

@@ -195,7 +195,7 @@ def test_a_suspended_job_has_no_pods_and_its_clock_starts_anew(cluster: Cluster)
     cluster.start()
     cluster.change("Job", "work", {"spec": {"suspend": True}})
     cluster.settle()
-    for name in cluster.pods:  # told to stop, they exit as they like
+    for name in cluster.pods:  # after SIGTERM they exit as they like
         cluster.finish(name, code=143)
     cluster.settle()
     cluster.obey()

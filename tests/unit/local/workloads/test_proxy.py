@@ -81,7 +81,7 @@ def test_endpoints_of_all_slices_count_once() -> None:
     assert routes_of(service(), slices)[FRONT].backends == (A, B)
 
 
-def test_ports_that_cannot_be_proxied_are_told() -> None:
+def test_ports_that_cannot_be_proxied_are_reported() -> None:
     (text,) = unsupported(service(ports=[{"port": 53, "protocol": "UDP"}]))
     assert "53/UDP" in text
     assert unsupported(service()) == unsupported(service(clusterIP="None", ports=[{"port": 53, "protocol": "UDP"}]))
@@ -223,7 +223,7 @@ async def test_connections_outlive_the_listener_and_routes_change_under_them() -
         writer.close()
 
 
-async def test_an_address_that_is_taken_is_told_by_its_error() -> None:
+async def test_an_address_that_is_taken_is_reported_by_its_error() -> None:
     async with backend(count) as at:
         listener = Listener(at, Route((at,)), SystemClock())
         with pytest.raises(OSError, match="address already in use"):

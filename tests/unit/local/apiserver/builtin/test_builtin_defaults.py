@@ -199,7 +199,7 @@ def test_a_namespace_whose_finalizers_are_done_does_not_get_them_again() -> None
     assert namespace["spec"] == {}
 
 
-def test_a_job_is_told_from_others_by_its_uid_once_it_has_one() -> None:
+def test_a_job_is_distinguished_from_others_by_its_uid_once_it_has_one() -> None:
     job = defaulted("Job", spec={"template": template(restartPolicy="Never")})
     assert job["metadata"]["labels"] == {"a": "b"}
     job["metadata"]["uid"] = "u-1"

@@ -294,7 +294,7 @@ def test_what_must_not_change_may_not(kind: str, old: Json, new: Json, field: st
     refused(judged(kind, new, old), field, fragment)
 
 
-def test_a_job_that_waits_suspended_may_be_told_where_to_run() -> None:
+def test_a_job_that_waits_suspended_may_get_another_node_selection() -> None:
     elsewhere = copy.deepcopy(JOB)
     elsewhere["template"]["spec"]["nodeSelector"] = {"zone": "a"}
     assert judged("Job", but(elsewhere), but(JOB, suspend=True)) == []

@@ -17,12 +17,12 @@ def record(collection: str, name: str, *finalizers: str) -> Record:
 def test_kinds_and_finalizers_that_remain_are_named_once() -> None:
     pods = [record("/pods", "p", "a.org/y"), record("/pods", "q", "b.org/x")]
     left = [record("apps/deployments", "d", "b.org/x"), *pods]
-    told = {c["type"]: c for c in conditions(left, (), NOW)}
-    assert told["NamespaceContentRemaining"]["status"] == "True"
-    assert told["NamespaceContentRemaining"]["message"] == "Some resources are remaining: deployments.apps, pods"
-    assert told["NamespaceFinalizersRemaining"]["message"].endswith("remaining: a.org/y, b.org/x")
-    assert told["NamespaceDeletionContentFailure"]["status"] == "False"
-    assert all(c["lastTransitionTime"] == rfc3339(NOW) for c in told.values())
+    reported = {c["type"]: c for c in conditions(left, (), NOW)}
+    assert reported["NamespaceContentRemaining"]["status"] == "True"
+    assert reported["NamespaceContentRemaining"]["message"] == "Some resources are remaining: deployments.apps, pods"
+    assert reported["NamespaceFinalizersRemaining"]["message"].endswith("remaining: a.org/y, b.org/x")
+    assert reported["NamespaceDeletionContentFailure"]["status"] == "False"
+    assert all(c["lastTransitionTime"] == rfc3339(NOW) for c in reported.values())
 
 
 def test_what_has_not_changed_keeps_its_time_however_many_are_left() -> None:

@@ -1,4 +1,4 @@
-"""TLS in front of a protocol: nothing lost, nobody held up, everybody told when it is over."""
+"""TLS in front of a protocol: nothing lost, nobody held up, everybody notified when it is over."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def test_a_protocol_that_wants_no_more_gets_none_until_it_does(place: Plac
     writer.close()
 
 
-async def test_who_writes_more_than_is_read_is_told_to_pause(place: Place) -> None:
+async def test_who_writes_more_than_is_read_is_asked_to_pause(place: Place) -> None:
     reader, writer = await place.connect()
     writer.write(b"a")
     await reader.readexactly(1)

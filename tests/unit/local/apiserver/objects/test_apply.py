@@ -252,7 +252,7 @@ def test_applying_nothing_gives_everything_up_but_the_object() -> None:
 # --- conflicts --------------------------------------------------------------------------------------------------------
 
 
-def test_a_conflict_is_told_in_the_words_of_kubectl() -> None:
+def test_a_conflict_is_reported_in_the_words_of_kubectl() -> None:
     live = record_update(
         None,
         widget(data={"key": "old"}),

@@ -344,7 +344,7 @@ ATOMIC = {"selector", "args"}
 
 
 def leaves(value: Any, *, name: str = "") -> set[tuple[str, ...]]:
-    """The leaf paths of a spec, told apart by hand rather than by its schema."""
+    """The leaf paths of a spec, found by hand rather than by its schema."""
     if isinstance(value, dict) and value and name not in ATOMIC:
         return {(f"f:{key}", *path) for key, inner in value.items() for path in leaves(inner, name=key)}
     if isinstance(value, list) and value and name == "hosts":

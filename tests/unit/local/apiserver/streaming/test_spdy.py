@@ -161,7 +161,7 @@ async def test_pings_are_answered_and_answers_are_not(ends: Ends) -> None:
     assert await ends.pipe.hear() == spdy.Frame(spdy.PING, 0, value=7)
 
 
-async def test_a_stream_that_was_reset_tells_its_reader(ends: Ends) -> None:
+async def test_a_stream_that_was_reset_ends_its_reader(ends: Ends) -> None:
     stream = await ends.open()
     ends.pipe.say(spdy.data_frame(1, b"lost") + spdy.reset(1, 5))
     ends.pipe.say(spdy.ping(1))
@@ -200,7 +200,7 @@ async def test_when_the_client_leaves_its_streams_break(ends: Ends, farewell: by
         await stream.read()
 
 
-async def test_pairs_of_streams_without_a_name_are_told_by_their_numbers() -> None:
+async def test_pairs_of_streams_without_a_name_are_found_by_their_numbers() -> None:
     """As clients older than the `requestid` header have it: an error stream, then its data stream, two numbers on."""
     pipe = Pipe()
 
@@ -211,11 +211,11 @@ async def test_pairs_of_streams_without_a_name_are_told_by_their_numbers() -> No
     opened = [("error", 1, 80), ("error", 5, 81), ("data", 7, 81), ("data", 3, 80)]
     for role, number, port in opened:
         pipe.say(pipe.encoder.syn_stream(number, {"streamtype": role, "port": str(port)}))
-    told = {}
-    while len(told) < 2:
+    reported = {}
+    while len(reported) < 2:
         frame = await pipe.hear()
         if frame.data:
-            told[frame.stream] = frame.data
-    assert told == {1: b"nobody listens on 80", 5: b"nobody listens on 81"}
+            reported[frame.stream] = frame.data
+    assert reported == {1: b"nobody listens on 80", 5: b"nobody listens on 81"}
     pipe.say(b"")
     await asyncio.wait_for(running, PATIENCE)

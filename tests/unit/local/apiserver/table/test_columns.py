@@ -152,7 +152,7 @@ def test_restarts_of_a_pod(obj: dict[str, Any], restarts: str) -> None:
     assert show("", "pods", obj)["RESTARTS"] == restarts
 
 
-def test_wide_pods_tell_where_they_are() -> None:
+def test_wide_pods_show_where_they_are() -> None:
     obj = pod("Running", running(), podIP="127.0.0.7", conditions=[{"type": "gate/a", "status": "True"}])
     obj["spec"] |= {
         "nodeName": "node-1",

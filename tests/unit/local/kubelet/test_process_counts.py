@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from paddlecloud.local.kubelet.node import process_counts
-from paddlecloud.local.kubelet.node.process_counts import Crowds
+from paddlecloud.local.kubelet.node.process_counts import ProcessCounts
 
 
 def test_only_a_machine_that_grew_is_looked_at() -> None:
-    watched = Crowds(limit=100)
+    watched = ProcessCounts(limit=100)
     assert [watched.alarming(total) for total in (500, 510, 520, 526)] == [False, False, False, True]
 
 
 def test_after_a_look_in_vain_it_must_grow_again() -> None:
-    watched = Crowds(limit=100)
+    watched = ProcessCounts(limit=100)
     assert not watched.alarming(500)
     watched.calmed(600)
     assert not watched.alarming(620)
@@ -22,7 +22,7 @@ def test_after_a_look_in_vain_it_must_grow_again() -> None:
 
 
 def test_a_pod_at_its_limit_is_within_it() -> None:
-    watched = Crowds(limit=100)
+    watched = ProcessCounts(limit=100)
     assert watched.verdict(100) == ""
     assert "101 processes and threads; a pod may have 100" in watched.verdict(101)
 
