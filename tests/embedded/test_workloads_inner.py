@@ -11,11 +11,11 @@ import pytest
 from harness import PATIENCE, eventually
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
+from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.errors import Invalid
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import EVENTS, PODS, SERVICES, Object, Resource
 from paddlecloud.local.platform import Platform
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.endpoints import SLICES
 from paddlecloud.local.workloads.resources import DEPLOYMENTS, ENDPOINTS, JOBS, REPLICASETS, STATEFULSETS
 from paddlecloud.local.workloads.workloads import CONTROLLERS, Workloads

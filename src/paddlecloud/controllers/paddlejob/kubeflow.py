@@ -15,6 +15,7 @@ from paddlecloud.api.problems import DecodeError, encode
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource, controller_of, key_of, owner_reference
@@ -95,10 +96,8 @@ def _mirror(job: Object, ours: Object, now: float) -> Object:
 
 
 def _refused(job: Object, text: str, now: float) -> Object:
-    known = [c for c in (job.get("status") or {}).get("conditions") or () if c.get("message") == text]
-    stamp = rfc3339(now)
-    failed = {"type": "Failed", "status": "True", "reason": "InvalidSpec", "message": text, "lastTransitionTime": stamp}
-    return {"conditions": known or [failed]}
+    failed = {"type": "Failed", "status": "True", "reason": "InvalidSpec", "message": text}
+    return {"conditions": [dated(failed, condition_in(conditions_of(job), "Failed"), now)]}
 
 
 class KubeflowPaddleJobController(Operator[Object | None, Plan]):

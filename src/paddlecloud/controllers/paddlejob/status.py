@@ -16,6 +16,7 @@ from paddlecloud.api.fields import Condition, ObjectReference
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, RoleSettings, RoleStatus, encode
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.observe import PodView, State, started_at
+from paddlecloud.kube import conditions
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import Object
 
@@ -110,17 +111,20 @@ def in_phase(
     status: PaddleJobStatus, phase: str, *, now: float, reason: str, message: str = "", generation: int | None = None
 ) -> PaddleJobStatus:
     """The status in a phase: phase, reason, message, and the conditions and times that go with it."""
-    conditions = {condition.type: condition for condition in status.conditions or ()}
+    found = list(status.conditions or ())
+    known = {condition.type for condition in found}
     wanted = dict(_BY_PHASE[phase])
     over = {"Suspended"} if phase != "Suspended" else set()
     over |= {"Succeeded", "Failed"} if phase not in (*FINISHED, "Terminating") else set()
-    wanted.update(dict.fromkeys(over & set(conditions), "False"))
+    wanted.update(dict.fromkeys(over & known, "False"))
     for name, value in wanted.items():
-        if value == "True" or name in conditions or name == "PodsReady":
-            conditions[name] = _condition(conditions.get(name), name, value, reason=reason, now=now)
+        if value == "True" or name in known or name == "PodsReady":
+            before = conditions.find(found, name)
+            text = before.message if before is not None and before.status == value else None
+            found = _with(found, name, value, reason=reason, message=text, now=now)
     if phase in FINISHED:
-        ending = conditions["Succeeded" if phase == "Completed" else "Failed"]
-        ending.message = message or None
+        ending = "Succeeded" if phase == "Completed" else "Failed"
+        found = _with(found, ending, "True", reason=reason, message=message or None, now=now)
     started = status.start_time
     if phase == "Running" and started is None:
         started = rfc3339(now)
@@ -132,7 +136,7 @@ def in_phase(
         phase=phase,
         reason=reason or None,
         message=message or None,
-        conditions=list(conditions.values()),
+        conditions=found,
         start_time=started,
         completion_time=completed,
         observed_generation=generation if generation is not None else status.observed_generation,
@@ -142,23 +146,23 @@ def in_phase(
 def with_condition(
     status: PaddleJobStatus, name: str, value: str, *, reason: str, now: float, message: str = ""
 ) -> PaddleJobStatus:
-    conditions = {condition.type: condition for condition in status.conditions or ()}
-    changed = _condition(conditions.get(name), name, value, reason=reason, now=now)
-    changed.message = message or None
-    conditions[name] = changed
+    found = _with(status.conditions, name, value, reason=reason, message=message or None, now=now)
     if name == "Valid":  # first: a spec that is refused matters more than all that follows from an older one
-        conditions = {name: changed, **conditions}
-    return msgspec.structs.replace(status, conditions=list(conditions.values()))
+        found.sort(key=lambda c: c.type != name)
+    return msgspec.structs.replace(status, conditions=found)
+
+
+def _with(
+    known: Iterable[Condition] | None, name: str, value: str, *, reason: str, message: str | None, now: float
+) -> list[Condition]:
+    """What holds still holds for the reason it began to: another reason counts only with another value."""
+    before = conditions.find(known, name)
+    kept = before.reason if before is not None and before.status == value else reason or name
+    return conditions.put(known, Condition(type=name, status=value, reason=kept, message=message), now)
 
 
 def condition(status: PaddleJobStatus, name: str) -> Condition | None:
-    return next((c for c in status.conditions or () if c.type == name), None)
-
-
-def _condition(old: Condition | None, name: str, value: str, *, reason: str, now: float) -> Condition:
-    if old is not None and old.status == value:
-        return msgspec.structs.replace(old)  # what holds still holds for the reason it began to
-    return Condition(type=name, status=value, reason=reason or name, last_transition_time=rfc3339(now))
+    return conditions.find(status.conditions, name)
 
 
 # Writing it: at once, later, or not at all

@@ -11,6 +11,7 @@ from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
 from paddlecloud.controllers.paddleservice.template import Wanted
 from paddlecloud.controllers.paddleservice.traffic import Answer
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.conditions import dated
 from paddlecloud.kube.resource import Object
 
 SEVERITIES = {"CanaryEndpointReady": "Info", "Conflict": "Info"}
@@ -31,22 +32,21 @@ AWAITED = "Waiting"
 def with_conditions(old: Object, verdicts: Mapping[str, Verdict], *, generation: int, now: float) -> list[Object]:
     """In a fixed order; a time moves only with its status."""
     known = {c.get("type"): c for c in old.get("conditions") or ()}
-    found = []
-    for kind, verdict in verdicts.items():
-        before = known.get(kind) or {}
-        same = before.get("status") == verdict.status
-        found.append(
+    return [
+        dated(
             {
                 "type": kind,
                 "status": verdict.status,
                 "reason": verdict.reason,
                 **({"message": verdict.message} if verdict.message else {}),
                 "severity": SEVERITIES.get(kind, "Error"),
-                "lastTransitionTime": before.get("lastTransitionTime") if same else rfc3339(now),
                 "observedGeneration": generation,
-            }
+            },
+            known.get(kind),
+            now,
         )
-    return found
+        for kind, verdict in verdicts.items()
+    ]
 
 
 def endpoint_verdict(view: RevisionView | None, name: str) -> Verdict:

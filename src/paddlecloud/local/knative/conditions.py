@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from paddlecloud.kube.conditions import condition_in, conditions_of, with_condition
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of, with_condition
 
 
 class Verdict(NamedTuple):

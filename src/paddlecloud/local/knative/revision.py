@@ -10,6 +10,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import Object, owner_reference
@@ -24,7 +25,6 @@ from paddlecloud.local.knative.names import (
     private_of,
 )
 from paddlecloud.local.knative.settings import Defaults, Scaling
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.pods import is_active, is_ready
 from paddlecloud.local.workloads.resources import DEPLOYMENTS
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
 from paddlecloud.local.knative.names import HTTP2_READY, NAME_URL, OPENABLE, ROUTE, address_of, is_label
 from paddlecloud.local.knative.routing import NO_PORTS, route_entries
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
 
 GATEWAY_ADDRESS = "127.0.0.1"

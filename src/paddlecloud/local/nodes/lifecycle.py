@@ -11,7 +11,8 @@ import logging
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import LEASES, NODES, PODS, Key, Object
@@ -110,8 +111,8 @@ class NodeLifecycle:
             "status": "Unknown" if lost else "True",
             "reason": "NodeStatusUnknown" if lost else "KubeletReady",
             "message": "the node stopped sending heartbeats" if lost else "the node sends heartbeats again",
-            "lastTransitionTime": rfc3339(self._clock.now()),
         }
+        condition = dated(condition, condition_in(conditions_of(node), "Ready"), self._clock.now())
         try:
             await self._client.patch(
                 NODES, name, {"status": {"conditions": [condition]}}, kind="strategic", subresource="status"
@@ -131,8 +132,8 @@ class NodeLifecycle:
             "status": "True",
             "reason": "DeletionByTaintManager",
             "message": removal.why,
-            "lastTransitionTime": rfc3339(self._clock.now()),
         }
+        target = dated(target, condition_in(conditions_of(pod or {}), "DisruptionTarget"), self._clock.now())
         body = {"metadata": {"uid": removal.uid}, "status": {"conditions": [target]}}
         try:
             await self._client.patch(

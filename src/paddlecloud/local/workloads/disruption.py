@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from paddlecloud.kube.clock import Clock, parse_rfc3339
+from paddlecloud.kube.conditions import conditions_of, with_condition
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import PODS, Key, Object, controller_of, key_of
 from paddlecloud.kube.selectors import LabelSelector
-from paddlecloud.local.workloads.conditions import conditions_of, with_condition
 from paddlecloud.local.workloads.deployment.rollout import resolve
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.reconciler import WorkloadReconciler

@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterable, Iterator
 
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.conditions import condition_in
 from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import Object, owner_reference
-from paddlecloud.local.workloads.conditions import condition_in
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Of generated names: without vowels and look-alikes, as in Kubernetes."""

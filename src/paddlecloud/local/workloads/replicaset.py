@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from paddlecloud.kube.clock import Clock, parse_rfc3339
+from paddlecloud.kube.conditions import conditions_of, with_condition, without_condition
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.workloads.conditions import conditions_of, with_condition, without_condition
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import fresh_names, is_active, is_available, is_ready, next_available, pod_from
 from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler

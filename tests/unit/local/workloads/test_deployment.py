@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of
 from paddlecloud.local.workloads.deployment.decide import Observed, decide
 from paddlecloud.local.workloads.deployment.revisions import HISTORY, REVISION
 from paddlecloud.local.workloads.deployment.rollout import Limits, Size, resize_in_place, roll

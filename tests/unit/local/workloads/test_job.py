@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.conditions import conditions_of
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.conditions import conditions_of
 from paddlecloud.local.workloads.job.decide import Observed, decide
 from paddlecloud.local.workloads.job.indexes import LABEL, Indexes
 from paddlecloud.local.workloads.job.members import index_of

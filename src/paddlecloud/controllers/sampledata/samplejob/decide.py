@@ -20,10 +20,10 @@ from paddlecloud.controllers.sampledata.samplejob import cron, work
 from paddlecloud.controllers.sampledata.samplejob import phase as verdict
 from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Decision, Draft, Observed
 from paddlecloud.controllers.sampledata.sampleset import case as sets
-from paddlecloud.controllers.sampledata.sampleset import conditions
 from paddlecloud.controllers.sampledata.sampleset.draft import set_finalizers
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
+from paddlecloud.kube import conditions
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import SAMPLEJOBS, Object

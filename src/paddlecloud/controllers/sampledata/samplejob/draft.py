@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from paddlecloud.api.fields import Condition
 from paddlecloud.api.samplejob import SampleJobSettings, SampleJobStatus
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.sampleset import conditions
 from paddlecloud.controllers.sampledata.sampleset.case import Options, Runtime, SecretView
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
+from paddlecloud.kube import conditions
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
@@ -73,9 +74,8 @@ class Draft:
         self.status = msgspec.structs.replace(self.status, **changes)
 
     def condition(self, name: str, value: bool, reason: str, message: str = "") -> None:
-        self.set(
-            conditions=conditions.put(self.status.conditions, name, value, reason=reason, message=message, now=self.now)
-        )
+        found = Condition(type=name, status=str(value), reason=reason, message=message or None)
+        self.set(conditions=conditions.put(self.status.conditions, found, self.now))
 
     def say(self, reason: str, message: str, *, warning: bool = False) -> None:
         self.plan.events.append(PlannedEvent(reason, message, type="Warning" if warning else "Normal"))

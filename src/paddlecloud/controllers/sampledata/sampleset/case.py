@@ -13,11 +13,11 @@ from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
 from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers.node_folders import DEFAULT_CACHES, NodeFolders, local_cache, named_by, own_folder
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.sampleset import conditions
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.access import read as read_access
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
+from paddlecloud.kube import conditions
 from paddlecloud.kube.resource import Object, controller_of
 
 RUNTIME_IMAGE = f"paddlecloud/runtime:{__version__}"

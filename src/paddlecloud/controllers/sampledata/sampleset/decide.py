@@ -17,7 +17,6 @@ from paddlecloud.api.sampleset import SampleSetStatus, decode, encode, normalise
 from paddlecloud.api.sampleset.spec import JobsName
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import (
-    conditions,
     deletion,
     events,
     figures,
@@ -30,6 +29,7 @@ from paddlecloud.controllers.sampledata.sampleset.draft import Decision, Draft, 
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
+from paddlecloud.kube import conditions
 from paddlecloud.kube.resource import SAMPLESETS, Object
 
 SOON, REFRESH, IDLE = 1.0, 10.0, 60.0

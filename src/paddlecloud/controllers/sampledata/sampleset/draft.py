@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from paddlecloud.api.fields import Condition
 from paddlecloud.api.sampleset import SampleSetStatus
-from paddlecloud.controllers.sampledata.sampleset import conditions
 from paddlecloud.controllers.sampledata.sampleset.case import Case
 from paddlecloud.controllers.sampledata.servers.requests import Work
+from paddlecloud.kube import conditions
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import NODES, Object, resource_of
 
@@ -33,10 +34,9 @@ class Draft:
         self.status = msgspec.structs.replace(self.status, **changes)
 
     def condition(self, name: str, value: bool | None, reason: str, message: str = "") -> None:
-        now = self.case.now
-        self.set(
-            conditions=conditions.put(self.status.conditions, name, value, reason=reason, message=message, now=now)
-        )
+        status = "Unknown" if value is None else str(value)
+        found = Condition(type=name, status=status, reason=reason, message=message or None)
+        self.set(conditions=conditions.put(self.status.conditions, found, self.case.now))
 
     def say(self, reason: str, message: str, *, warning: bool = False) -> None:
         self.plan.events.append(PlannedEvent(reason, message, type="Warning" if warning else "Normal"))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from paddlecloud.api.sampleset.spec import JobsName
-from paddlecloud.controllers.sampledata.sampleset import conditions, objects
+from paddlecloud.controllers.sampledata.sampleset import objects
 from paddlecloud.controllers.sampledata.sampleset.case import Finished
 from paddlecloud.controllers.sampledata.sampleset.draft import Draft
+from paddlecloud.kube import conditions
 
 _VERDICTS = {
     "warmup": (True, "WarmedUp", "warmed up by {name}"),

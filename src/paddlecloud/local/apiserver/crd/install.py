@@ -7,10 +7,8 @@ conversion between versions changes the version alone: all versions of a kind st
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.conditions import dated
 from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.kube.selectors import subdomain_problems
 from paddlecloud.local.apiserver.builtin.types import DEFINITIONS
@@ -89,15 +87,8 @@ def accepted_status(crd: Object, now: float) -> Object:
     }
 
 
-def _condition(before: Mapping[str, Any], kind: str, reason: str, message: str, now: float) -> Object:
-    since = before.get("lastTransitionTime") if before.get("status") == "True" else None
-    return {
-        "type": kind,
-        "status": "True",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": since or rfc3339(now),
-    }
+def _condition(before: Object, kind: str, reason: str, message: str, now: float) -> Object:
+    return dated({"type": kind, "status": "True", "reason": reason, "message": message}, before, now)
 
 
 def _full_names(names: Object) -> Object:

@@ -6,9 +6,9 @@ Times in conditions move only when the condition does, so an unchanged pod gives
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.lifecycle import Plan
@@ -91,10 +91,11 @@ def _conditions(pod: Object, observed: Observed, plan: Plan, *, ended: bool, now
         ready = _true()
     if done:
         initialized = _true("PodCompleted") if init_containers_of(pod) or ended else initialized
+    before = conditions_of(pod)
     gates_closed = [
         gate["conditionType"]
         for gate in pod["spec"].get("readinessGates") or ()
-        if _find(pod, gate["conditionType"]).get("status") != "True"
+        if (condition_in(before, gate["conditionType"]) or {}).get("status") != "True"
     ]
     pod_ready = ready
     if ready["status"] == "True" and gates_closed:
@@ -111,8 +112,8 @@ def _conditions(pod: Object, observed: Observed, plan: Plan, *, ended: bool, now
     }
     if ended and plan.outcome is not None and plan.outcome.reason == NODE_SHUTDOWN:
         fresh["DisruptionTarget"] = {**_true("TerminationByKubelet"), "message": plan.outcome.message}
-    kept = [c for c in (pod.get("status") or {}).get("conditions") or () if c["type"] not in fresh]
-    return kept + [_dated(kind, body, _find(pod, kind), now) for kind, body in fresh.items()]
+    kept = [c for c in before if c["type"] not in fresh]
+    return kept + [dated({"type": kind, **body}, condition_in(before, kind), now) for kind, body in fresh.items()]
 
 
 def _long_lived(pod: Object) -> Iterable[Object]:
@@ -138,19 +139,6 @@ def _false(reason: str = "", message: str = "") -> Object:
     if message:
         body["message"] = message
     return body
-
-
-def _find(pod: Object, kind: str) -> Mapping[str, Any]:
-    for condition in (pod.get("status") or {}).get("conditions") or ():
-        if condition["type"] == kind:
-            return dict(condition)
-    return {}
-
-
-def _dated(kind: str, body: Object, old: Mapping[str, Any], now: float) -> Object:
-    same = old.get("status") == body["status"]
-    moment = old.get("lastTransitionTime") if same else None
-    return {"type": kind, **body, "lastTransitionTime": moment or rfc3339(now)}
 
 
 # Containers

@@ -83,6 +83,7 @@ def _condition(phase: str, why: str, code: str, shortage: Mapping[str, str]) -> 
 
 
 def _timed(condition: Object, old: Iterable[Object], now: float) -> Object:
+    """As Volcano dates conditions of PodGroups: anew with every change of the text, not only of the status."""
     for known in old:
         if {**known, "lastTransitionTime": None} == {**condition, "lastTransitionTime": None}:
             return known

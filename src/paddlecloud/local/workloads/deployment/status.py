@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.conditions import condition_in, conditions_of, with_condition, without_condition
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of, with_condition, without_condition
 from paddlecloud.local.workloads.deployment.rollout import Limits
 
 NO_DEADLINE = 2**31 - 1

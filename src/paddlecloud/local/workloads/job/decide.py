@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
+from paddlecloud.kube.conditions import condition_in, conditions_of, with_condition
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.workloads.conditions import condition_in, conditions_of, with_condition
 from paddlecloud.local.workloads.job import build
 from paddlecloud.local.workloads.job.failure import Verdict, counted, judge, patience
 from paddlecloud.local.workloads.job.indexes import Indexes

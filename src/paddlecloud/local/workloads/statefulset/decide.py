@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paddlecloud.kube.conditions import conditions_of
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PODS, Object
-from paddlecloud.local.workloads.conditions import conditions_of
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import is_available, is_ready, next_available
 from paddlecloud.local.workloads.replicaset import BURST
