@@ -191,6 +191,12 @@ def forbidden(resource: str, name: str, why: str, *, group: str = "") -> Forbidd
     return Forbidden(f'{full} "{name}" is forbidden: {why}', details=describe(name, group, resource))
 
 
+def is_namespace_terminating(error: ApiError) -> bool:
+    """Whether a creation was refused because its namespace is being deleted."""
+    causes = (error.details or {}).get("causes") or ()
+    return isinstance(error, Forbidden) and any(c.get("reason") == "NamespaceTerminating" for c in causes)
+
+
 def invalid(kind: str, name: str, causes: list[tuple[str, str, str]], *, group: str = "") -> Invalid:
     """`causes` are (field, reason, message) with the reasons of Kubernetes, such as FieldValueRequired."""
     full = f"{kind}.{group}" if group else kind

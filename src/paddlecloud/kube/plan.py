@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paddlecloud.kube.client import Client, PatchKind, Propagation
-from paddlecloud.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
+from paddlecloud.kube.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, is_namespace_terminating
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.expectations import Expectations, Ref, ref_of
 from paddlecloud.kube.resource import Object, Resource, controller_of, key_of, resource_of
@@ -219,7 +219,7 @@ class _Work:
             return
         except ApiError as error:
             self._drop(ref)
-            if not _namespace_is_ending(error):
+            if not is_namespace_terminating(error):
                 raise
             return
         self.outcome.created.append(created)
@@ -331,8 +331,3 @@ def _ref(action: Patch | Delete) -> Ref:
 
 def _of(obj: Object) -> str:
     return f"{obj['kind']} {obj['metadata']['name']}"
-
-
-def _namespace_is_ending(error: ApiError) -> bool:
-    causes = (error.details or {}).get("causes") or ()
-    return isinstance(error, Forbidden) and any(c.get("reason") == "NamespaceTerminating" for c in causes)

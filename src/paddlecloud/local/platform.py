@@ -155,7 +155,7 @@ class Platform:
             EventExpiry(self.store, self.registry, self.verbs, self.clock),
             GarbageCollector(self.store, self.registry, self.verbs),
             namespaces.NamespaceCollector(self.store, self.registry, self.verbs),
-            namespaces.NamespaceFurnisher(self.store, self.registry, self.verbs, ca=self.certs.ca_cert.read_text()),
+            namespaces.NamespaceInitializer(self.store, self.registry, self.verbs, ca=self.certs.ca_cert.read_text()),
         ]
 
     async def start(self, *, host: str = "127.0.0.1", port: int = 0, objects: list[Object] | None = None) -> None:

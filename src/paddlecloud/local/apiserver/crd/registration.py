@@ -6,13 +6,11 @@ CRD deletes its objects first, as in Kubernetes, by a finalizer.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.crd import install
+from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
@@ -21,10 +19,9 @@ from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
-log = logging.getLogger(__name__)
-
 COLLECTION = "apiextensions.k8s.io/customresourcedefinitions"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+_SETTLE = 0.05  # seconds of deletions that share one look at what is left
 
 
 def accept(clock: Clock, registry: Registry, info: KindInfo, obj: Object, old: Object | None) -> None:
@@ -59,21 +56,22 @@ class CustomKinds:
         self._registry = registry
         self._verbs = verbs
         self._served: dict[str, list[tuple[str, str, str]]] = {}
-        self._leaving: dict[str, None] = {}
-        self._wake = asyncio.Event()
+        self._deleted: dict[str, str] = {}  # definitions that are being deleted, by the collection of their objects
+        self._worker: Worker[str] = Worker("custom resources of", self._clean, settle=_SETTLE)
         for record in store.list(COLLECTION):
             self._serve(record.object)
-        store.subscribe(self._heard)
+        store.subscribe(self._observe)
 
-    def _heard(self, change: Change) -> None:
-        if change.record.address.collection != COLLECTION:
-            return
-        obj = change.record.object
-        if change.op is Op.DELETE:
-            self._withdraw(change.record.address.name)
-            self._leaving.pop(change.record.address.name, None)
-        else:
-            self._serve(obj)
+    def _observe(self, change: Change) -> None:
+        address = change.record.address
+        if address.collection == COLLECTION:
+            if change.op is Op.DELETE:
+                self._withdraw(address.name)
+                self._deleted = {collection: name for collection, name in self._deleted.items() if name != address.name}
+            else:
+                self._serve(change.record.object)
+        elif change.op is Op.DELETE and (name := self._deleted.get(address.collection)) is not None:
+            self._worker.add(name)
 
     def _serve(self, crd: Object) -> None:
         name = crd["metadata"]["name"]
@@ -83,8 +81,8 @@ class CustomKinds:
             self._registry.add(kind)
         self._served[name] = [(k.resource.group, k.resource.version, k.resource.plural) for k in kinds]
         if crd["metadata"].get("deletionTimestamp"):
-            self._leaving[name] = None
-            self._wake.set()
+            self._deleted[_collection(crd)] = name
+            self._worker.add(name)
 
     def _withdraw(self, name: str) -> None:
         for group, version, plural in self._served.pop(name, ()):
@@ -92,24 +90,15 @@ class CustomKinds:
 
     async def run(self) -> None:
         """Finish deleted CRDs: first their objects, then themselves."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            for name in tuple(self._leaving):
-                try:
-                    await self._clean(name)
-                except errors.ApiError as error:
-                    log.warning("custom resources of %s are still there: %s", name, error)
-                    await asyncio.sleep(0.05)
-                    self._wake.set()
+        await self._worker.run()
 
     async def _clean(self, name: str) -> None:
         record = self._store.latest(Address(COLLECTION, "", name))
-        if record is None:
-            return
+        if record is None or not record.meta.deletion_timestamp:
+            return  # gone, and perhaps made anew
         spec = record.object["spec"]
         kind = self._registry.any_version(spec["group"], spec["names"]["plural"])
-        collection = f"{spec['group']}/{spec['names']['plural']}"
+        collection = _collection(record.object)
         for found in self._store.list(collection):
             if kind is not None and not found.meta.deletion_timestamp:
                 await self._verbs.delete(kind, found.address.namespace, found.address.name, DeleteOptions())
@@ -124,3 +113,7 @@ class CustomKinds:
             return obj
 
         await self._verbs.update(own, "", name, release, options=WriteOptions(manager="apiextensions"))
+
+
+def _collection(crd: Object) -> str:
+    return f"{crd['spec']['group']}/{crd['spec']['names']['plural']}"

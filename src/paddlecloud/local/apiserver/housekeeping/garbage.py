@@ -1,7 +1,7 @@
 """Garbage collection by owner references: background, foreground and orphan, as Kubernetes defines them.
 
-The collector hears every commit synchronously and keeps two indexes: who has which uid, and who depends on which uid.
-Work is queued by address and done in order by one task; each step re-reads the newest state, so it may be repeated or
+The collector observes every commit synchronously and keeps two indexes: which address has which uid, and which
+addresses depend on which uid. Work is queued by address; each step re-reads the newest state, so it may be repeated or
 interrupted at any point. At start all objects are looked at once, so a crash between a deletion and its consequences
 loses nothing.
 
@@ -12,13 +12,10 @@ object in foreground deletion does not wait for a dependent that is itself waiti
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Iterable
 
-from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.timeslice import TimeSlice
+from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import FOREGROUND, ORPHAN, DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
@@ -26,8 +23,6 @@ from paddlecloud.local.store.log import Op
 from paddlecloud.local.store.record import Address, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
-
-log = logging.getLogger(__name__)
 
 IGNORED = frozenset(("/events", "events.k8s.io/events", "coordination.k8s.io/leases"))
 """Collections that never own anything and are written too often to be worth indexing."""
@@ -45,19 +40,18 @@ class GarbageCollector:
         self._uids: dict[str, Address] = {}
         self._owners: dict[Address, Owners] = {}
         self._dependents: dict[str, set[Address]] = {}
-        self._dirty: dict[Address, None] = {}  # ordered set
-        self._wake = asyncio.Event()
+        self._worker: Worker[Address] = Worker("garbage collection of", self._collect)
         for collection in store.collections():
             for record in store.list(collection):
                 self._index(record)
         for collection in store.collections():
             for record in store.list(collection):
                 self._mark_if_due(record)
-        store.subscribe(self._heard)
+        store.subscribe(self._observe)
 
-    # Hearing -------------------------------------------------------------------------------------------------------
+    # Following the store
 
-    def _heard(self, change: Change) -> None:
+    def _observe(self, change: Change) -> None:
         address = change.record.address
         if address.collection in IGNORED:
             return
@@ -106,29 +100,12 @@ class GarbageCollector:
             self._mark(record.address)
 
     def _mark(self, address: Address) -> None:
-        self._dirty[address] = None
-        self._wake.set()
+        self._worker.add(address)
 
-    # Doing ---------------------------------------------------------------------------------------------------------
+    # Collecting
 
     async def run(self) -> None:
-        slice_ = TimeSlice()
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._dirty:
-                await slice_.checkpoint()
-                address = next(iter(self._dirty))
-                del self._dirty[address]
-                try:
-                    await self._collect(address)
-                except (errors.Conflict, errors.ServiceUnavailable):
-                    self._mark(address)  # changed under our hands, or the disk is full: look again
-                    await asyncio.sleep(0.01)
-                except errors.NotFound:
-                    pass  # gone meanwhile: nothing is left to collect
-                except Exception:
-                    log.exception("garbage collection of %s failed", address.key())
+        await self._worker.run()
 
     async def _collect(self, address: Address) -> None:
         record = self._store.latest(address)

@@ -6,13 +6,10 @@ is empty. Everything in it is deleted once; objects with finalizers or a grace p
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.apiserver.housekeeping import namespace_status
+from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Mutate, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
@@ -21,11 +18,9 @@ from paddlecloud.local.store.record import Address, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
-log = logging.getLogger(__name__)
-
 COLLECTION = "/namespaces"
 FINALIZER = "kubernetes"
-FURNITURE = (("/serviceaccounts", "default"), ("/configmaps", "kube-root-ca.crt"))
+DEFAULT_OBJECTS = (("/serviceaccounts", "default"), ("/configmaps", "kube-root-ca.crt"))
 KEPT = ("default", "kube-system", "kube-public")
 """Namespaces that cannot be deleted: too much assumes them."""
 
@@ -64,52 +59,39 @@ def keep(info: KindInfo, obj: Object) -> None:
 
 
 class NamespaceCollector:
-    """Empties terminating namespaces. Hears commits synchronously, works in one task, can be interrupted anywhere."""
+    """Empties namespaces that are being deleted. Observes commits synchronously, can be interrupted anywhere."""
 
     def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
         self._store = store
         self._registry = registry
         self._verbs = verbs
-        self._swept: set[str] = set()  # uids of namespaces whose content has been told to go
-        self._terminating: dict[str, None] = {}
-        self._wake = asyncio.Event()
+        self._swept: set[str] = set()  # uids of namespaces all of whose content has been deleted once
+        self._terminating: set[str] = set()
+        self._worker: Worker[str] = Worker("deletion of namespace", self._sweep)
         for record in store.list(COLLECTION):
             if record.meta.deletion_timestamp:
-                self._terminating[record.address.name] = None
-                self._wake.set()
-        store.subscribe(self._heard)
+                self._terminating.add(record.address.name)
+                self._worker.add(record.address.name)
+        store.subscribe(self._observe)
 
-    def _heard(self, change: Change) -> None:
+    def _observe(self, change: Change) -> None:
         address = change.record.address
         if address.collection == COLLECTION:
             if change.op is Op.DELETE:
-                self._terminating.pop(address.name, None)
+                self._terminating.discard(address.name)
             elif change.record.meta.deletion_timestamp:
-                self._terminating[address.name] = None
-                self._wake.set()
+                self._terminating.add(address.name)
+                self._worker.add(address.name)
         elif change.op is Op.DELETE and address.namespace in self._terminating:
-            self._wake.set()
+            self._worker.add(address.namespace)
 
     async def run(self) -> None:
-        slice_ = TimeSlice()
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            for name in tuple(self._terminating):
-                await slice_.checkpoint()
-                try:
-                    await self._sweep(name)
-                except (errors.Conflict, errors.NotFound):
-                    self._wake.set()  # it changed while we looked: look again
-                    await asyncio.sleep(0.01)
-                except errors.ApiError as error:
-                    log.warning("namespace %s cannot be emptied yet: %s", name, error)
+        await self._worker.run()
 
     async def _sweep(self, name: str) -> None:
         record = self._store.latest(Address(COLLECTION, "", name))
-        if record is None:
-            self._terminating.pop(name, None)
-            return
+        if record is None or not record.meta.deletion_timestamp:
+            return  # gone, and perhaps made anew
         content = [
             found
             for collection in self._store.collections()
@@ -122,7 +104,7 @@ class NamespaceCollector:
             self._swept.add(record.meta.uid)
             content = [left for found in content if (left := self._store.get(found.address)) is not None]
         if content:
-            await self._tell(name, record.object.get("status", {}), content)
+            await self._report(name, record.object.get("status", {}), content)
             return
         self._swept.discard(record.meta.uid)
 
@@ -132,14 +114,14 @@ class NamespaceCollector:
 
         await self._write(name, release)
 
-    async def _tell(self, name: str, status: Object, content: list[Record]) -> None:
-        """Say in the status what keeps the namespace, unless that has been said."""
-        told = namespace_status.conditions(content, status.get("conditions", ()), self._verbs.clock.now())
-        if told == status.get("conditions"):
+    async def _report(self, name: str, status: Object, content: list[Record]) -> None:
+        """Say in the status what keeps the namespace, unless it says so already."""
+        found = namespace_status.conditions(content, status.get("conditions", ()), self._verbs.clock.now())
+        if found == status.get("conditions"):
             return
 
         def report(obj: Object) -> Object:
-            obj["status"] = {**obj.get("status", {}), "conditions": told}
+            obj["status"] = {**obj.get("status", {}), "conditions": found}
             return obj
 
         await self._write(name, report, subresource="status")
@@ -161,38 +143,29 @@ class NamespaceCollector:
             pass  # its owner took it along
 
 
-class NamespaceFurnisher:
+class NamespaceInitializer:
     """Gives every namespace what pods expect to find: the service account `default` and the CA certificate."""
 
     def __init__(self, store: Store, registry: Registry, verbs: Verbs, *, ca: str) -> None:
-        self._store = store
         self._registry = registry
         self._verbs = verbs
         self._ca = ca
-        self._unfurnished: dict[str, None] = {record.address.name: None for record in store.list(COLLECTION)}
-        self._wake = asyncio.Event()
-        self._wake.set()
-        store.subscribe(self._heard)
+        self._worker: Worker[str] = Worker("default objects of namespace", self._initialize)
+        for record in store.list(COLLECTION):
+            self._worker.add(record.address.name)
+        store.subscribe(self._observe)
 
-    def _heard(self, change: Change) -> None:
+    def _observe(self, change: Change) -> None:
         address = change.record.address
         if change.op is Op.CREATE and address.collection == COLLECTION:
-            self._unfurnished[address.name] = None
-            self._wake.set()
-        elif change.op is Op.DELETE and (address.collection, address.name) in FURNITURE:
-            self._unfurnished[address.namespace] = None
-            self._wake.set()
+            self._worker.add(address.name)
+        elif change.op is Op.DELETE and (address.collection, address.name) in DEFAULT_OBJECTS:
+            self._worker.add(address.namespace)
 
     async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._unfurnished:
-                name = next(iter(self._unfurnished))
-                del self._unfurnished[name]
-                await self._furnish(name)
+        await self._worker.run()
 
-    async def _furnish(self, namespace: str) -> None:
+    async def _initialize(self, namespace: str) -> None:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         root = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}}
         for plural, obj in (("serviceaccounts", account), ("configmaps", {**root, "data": {"ca.crt": self._ca}})):
@@ -201,7 +174,9 @@ class NamespaceFurnisher:
             options = WriteOptions(manager="namespace-controller")
             try:
                 await self._verbs.create(kind, obj, namespace=namespace, options=options)
-            except (errors.AlreadyExists, errors.NotFound, errors.Forbidden):
-                pass  # there already, or the namespace is going: either way nothing is missing
-            except errors.ApiError as error:
-                log.warning("namespace %s could not be furnished: %s", namespace, error)
+            except errors.AlreadyExists:
+                continue
+            except (errors.NotFound, errors.Forbidden) as error:
+                if isinstance(error, errors.NotFound) or errors.is_namespace_terminating(error):
+                    return  # the namespace is gone, or going
+                raise  # a quota may be raised

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import Registry
@@ -15,11 +13,12 @@ from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
-log = logging.getLogger(__name__)
-
 NAME, NAMESPACE, PORT = "kubernetes", "default", 443
 _LABELS = {"component": "apiserver", "provider": "kubernetes"}
-_ADDRESSES = (Address("/services", NAMESPACE, NAME), Address("discovery.k8s.io/endpointslices", NAMESPACE, NAME))
+_KINDS = {
+    Address("/services", NAMESPACE, NAME): "Service",
+    Address("discovery.k8s.io/endpointslices", NAMESPACE, NAME): "EndpointSlice",
+}
 
 
 def objects(*, cluster_ip: str, host: str, port: int) -> list[Object]:
@@ -55,33 +54,29 @@ class OwnService:
         self._verbs = verbs
         self._cluster_ip = cluster_ip
         self._at: tuple[str, int] | None = None
-        self._wake = asyncio.Event()
-        store.subscribe(self._heard)
+        self._worker: Worker[str] = Worker("the server's own", self._publish)
+        store.subscribe(self._observe)
 
     def serve(self, host: str, port: int) -> None:
         """The API server listens here from now on."""
         self._at = (host, port)
-        self._wake.set()
+        for kind in _KINDS.values():
+            self._worker.add(kind)
 
-    def _heard(self, change: Change) -> None:
-        if change.op is Op.DELETE and change.record.address in _ADDRESSES:
-            self._wake.set()
+    def _observe(self, change: Change) -> None:
+        if change.op is Op.DELETE and (kind := _KINDS.get(change.record.address)) is not None:
+            self._worker.add(kind)
 
     async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            await self.publish()
+        await self._worker.run()
 
-    async def publish(self) -> None:
+    async def _publish(self, kind: str) -> None:
         if self._at is None:
             return
         host, port = self._at
         for obj in objects(cluster_ip=self._cluster_ip, host=host, port=port):
-            try:
+            if obj["kind"] == kind:
                 await self._write(obj)
-            except errors.ApiError as error:
-                log.warning("%s %s was not published: %s", obj["kind"], NAME, error)
 
     async def _write(self, obj: Object) -> None:
         group, _, version = obj["apiVersion"].rpartition("/")

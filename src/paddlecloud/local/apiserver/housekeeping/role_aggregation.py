@@ -5,19 +5,15 @@ Decisions do not wait for it: `RbacIndex` aggregates by itself. This is for peop
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.auth.rbac import GROUP, RbacIndex
+from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
-
-log = logging.getLogger(__name__)
 
 _COLLECTION = f"{GROUP}/clusterroles"
 _SETTLE = 0.1  # seconds of changes that share one pass: charts bring many roles at once
@@ -29,25 +25,22 @@ class RoleAggregator:
         self._registry = registry
         self._verbs = verbs
         self._index = index
-        self._wake = asyncio.Event()
-        self._wake.set()
-        store.subscribe(self._hear)
+        self._worker: Worker[str] = Worker("rules of aggregated", lambda _: self.refresh(), settle=_SETTLE)
+        self._worker.add(_COLLECTION)
+        store.subscribe(self._observe)
 
-    def _hear(self, change: Change) -> None:
+    def _observe(self, change: Change) -> None:
         if change.record.address.collection == _COLLECTION:
-            self._wake.set()
+            self._worker.add(_COLLECTION)
 
     async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            await asyncio.sleep(_SETTLE)
-            await self.refresh()
+        await self._worker.run()
 
     async def refresh(self) -> None:
         """Write the rules of every aggregated role that does not show them yet."""
-        self._wake.clear()
         info = self._registry.find(GROUP, "v1", "clusterroles")
         assert info is not None, "roles are always served"
+        failed: errors.ApiError | None = None
         for record in self._store.list(_COLLECTION):
             role = record.object
             if not role.get("aggregationRule"):
@@ -58,10 +51,10 @@ class RoleAggregator:
                 continue
             try:
                 await self._write(info, name, rules)
-            except errors.NotFound:
-                continue  # deleted meanwhile
             except errors.ApiError as error:
-                log.warning("rules of ClusterRole %s were not written: %s", name, error)
+                failed = error  # the others first
+        if failed is not None:
+            raise failed
 
     async def _write(self, info: KindInfo, name: str, rules: list[Object]) -> None:
         def fill(role: Object) -> Object:

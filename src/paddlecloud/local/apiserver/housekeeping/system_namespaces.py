@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
 from paddlecloud.kube import errors
 from paddlecloud.local.apiserver.housekeeping.namespaces import COLLECTION, KEPT
+from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import Registry
@@ -14,11 +12,8 @@ from paddlecloud.local.store.log import Op
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
-log = logging.getLogger(__name__)
-
 SYSTEM = (*KEPT, "kube-node-lease")
 """One that can be deleted comes back empty."""
-_RETRY = 1.0  # seconds
 
 
 class SystemNamespaces:
@@ -30,32 +25,28 @@ class SystemNamespaces:
     def __init__(self, store: Store, registry: Registry, verbs: Verbs) -> None:
         self._registry = registry
         self._verbs = verbs
-        self._wake = asyncio.Event()
-        self._wake.set()
+        self._worker: Worker[str] = Worker("system namespace", self._ensure)
         store.subscribe(self._observe)
 
     def _observe(self, change: Change) -> None:
         address = change.record.address
         if change.op is Op.DELETE and address.collection == COLLECTION and address.name in SYSTEM:
-            self._wake.set()
+            self._worker.add(address.name)
 
     async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                await self.ensure()
-            except errors.ApiError as error:
-                log.warning("the system namespaces could not be made, trying again: %s", error)
-                await asyncio.sleep(_RETRY)
-                self._wake.set()
+        for name in SYSTEM:
+            self._worker.add(name)
+        await self._worker.run()
 
     async def ensure(self) -> None:
+        for name in SYSTEM:
+            await self._ensure(name)
+
+    async def _ensure(self, name: str) -> None:
         kind = self._registry.find("", "v1", "namespaces")
         assert kind is not None, "namespaces are always served"
-        for name in SYSTEM:
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            try:
-                await self._verbs.create(kind, namespace, namespace="", options=WriteOptions(manager="paddlecloud"))
-            except errors.AlreadyExists:
-                pass  # the usual case
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await self._verbs.create(kind, namespace, namespace="", options=WriteOptions(manager="paddlecloud"))
+        except errors.AlreadyExists:
+            pass  # the usual case

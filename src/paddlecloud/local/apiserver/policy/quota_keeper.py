@@ -1,18 +1,17 @@
 """Quotas and limit ranges at work on a store: totals that are never behind, room that is never given away twice.
 
-The keeper hears every commit and keeps, per quota, what its objects use. A write that was admitted but is not yet
+The keeper observes every commit and keeps, per quota, what its objects use. A write that was admitted but is not yet
 committed has its share reserved, so a burst of writes cannot pass together where only one fits. A reservation lives as
 long as the store has an uncommitted write at that address: what failed, or was only a dry run, frees itself.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
-from paddlecloud.kube import errors
 from paddlecloud.kube.quantity import Amounts, minus, total
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.policy import limitrange, quota
@@ -54,11 +53,10 @@ class QuotaKeeper:
         self._quotas: dict[str, dict[str, _Kept]] = {}
         self._ranges: dict[str, dict[str, Object]] = {}
         self._reserved: dict[str, dict[Address, dict[str, Amounts]]] = {}  # by namespace, address and quota
-        self._dirty: dict[tuple[str, str], None] = {}
-        self._wake = asyncio.Event()
+        self._worker: Worker[tuple[str, str]] = Worker("status of quota", self.write_status, settle=_SETTLE)
         for record in (*store.list(QUOTAS), *store.list(RANGES)):
             self._take(record)
-        store.subscribe(self._hear)
+        store.subscribe(self._observe)
 
     # --- admission ---
 
@@ -105,7 +103,7 @@ class QuotaKeeper:
 
     # --- following the store ---
 
-    def _hear(self, change: Change) -> None:
+    def _observe(self, change: Change) -> None:
         address = change.record.address
         for entry in self._quotas.get(address.namespace, {}).values():
             if address.collection in entry.collections:
@@ -158,33 +156,19 @@ class QuotaKeeper:
             self._reserved.pop(address.namespace, None)
 
     def _mark(self, namespace: str, name: str) -> None:
-        self._dirty[namespace, name] = None
-        self._wake.set()
+        self._worker.add((namespace, name))
 
     # --- status ---
 
     async def run(self) -> None:
         """Write `status.used` where it changed. Admission does not depend on it: it is for people to read."""
-        while True:
-            await self._wake.wait()
-            await asyncio.sleep(_SETTLE)
-            await self.refresh()
+        await self._worker.run()
 
-    async def refresh(self) -> None:
-        """Bring the status of every quota that changed up to date."""
-        self._wake.clear()
-        dirty, self._dirty = self._dirty, {}
+    async def write_status(self, key: tuple[str, str]) -> None:
+        """Bring the status of one quota, by namespace and name, up to date."""
+        namespace, name = key
         info = self._registry.find("", "v1", "resourcequotas")
         assert info is not None, "quotas are always served"
-        for namespace, name in dirty:
-            try:
-                await self._write_status(info, namespace, name)
-            except errors.NotFound:
-                continue  # deleted meanwhile
-            except errors.ApiError as error:
-                log.warning("status of quota %s/%s was not written: %s", namespace, name, error)
-
-    async def _write_status(self, info: KindInfo, namespace: str, name: str) -> None:
         entry = self._quotas.get(namespace, {}).get(name)
         if entry is None or entry.quota.get("status") == quota.status_of(entry.quota, entry.used):
             return

@@ -154,13 +154,13 @@ async def test_a_restart_finds_the_same_totals(world: World) -> None:
 async def test_status_is_written_when_it_changed_and_only_then(world: World) -> None:
     await world.quota(configmaps=3)
     await world.configmap("a")
-    await world.keeper.refresh()
+    await world.keeper.write_status(("ns", "q"))
     record = world.store.get(Address("/resourcequotas", "ns", "q"))
     assert record is not None
     assert record.object["status"] == {"hard": {"configmaps": "3"}, "used": {"configmaps": "1"}}
     revision = world.store.revision
-    await world.keeper.refresh()
-    await world.keeper.refresh()
+    await world.keeper.write_status(("ns", "q"))
+    await world.keeper.write_status(("ns", "q"))
     assert world.store.revision == revision
 
 
