@@ -32,7 +32,7 @@ from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobControll
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import Options as SampleSetOptions
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController
-from paddlecloud.kube import config, garbage
+from paddlecloud.kube import config, garbage, logs
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.controller import Hooks
@@ -184,7 +184,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--kubeconfig", help="default: KUBECONFIG, ~/.kube/config, or the pod's own account")
     parser.add_argument("--health-port", type=int, default=8080, help="/healthz, /readyz, /metrics (default 8080)")
     chosen = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.configure()
     try:
         settings = config.load(chosen.kubeconfig)
     except ConfigError as error:

@@ -16,6 +16,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Conflict
 from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.logs import begin_reconcile, end_reconcile
 from paddlecloud.kube.plan import PlanFailed
 from paddlecloud.kube.queue import RateLimitingQueue, ShutDown
 from paddlecloud.kube.resource import Key, Object, Resource, controller_of, key_of
@@ -26,6 +27,11 @@ log = logging.getLogger(__name__)
 Reconcile = Callable[[Key], Awaitable[float | None]]
 Mapper = Callable[[Object], Iterable[Key]]
 Predicate = Callable[[Object | None, Object | None], bool]
+
+
+SYNC_TIMEOUT = 120.0
+"""Seconds for the first list of all that a controller watches; then what is missing is reported, again and again. As
+controller-runtime's CacheSyncTimeout, except that waiting goes on: a missing right may be granted."""
 
 
 class TerminalError(Exception):
@@ -39,7 +45,10 @@ class Hooks(Protocol):
         """`result` is done, after, error, conflict or terminal."""
 
     def depth(self, controller: str, ready: int) -> None:
-        """How many keys wait, told whenever one is taken."""
+        """How many keys wait, reported whenever one is taken."""
+
+    def waiting(self, controller: str, collections: Sequence[str]) -> None:
+        """Which collections could not be listed within `SYNC_TIMEOUT` and why, in a word; none once all are."""
 
 
 class Controller:
@@ -114,8 +123,7 @@ class Controller:
         self.watch(informer, map=owner_key, when=when, expectations=expectations)
 
     async def run(self) -> None:
-        for informer in self.informers:
-            await informer.wait_synced()
+        await self._wait_for_caches()
         workers = [asyncio.ensure_future(self._work()) for _ in range(self._workers)]
         try:
             # Unlike gather, wait leaves the workers alone when we are cancelled: they get the chance to finish.
@@ -124,6 +132,26 @@ class Controller:
                 worker.result()
         finally:
             await self._stop(workers)
+
+    async def _wait_for_caches(self) -> None:
+        reports = asyncio.ensure_future(self._report_missing_caches())
+        try:
+            for informer in self.informers:
+                await informer.wait_synced()
+        finally:
+            reports.cancel()
+            await asyncio.gather(reports, return_exceptions=True)
+            if self._hooks is not None:
+                self._hooks.waiting(self.name, ())
+
+    async def _report_missing_caches(self) -> None:
+        while True:
+            await self._clock.sleep(SYNC_TIMEOUT)
+            missing = [informer for informer in self.informers if not informer.synced]
+            what = "; ".join(f"{i.resource.plural}: {i.failure or 'no answer yet'}" for i in missing)
+            log.error("%s does nothing until all it watches is listed. It still waits for %s", self.name, what)
+            if self._hooks is not None:
+                self._hooks.waiting(self.name, [informer.missing for informer in missing])
 
     async def _stop(self, workers: Sequence[asyncio.Future[None]]) -> None:
         """Let runs in progress end; what waits is left: it will be found again by whoever starts next."""
@@ -150,7 +178,11 @@ class Controller:
         started = self._clock.monotonic()
         if self._hooks is not None:
             self._hooks.depth(self.name, len(self.queue))
-        result = await self._outcome(key)
+        token = begin_reconcile(self.name, key)
+        try:
+            result = await self._outcome(key)
+        finally:
+            end_reconcile(token)
         if self._hooks is not None:
             self._hooks.reconciled(self.name, result, self._clock.monotonic() - started)
 

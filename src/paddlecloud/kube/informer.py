@@ -1,7 +1,7 @@
-"""Keeps a `Cache` equal to one collection of the API, and tells handlers what changed.
+"""Keeps a `Cache` equal to one collection of the API, and reports to handlers what changed.
 
 List once, then watch from there. A watch that breaks is resumed where it stopped; a version that is gone (410) leads to
-a new list, whose difference to the cache is told as ordinary changes, deletions that were missed included. Handlers
+a new list, whose difference to the cache is reported as ordinary changes, deletions that were missed included. Handlers
 therefore see every object's last state, in order, but not every state in between.
 """
 
@@ -80,6 +80,7 @@ class Informer:
         self.namespace = namespace
         self.cache = Cache(indexers)
         self.restarts = 0  # lists after the first one
+        self.failure: Exception | None = None  # of the last attempt; None while all is well
         self._client = client
         self._label_selector = label_selector
         self._field_selector = field_selector
@@ -101,6 +102,14 @@ class Informer:
     def synced(self) -> bool:
         return self._synced.is_set()
 
+    @property
+    def missing(self) -> str:
+        """The collection that is not listed and why: one word, since readers of it have no rights."""
+        what = f"{self.resource.plural} to be listed"
+        if self.failure is None:
+            return what
+        return f"{what} ({getattr(self.failure, 'reason', type(self.failure).__name__)})"
+
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
@@ -116,7 +125,7 @@ class Informer:
                 if self._clock.monotonic() - started >= SHORT_WATCH:
                     backoff.reset()
                     continue  # the server ended it as agreed
-                reason = "the watch ended at once"
+                failure: Exception = RuntimeError("the watch ended at once")
             except (Expired, Gone, NotFound) as error:
                 self._version = None
                 if resuming:
@@ -124,13 +133,15 @@ class Informer:
                 if self._optional and isinstance(error, NotFound):
                     await self._clock.sleep(ABSENT)
                     continue
-                reason = error.message
+                failure = error
             except ApiError as error:
-                reason = error.message
+                failure = error
             except Exception as error:  # a malformed answer must not end the informer: nobody would notice
                 log.exception("informer of %s failed", self.resource.plural)
                 self._version = None
-                reason = str(error)
+                failure = error
+            self.failure = failure
+            reason = failure.message if isinstance(failure, ApiError) else str(failure)
             wait = backoff.next()
             log.warning("informer of %s tries again in %.1f s: %s", self.resource.plural, wait, reason)
             await self._clock.sleep(wait)
@@ -162,6 +173,7 @@ class Informer:
             self._tell_all(change)
             if count % BURST == 0:
                 await asyncio.sleep(0)
+        self.failure = None
         self._synced.set()
 
     async def _watch(self, backoff: Backoff) -> None:

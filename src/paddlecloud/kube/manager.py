@@ -114,7 +114,8 @@ class Manager:
         """What a caller of /readyz waits for; a replica that does not lead is ready when its caches are."""
         if not self._began.is_set():
             return ["the manager to start"]
-        return [f"{i.resource.plural} to be listed" for i in self._informers.values() if not i.synced]
+        own = [informer.missing for informer in self._informers.values() if not informer.synced]
+        return own + [f"{name}: {what}" for name, missing in self.hooks.missing.items() for what in missing]
 
     async def wait_ready(self) -> None:
         for informer in list(self._informers.values()):

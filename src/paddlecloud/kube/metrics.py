@@ -167,6 +167,7 @@ class ControllerMetrics:
             "paddlecloud_reconcile_total", "Runs of a reconcile function by how they ended", ("controller", "result")
         )
         self._seconds = registry.histogram("paddlecloud_reconcile_seconds", "Time of one run", ("controller",))
+        self.missing: dict[str, Sequence[str]] = {}  # by controller: collections that could not be listed in time
         self._depth = registry.gauge("paddlecloud_queue_depth", "Keys waiting for a worker", ("controller",))
 
     def reconciled(self, controller: str, result: str, seconds: float) -> None:
@@ -175,6 +176,12 @@ class ControllerMetrics:
 
     def depth(self, controller: str, ready: int) -> None:
         self._depth.set(ready, controller)
+
+    def waiting(self, controller: str, collections: Sequence[str]) -> None:
+        if collections:
+            self.missing[controller] = collections
+        else:
+            self.missing.pop(controller, None)
 
 
 def _pairs(names: Labels, values: Labels) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.api import crd
-from paddlecloud.kube import garbage
+from paddlecloud.kube import garbage, logs
 from paddlecloud.kube.watchdog import LoopWatchdog
 from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
 from paddlecloud.local.nodes.keeper import nodes_before
@@ -41,9 +41,7 @@ FAILS_AT_ONCE = 10.0  # seconds; a platform that does not live longer has a last
 
 def main() -> int:
     args = _arguments()
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
-    )
+    logs.configure()
     os.umask(0o077)
     ready = os.fdopen(args.ready_fd, "w")
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
 from kube_mini import MiniServer
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
-from paddlecloud.kube.controller import Controller, TerminalError
-from paddlecloud.kube.errors import TooManyRequests, conflict
+from paddlecloud.kube.controller import SYNC_TIMEOUT, Controller, TerminalError
+from paddlecloud.kube.errors import Forbidden, TooManyRequests, conflict
 from paddlecloud.kube.informer import Informer
+from paddlecloud.kube.logs import JsonFormatter, TextFormatter
 from paddlecloud.kube.plan import Outcome, PlanFailed
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Key
 
@@ -35,6 +38,7 @@ class Story:
         self.client = Client(self.server)
         self.runs: list[tuple[float, Key]] = []
         self.results: list[str] = []
+        self.waits: list[list[str]] = []
         self._reconcile = reconcile
         self.controller = Controller("test", self.reconcile, clock=self.clock, workers=workers, hooks=self)
         self.jobs = Informer(self.client, PADDLEJOBS, clock=self.clock)
@@ -50,6 +54,9 @@ class Story:
 
     def depth(self, controller: str, ready: int) -> None:
         """Not part of these stories."""
+
+    def waiting(self, controller: str, collections: Sequence[str]) -> None:
+        self.waits.append([*collections])
 
     @property
     def keys(self) -> list[Key]:
@@ -312,3 +319,61 @@ async def test_stopping_lets_a_run_in_progress_end_and_leaves_the_rest() -> None
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ended == [A]
+
+
+async def test_what_cannot_be_listed_in_time_is_named_with_its_cause_and_awaited(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    story = Story()
+    story.controller.watch(story.jobs)
+    story.controller.watch(story.pods)
+    story.server.put(PODS_PATH, "p")
+    forbidden = Forbidden("User ctl cannot list resource pods")
+    story.server.refuse = lambda method, path: forbidden if path.endswith("/pods") else None
+    async with story.running():
+        await story.clock.advance(SYNC_TIMEOUT - 1)
+        assert story.waits == []
+        await story.clock.advance(1)
+        assert story.waits == [["pods to be listed (Forbidden)"]]
+        [line] = [r.getMessage() for r in caplog.records if r.name == "paddlecloud.kube.controller"]
+        assert "pods: User ctl cannot list resource pods" in line
+        assert "paddlejobs" not in line
+        story.server.refuse = lambda method, path: None
+        await story.clock.advance(60)
+        assert story.keys == [Key("ns", "p")]
+        assert story.waits[-1] == []
+
+
+async def test_what_is_logged_in_a_reconcile_names_it() -> None:
+    lines: dict[str, list[str]] = {"text": [], "json": []}
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines["text"].append(TextFormatter().format(record))
+            lines["json"].append(JsonFormatter().format(record))
+
+    handler, log = Lines(), logging.getLogger("test.reconcile")
+    log.addHandler(handler)
+
+    async def beside() -> None:
+        log.warning("a task of it")
+
+    async def reconcile(key: Key) -> float | None:
+        await asyncio.ensure_future(beside())
+        log.warning("inside")
+        return None
+
+    story = Story(reconcile, workers=1)
+    story.controller.watch(story.pods)
+    for name in ("a", "b"):
+        story.server.put(PODS_PATH, name)
+    async with story.running():
+        log.warning("outside")
+    log.removeHandler(handler)
+    entries = [json.loads(line) for line in lines["json"]]
+    inside = [(e.get("controller"), e.get("namespace"), e.get("name")) for e in entries]
+    assert inside == [("test", "ns", "a")] * 2 + [("test", "ns", "b")] * 2 + [(None, None, None)]
+    ids = [e.get("reconcileID") for e in entries]
+    assert ids[0] == ids[1] != ids[2] == ids[3]
+    assert lines["text"][1].endswith(f"inside [test ns/a reconcile={ids[1]}]")
+    assert lines["text"][-1].endswith("outside")

@@ -167,7 +167,7 @@ async def test_health_ready_and_metrics_are_served() -> None:
                 return answer.status, await answer.text()
 
         assert await get("/healthz") == (200, "ok\n")
-        assert await get("/readyz") == (503, "waiting for pods to be listed\n")
+        assert await get("/readyz") == (503, "waiting for pods to be listed (ServiceUnavailable)\n")
         server.refuse = lambda method, path: None
         await clock.advance(60)
         assert await get("/readyz") == (200, "ok\n")
