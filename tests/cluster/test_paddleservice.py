@@ -29,8 +29,8 @@ ENGINES = {
     "knative": "from paddlecloud.controllers.__main__ import main; main(sys.argv[1:])",
     "deployment": (
         "from paddlecloud.controllers import __main__ as program\n"
-        "from paddlecloud.controllers.paddleservice.names import AUTOSCALERS\n"
-        "async def no_knative(client): return [AUTOSCALERS]\n"
+        "from paddlecloud.kube.resource import HORIZONTALPODAUTOSCALERS\n"
+        "async def no_knative(client): return [HORIZONTALPODAUTOSCALERS]\n"
         "program.paddleservice.served_kinds = no_knative\n"
         "program.main(sys.argv[1:])"
     ),

@@ -17,12 +17,21 @@ from paddlecloud.controllers import engines
 from paddlecloud.controllers import paddleservice as serving
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController
 from paddlecloud.controllers.paddlejob.controller import served_kinds
-from paddlecloud.controllers.paddleservice.names import DEPLOYMENTS, KSERVICES, PADDLESERVICES
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.manager import Service
-from paddlecloud.kube.resource import CRDS, PADDLEJOBS, PODGROUPS, PODS, Object, Resource
+from paddlecloud.kube.resource import (
+    CRDS,
+    DEPLOYMENTS,
+    KNATIVE_SERVICES,
+    PADDLEJOBS,
+    PADDLESERVICES,
+    PODGROUPS,
+    PODS,
+    Object,
+    Resource,
+)
 from paddlecloud.local.platform import Platform
 
 VOLCANO = [definition for definition in crd.generate() if definition["spec"]["group"] == PODGROUPS.group]
@@ -123,13 +132,13 @@ async def test_services_become_knatives_once_it_is_there_and_those_that_stand_st
     await world.install(KNATIVE)
     await world.looked_twice()
     await world.serve("late")
-    await world.until(KSERVICES, "late")
+    await world.until(KNATIVE_SERVICES, "late")
     await world.until(PADDLESERVICES, "late", on("Knative"))
     change = {"spec": {"service": {"minScale": 2}}}
     await world.client.patch(PADDLESERVICES, "early", change, namespace="default")
     await world.until(PADDLESERVICES, "early", lambda service: service["status"].get("observedGeneration") == 2)
     await world.until(PADDLESERVICES, "early", on("Deployment"))
-    assert [each["metadata"]["name"] for each in (await world.client.list(KSERVICES)).items] == ["late"]
+    assert [each["metadata"]["name"] for each in (await world.client.list(KNATIVE_SERVICES)).items] == ["late"]
 
     await world.remove(KNATIVE)
     await world.looked_twice()

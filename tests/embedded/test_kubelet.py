@@ -21,6 +21,7 @@ from paddlecloud.kube.errors import BadRequest, NotFound
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
     CRDS,
+    ENDPOINTSLICES,
     EVENTS,
     LEASES,
     NODES,
@@ -31,7 +32,6 @@ from paddlecloud.kube.resource import (
     owner_reference,
 )
 from paddlecloud.local.kubelet.node.node import NodeConfig
-from paddlecloud.local.kubelet.pod.hosts import ENDPOINTSLICES
 from paddlecloud.local.kubelet.shim import wire
 from unit.local.images.wheels import write_wheel
 from unit.local.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of, waiting_reason

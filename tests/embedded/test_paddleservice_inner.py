@@ -11,10 +11,9 @@ from embedded.serving_world import paddleservice
 from harness import eventually
 from paddlecloud.api import KINDS, crd
 from paddlecloud.controllers.paddleservice import PaddleServiceController, served_kinds
-from paddlecloud.controllers.paddleservice.names import DEPLOYMENTS, PADDLESERVICES
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
-from paddlecloud.kube.resource import SERVICES, Object
+from paddlecloud.kube.resource import DEPLOYMENTS, PADDLESERVICES, SERVICES, Object
 from paddlecloud.local.platform import Platform
 
 

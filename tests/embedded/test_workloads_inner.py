@@ -14,10 +14,20 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.errors import Invalid
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.resource import EVENTS, PODS, SERVICES, Object, Resource
+from paddlecloud.kube.resource import (
+    DEPLOYMENTS,
+    ENDPOINTS,
+    ENDPOINTSLICES,
+    EVENTS,
+    JOBS,
+    PODS,
+    REPLICASETS,
+    SERVICES,
+    STATEFULSETS,
+    Object,
+    Resource,
+)
 from paddlecloud.local.platform import Platform
-from paddlecloud.local.workloads.endpoints import SLICES
-from paddlecloud.local.workloads.resources import DEPLOYMENTS, ENDPOINTS, JOBS, REPLICASETS, STATEFULSETS
 from paddlecloud.local.workloads.workloads import CONTROLLERS, Workloads
 
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
@@ -152,7 +162,7 @@ async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Wo
     await become_ready(client, (await pods(client))[0])
 
     async def shown() -> bool:
-        piece = (await client.list(SLICES, "default", label_selector="kubernetes.io/service-name=web")).items
+        piece = (await client.list(ENDPOINTSLICES, "default", label_selector="kubernetes.io/service-name=web")).items
         old = (await client.list(ENDPOINTS, "default")).items
         return bool(
             piece
@@ -165,7 +175,7 @@ async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Wo
     await client.delete(SERVICES, "web", namespace="default")
 
     async def gone() -> bool:
-        piece = (await client.list(SLICES, "default", label_selector="kubernetes.io/service-name=web")).items
+        piece = (await client.list(ENDPOINTSLICES, "default", label_selector="kubernetes.io/service-name=web")).items
         return not piece and not (await client.list(ENDPOINTS, "default")).items
 
     await until("both go with the service", gone)
@@ -189,7 +199,7 @@ async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_
         "endpoints": [{"addresses": ["127.70.9.9"]}],
         "ports": [{"name": "", "port": port}],
     }
-    await client.create(SLICES, by_hand, namespace="default")
+    await client.create(ENDPOINTSLICES, by_hand, namespace="default")
 
     async def reported() -> bool:
         events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
@@ -233,7 +243,7 @@ async def test_a_service_of_many_ports_leaves_descriptors_for_others_and_says_wh
             "endpoints": [{"addresses": ["127.70.9.9"]}],
             "ports": ports,
         }
-        await client.create(SLICES, by_hand, namespace="default")
+        await client.create(ENDPOINTSLICES, by_hand, namespace="default")
         return [(made["spec"]["clusterIP"], port["port"]) for port in ports]
 
     async def listened(address: tuple[str, int]) -> bool:

@@ -31,7 +31,15 @@ FILE = Path(__file__).with_suffix(".yaml")
 CLASSES = ("attack", "kubernetes", "harmless")
 VERDICTS = ("denied", "refused", "confined")
 SOURCES = Path(paddlecloud.__file__).parent
-READERS = ("controllers", "local/knative", "local/nodes", "local/scheduler", "local/volumes", "local/workloads")
+READERS = (
+    "api/names.py",
+    "controllers",
+    "local/knative",
+    "local/nodes",
+    "local/scheduler",
+    "local/volumes",
+    "local/workloads",
+)
 """Whose annotations and labels are looked for."""
 _MARK = re.compile(r"(\{GROUP\}|[a-z0-9-]+(\.[a-z0-9-]+)+)/[A-Za-z][A-Za-z.-]*")
 _NAMES = ("victim", "victim/data", "/etc", "../victim", "http://127.0.0.1/", "victim:default")
@@ -70,12 +78,13 @@ def _is_open(schema: Mapping[str, Any]) -> bool:
 
 
 def marks() -> set[str]:
-    """Annotations and labels in the words of the sources; `{GROUP}` is Knative's or PaddleService's."""
+    """Annotations and labels in the words of the sources; `{GROUP}` is Knative's, or PaddleService's (`{SERVING}`)."""
     found: set[str] = set()
-    for folder in READERS:
-        for file in (SOURCES / folder).rglob("*.py"):
+    for reader in READERS:
+        place = SOURCES / reader
+        for file in place.rglob("*.py") if place.is_dir() else (place,):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                text = _text_of(node)
+                text = _text_of(node).replace("{SERVING}", "{GROUP}")
                 if text and _MARK.fullmatch(text):
                     found.add(text)
     return found

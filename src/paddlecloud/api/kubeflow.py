@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from paddlecloud.api import paddlejob
+from paddlecloud.api import names, paddlejob
 from paddlecloud.api.fields import Conditions, Embedded, Int32, Root, Rule, Time, Wire, doc
 from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
 from paddlecloud.api.paddlejob.spec import (
@@ -107,10 +107,10 @@ class KubeflowPaddleJob(Root):
 
 
 DECLARATION = KindDeclaration(
-    group="kubeflow.org",
-    versions=("v1",),
-    kind="PaddleJob",
-    plural="paddlejobs",
+    group=names.KUBEFLOW_PADDLEJOB.group,
+    versions=(names.KUBEFLOW_PADDLEJOB.version,),
+    kind=names.KUBEFLOW_PADDLEJOB.kind,
+    plural=names.KUBEFLOW_PADDLEJOB.plural,
     singular="paddlejob",
     type=KubeflowPaddleJob,
     doc="A PaddleJob in the form of Kubeflow's training operator.",

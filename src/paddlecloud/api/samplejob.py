@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from paddlecloud.api import cron
+from paddlecloud.api import cron, names
 from paddlecloud.api.fields import (
     Conditions,
     Int32,
@@ -184,10 +184,10 @@ class SampleJob(Root):
 
 
 DECLARATION = KindDeclaration(
-    group="batch.paddlepaddle.org",
-    versions=("v1alpha1",),
-    kind="SampleJob",
-    plural="samplejobs",
+    group=names.SAMPLEJOB.group,
+    versions=(names.SAMPLEJOB.version,),
+    kind=names.SAMPLEJOB.kind,
+    plural=names.SAMPLEJOB.plural,
     singular="samplejob",
     categories=("paddle",),
     type=SampleJob,

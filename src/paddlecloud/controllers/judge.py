@@ -17,9 +17,8 @@ from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.resource import PADDLEJOBS, SAMPLESETS, SECRETS, Object, Resource
+from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLESETS, SECRETS, Object, Resource
 
-PADDLESERVICES = Resource("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService")
 PATIENCE = 240.0
 LOOK_EVERY = 1.0
 DATA_CENTER = "data-center"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from paddlecloud.api import names
+
 Object = dict[str, Any]
 """A Kubernetes object stays a plain dict; typed structs exist only for the kinds of this project."""
 
@@ -78,6 +80,7 @@ def owner_reference(owner: Object) -> Object:
 
 PODS = Resource("", "v1", "pods", "Pod")
 SERVICES = Resource("", "v1", "services", "Service")
+ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints")
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -86,15 +89,39 @@ EVENTS = Resource("", "v1", "events", "Event")
 SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 PERSISTENTVOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 PERSISTENTVOLUMECLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
+CONTROLLERREVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+JOBS = Resource("batch", "v1", "jobs", "Job")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+ENDPOINTSLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+PRIORITYCLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+STORAGECLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+CSIDRIVERS = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False)
+HORIZONTALPODAUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+SELFSUBJECTACCESSREVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+POD_METRICS = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
+NODE_METRICS = Resource("metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", namespaced=False)
+
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
-STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
-CSIDRIVERS = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False)
-SAMPLESETS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet")
-SAMPLEJOBS = Resource("batch.paddlepaddle.org", "v1alpha1", "samplejobs", "SampleJob")
-PADDLEJOBS = Resource("batch.paddlepaddle.org", "v1", "paddlejobs", "PaddleJob")
-CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+COSCHEDULING_PODGROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+KNATIVE_SERVICES = Resource("serving.knative.dev", "v1", "services", "Service")
+KNATIVE_CONFIGURATIONS = Resource("serving.knative.dev", "v1", "configurations", "Configuration")
+KNATIVE_REVISIONS = Resource("serving.knative.dev", "v1", "revisions", "Revision")
+KNATIVE_ROUTES = Resource("serving.knative.dev", "v1", "routes", "Route")
+
+PADDLEJOBS = Resource(*names.PADDLEJOB)
+SAMPLESETS = Resource(*names.SAMPLESET)
+SAMPLEJOBS = Resource(*names.SAMPLEJOB)
+PADDLESERVICES = Resource(*names.PADDLESERVICE)
+EARLIER_PADDLESERVICES = Resource(*names.EARLIER_PADDLESERVICE)
+KUBEFLOW_PADDLEJOBS = Resource(*names.KUBEFLOW_PADDLEJOB)
 
 _KNOWN = {(r.api_version, r.kind): r for r in list(globals().values()) if isinstance(r, Resource)}
 _SAME_IN_PLURAL = frozenset({"endpoints"})

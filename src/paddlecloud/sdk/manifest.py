@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paddlecloud.api.names import PADDLEJOB
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk import html
 from paddlecloud.sdk.checking import ArgumentError
@@ -172,7 +173,7 @@ def manifest(body: Any, where: str = "the object") -> Manifest:
 
 
 def is_job(body: Mapping[str, Any]) -> bool:
-    return body.get("kind") == "PaddleJob" and str(body.get("apiVersion", "")).startswith("batch.paddlepaddle.org/")
+    return body.get("kind") == PADDLEJOB.kind and str(body.get("apiVersion", "")).startswith(f"{PADDLEJOB.group}/")
 
 
 def _bodies(source: Source) -> Iterator[tuple[str, Any]]:

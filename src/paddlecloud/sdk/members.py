@@ -10,21 +10,20 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from paddlecloud.api.names import (
+    INDEX_LABEL,
+    JOB_LABEL,
+    ORIGINAL_ROLE_LABEL,
+    ROLE_LABEL,
+    SAMPLESET_LABEL,
+    SERVICE_LABEL,
+)
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import Forbidden, MethodNotAllowed, NotFound
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 
-JOB_LABEL = "paddlepaddle.org/job-name"
-SET_LABEL = "paddlepaddle.org/sampleset"
-SERVICE_LABEL = "PaddleService"
-"""Of all pods of a PaddleService, on Knative and as Deployments, canary included; the original controller's too."""
-ROLE_LABELS = ("paddlepaddle.org/role", "paddle-res-type")
-"""Ours, and the one that pods of the original operators carry."""
-INDEX_LABELS = (
-    "paddlepaddle.org/index",
-    "batch.kubernetes.io/job-completion-index",
-    "apps.kubernetes.io/pod-index",
-)
+ROLE_LABELS = (ROLE_LABEL, ORIGINAL_ROLE_LABEL)
+INDEX_LABELS = (INDEX_LABEL, "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _ORDINAL = re.compile(r"^(?P<rest>.+?)(?:-(?P<role>ps|worker|heter))?-(?P<index>\d+)$")
 
@@ -105,7 +104,7 @@ async def pods_of(client: Client, obj: Object) -> list[Object]:
         return await _list(client, namespace, selector)
     uid = str(meta.get("uid"))
     if obj.get("kind") == "SampleSet":  # its cache servers belong to a StatefulSet
-        return await _list(client, namespace, f"{SET_LABEL}={meta['name']}")
+        return await _list(client, namespace, f"{SAMPLESET_LABEL}={meta['name']}")
     if obj.get("kind") == "PaddleService":  # its pods belong to ReplicaSets
         return await _list(client, namespace, f"{SERVICE_LABEL}={meta['name']}")
     if obj.get("kind") == "PaddleJob":

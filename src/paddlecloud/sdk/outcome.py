@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from paddlecloud.api.names import RETRY_AT
 from paddlecloud.kube.resource import Object
 
 SUCCEEDED = frozenset(("Completed", "Succeed", "Succeeded", "Complete"))
@@ -11,9 +12,6 @@ FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Abor
 
 FINISHING = frozenset(("Job", "PaddleJob", "SampleJob", "Workflow"))
 """Kinds whose purpose is to end."""
-
-RETRY_AT = "paddlepaddle.org/retry-at"
-"""Annotation that asks for another run of a job that has ended."""
 
 
 def condition(obj: Object, kind: str) -> Object | None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from paddlecloud.api.names import ELASTIC_SERVING, SERVING
 from paddlecloud.sdk.manifest import Manifest
 
-GROUPS = ("serving.paddlepaddle.org/", "elasticserving.paddlepaddle.org/")
+GROUPS = (f"{SERVING}/", f"{ELASTIC_SERVING}/")
 HTTP2 = ("grpc", "h2c")
 
 

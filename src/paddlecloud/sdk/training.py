@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from paddlecloud.api.names import PADDLEJOB
 from paddlecloud.kube.quantity import ONE, Amount, QuantityError, parse
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.checking import ArgumentError
@@ -80,7 +81,7 @@ def job(training: Training, *, name: str, namespace: str | None = None) -> Objec
         spec["elastic"] = 1
         worker["requests"], worker["limits"] = training.elastic
     spec["worker"] = {**worker, "template": _template(training)}
-    return {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": meta, "spec": spec}
+    return {"apiVersion": PADDLEJOB.api_version, "kind": PADDLEJOB.kind, "metadata": meta, "spec": spec}
 
 
 def _check(training: Training) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from paddlecloud.api import names
 from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
 from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise
 from paddlecloud.api.paddlejob.spec import ROLES, PaddleJob, PaddleJobSpec, RoleSpec
@@ -39,10 +40,10 @@ ENDED_ANNOTATION = "paddlepaddle.org/ended"
 """Of pods that their controller ended on purpose: why. Their exit code is that of the signal."""
 
 DECLARATION = KindDeclaration(
-    group="batch.paddlepaddle.org",
-    versions=("v1",),
-    kind="PaddleJob",
-    plural="paddlejobs",
+    group=names.PADDLEJOB.group,
+    versions=(names.PADDLEJOB.version,),
+    kind=names.PADDLEJOB.kind,
+    plural=names.PADDLEJOB.plural,
     singular="paddlejob",
     short_names=("pdj",),
     categories=("all", "paddle"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from paddlecloud.api import names
 from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
 from paddlecloud.api.paddleservice.settings import (
     EndpointSettings,
@@ -39,12 +40,12 @@ __all__ = [
 ]
 
 
-def _declaration(group: str, doc: str, *, short_names: tuple[str, ...] = ()) -> KindDeclaration:
+def _declaration(name: names.KindName, doc: str, *, short_names: tuple[str, ...] = ()) -> KindDeclaration:
     return KindDeclaration(
-        group=group,
-        versions=("v1",),
-        kind="PaddleService",
-        plural="paddleservices",
+        group=name.group,
+        versions=(name.version,),
+        kind=name.kind,
+        plural=name.plural,
         singular="paddleservice",
         short_names=short_names,
         categories=("paddle",),
@@ -65,12 +66,12 @@ def _declaration(group: str, doc: str, *, short_names: tuple[str, ...] = ()) -> 
 
 
 DECLARATION = _declaration(
-    "serving.paddlepaddle.org",
+    names.PADDLESERVICE,
     "A model behind a URL: autoscaled, down to zero, with a canary that gets a share of the traffic.",
     short_names=("pds",),  # `paddleservice` alone means, to kubectl, the group that comes first in the alphabet
 )
 ELASTICSERVING = _declaration(
-    "elasticserving.paddlepaddle.org",
+    names.EARLIER_PADDLESERVICE,
     "The same kind under the group of the earlier ElasticServing project. New YAML uses serving.paddlepaddle.org.",
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from paddlecloud.api import names
 from paddlecloud.api.kind import AGE, Column, KindDeclaration
 from paddlecloud.api.problems import decode_as, encode
 from paddlecloud.api.sampleset.settings import LevelSettings, Normalised, SampleSetSettings, Secret, normalise
@@ -45,10 +46,10 @@ __all__ = [
 ]
 
 DECLARATION = KindDeclaration(
-    group="batch.paddlepaddle.org",
-    versions=("v1alpha1",),
-    kind="SampleSet",
-    plural="samplesets",
+    group=names.SAMPLESET.group,
+    versions=(names.SAMPLESET.version,),
+    kind=names.SAMPLESET.kind,
+    plural=names.SAMPLESET.plural,
     singular="sampleset",
     categories=("paddle",),
     type=SampleSet,

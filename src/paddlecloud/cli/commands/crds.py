@@ -12,11 +12,7 @@ from paddlecloud.cli.failures import OK, attempting
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import Object, Resource
-
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
+from paddlecloud.kube.resource import CRDS, Object
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -51,11 +47,11 @@ def _define(session: Session, definitions: list[Object]) -> int:
         for definition in definitions:
             name = definition["metadata"]["name"]
             applied = session.api.client.patch(
-                DEFINITIONS, name, definition, kind="apply", field_manager="pdc-crds", force=True
+                CRDS, name, definition, kind="apply", field_manager="pdc-crds", force=True
             )
             made = session.api.do(applied)
             goal = parse_goal("condition=Established")
-            ended = wait_for(session, of_object(DEFINITIONS, made), goal, timeout=30.0)
+            ended = wait_for(session, of_object(CRDS, made), goal, timeout=30.0)
             session.print(f"{output.name_of(made)} {'established' if ended.exit_code == OK else ended.message}")
             code = code or ended.exit_code
     return code

@@ -21,7 +21,7 @@ from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.parsing import Parsers, duration
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import DEPLOYMENTS, Object
 from paddlecloud.platform.chart import chart
 
 NAMESPACE, RELEASE = "paddlecloud", "pdc"
@@ -139,7 +139,7 @@ def _run(command: list[str]) -> int:
 
 def _show(session: Session, release: str) -> None:
     listed = session.api.client.list(
-        cluster_checks.DEPLOYMENTS, _namespace(session), label_selector=f"app.kubernetes.io/instance={release}"
+        DEPLOYMENTS, _namespace(session), label_selector=f"app.kubernetes.io/instance={release}"
     )
     for deployment in session.api.do(listed).items:
         session.print(f"{deployment['metadata']['name']}: {_ready(deployment)} ready")
@@ -153,21 +153,21 @@ def _delete_kinds(session: Session, *, timeout: float) -> None:
     """And with them all objects. Some go only when their controller has put things in order: it must still be there."""
     from paddlecloud.api import KINDS
     from paddlecloud.api.crd import generate
-    from paddlecloud.cli.commands.crds import DEFINITIONS
     from paddlecloud.cli.objects.placing import of_object
     from paddlecloud.cli.objects.waiting import DeadlineError, until
     from paddlecloud.kube.errors import NotFound
+    from paddlecloud.kube.resource import CRDS
 
     definitions = generate(KINDS)
     for definition in definitions:
         try:
-            session.api.do(session.api.client.delete(DEFINITIONS, definition["metadata"]["name"]))
+            session.api.do(session.api.client.delete(CRDS, definition["metadata"]["name"]))
         except NotFound:
             continue
         session.print(f"{output.name_of(definition)} deleted")
     deadline = time.monotonic() + timeout
     for definition in definitions:
-        place = of_object(DEFINITIONS, definition)
+        place = of_object(CRDS, definition)
         left = max(0.001, deadline - time.monotonic())
         try:
             until(session.api, place, lambda found: True if found is None else None, timeout=left)

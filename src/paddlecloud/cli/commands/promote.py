@@ -10,6 +10,7 @@ import argparse
 import json
 from typing import NamedTuple
 
+from paddlecloud.api.names import ELASTIC_SERVING, ENDPOINT, REVISION, SERVICE, SERVING, SOURCE
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.placing import Place
@@ -17,17 +18,11 @@ from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Conflict, NotFound
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import KNATIVE_REVISIONS, REPLICASETS, Object
 
-REVISIONS = Resource("serving.knative.dev", "v1", "revisions", "Revision")
-GROUPS = ("serving.paddlepaddle.org", "elasticserving.paddlepaddle.org")
+GROUPS = (SERVING, ELASTIC_SERVING)
 ATTEMPTS = 10
 """How often a patch is sent when the controller writes the status in between."""
-REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
-"""Where there is no Knative, the Deployment's own history."""
-SERVICE, ENDPOINT, SOURCE, REVISION = (
-    f"serving.paddlepaddle.org/{name}" for name in ("service", "endpoint", "source", "revision")
-)
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -112,7 +107,7 @@ def _previous(session: Session, where: Place, service: Object) -> _Earlier | Non
     if not current:
         return None  # its first revision is being made, and could be taken for an earlier one
     with attempting(f"read the revisions of {where.display}"):
-        for resource, read in ((REVISIONS, _of_revision), (REPLICASETS, _of_replicaset)):
+        for resource, read in ((KNATIVE_REVISIONS, _of_revision), (REPLICASETS, _of_replicaset)):
             call = session.api.client.list(resource, namespace=where.namespace, label_selector=selector)
             try:
                 made = [read(found) for found in session.api.do(call).items]

@@ -18,11 +18,11 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import Invalid, MethodNotAllowed, NotFound
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import KUBEFLOW_PADDLEJOBS, PADDLEJOBS, Object
 
 SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
-    ("batch.paddlepaddle.org", "PaddleJob"): ("spec", "suspend"),
-    ("kubeflow.org", "PaddleJob"): ("spec", "runPolicy", "suspend"),
+    (PADDLEJOBS.group, PADDLEJOBS.kind): ("spec", "suspend"),
+    (KUBEFLOW_PADDLEJOBS.group, KUBEFLOW_PADDLEJOBS.kind): ("spec", "runPolicy", "suspend"),
     ("batch", "Job"): ("spec", "suspend"),
     ("batch", "CronJob"): ("spec", "suspend"),
     ("argoproj.io", "Workflow"): ("spec", "suspend"),
@@ -97,7 +97,7 @@ def _scale(session: Session, where: Place, replicas: int) -> Object:
 def _refused(session: Session, where: Place, replicas: int, error: Invalid) -> CliError:
     """The refusal, and the numbers that stand against it: rules of a CRD can name only the fields."""
     failure = from_api(error, doing=f"cannot scale {where.display} to {replicas}")
-    if (where.resource.group, where.resource.kind) != ("batch.paddlepaddle.org", "PaddleJob"):
+    if (where.resource.group, where.resource.kind) != (PADDLEJOBS.group, PADDLEJOBS.kind):
         return failure
     from paddlecloud.api import paddlejob
 

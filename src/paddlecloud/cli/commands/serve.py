@@ -25,10 +25,9 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.nearest import question
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import PADDLESERVICES, Object
 from paddlecloud.platform import endpoint
 
-PADDLESERVICES = Resource("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService")
 MANAGER = "pdc-serve"
 REFUSED = "refused"
 REFUSALS = ("InvalidSpec", "FolderNotAllowed")

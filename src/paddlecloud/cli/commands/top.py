@@ -11,17 +11,15 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from paddlecloud.api.names import JOB_LABEL
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_selectors
 from paddlecloud.cli.render import output, table
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound, ServiceUnavailable
 from paddlecloud.kube.quantity import MILLI, ONE, parse
-from paddlecloud.kube.resource import NODES, PADDLEJOBS, PODS, Object, Resource
-from paddlecloud.sdk.members import JOB_LABEL
+from paddlecloud.kube.resource import NODE_METRICS, NODES, PADDLEJOBS, POD_METRICS, PODS, Object, Resource
 
-POD_METRICS = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
-NODE_METRICS = Resource("metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", namespaced=False)
 MEBI = 1 << 20
 SUBJECTS = {
     **dict.fromkeys(("node", "nodes", "no"), "nodes"),

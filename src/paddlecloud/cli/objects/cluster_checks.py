@@ -12,14 +12,10 @@ from typing import NamedTuple
 from paddlecloud.cli.commands.doctor import Check, Finding, api
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import CSIDRIVERS, Resource
+from paddlecloud.kube.resource import CSIDRIVERS, DEPLOYMENTS, SELFSUBJECTACCESSREVIEWS
 
 OLDEST = (1, 25)
 RIGHT = "customresourcedefinitions"
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
-)
 
 
 class Engine(NamedTuple):
@@ -67,12 +63,12 @@ def version(session: Session) -> Finding:
 def rights(session: Session) -> Finding:
     asked = {"group": "apiextensions.k8s.io", "resource": RIGHT, "verb": "create"}
     body = {
-        "apiVersion": REVIEWS.api_version,
-        "kind": REVIEWS.kind,
+        "apiVersion": SELFSUBJECTACCESSREVIEWS.api_version,
+        "kind": SELFSUBJECTACCESSREVIEWS.kind,
         "metadata": {},
         "spec": {"resourceAttributes": asked},
     }
-    answer = session.api.do(session.api.client.create(REVIEWS, body))
+    answer = session.api.do(session.api.client.create(SELFSUBJECTACCESSREVIEWS, body))
     if answer["status"]["allowed"]:
         return Finding("ok", "you may define kinds")
     meaning = f"you may not create {RIGHT}"

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from paddlecloud.cli.objects.api import Api, connect
 from paddlecloud.kube.errors import ApiError, ConfigError
-from paddlecloud.kube.resource import PADDLEJOBS, SAMPLEJOBS, Object, Resource, controller_of
-from paddlecloud.local.workloads.resources import JOBS
+from paddlecloud.kube.resource import JOBS, PADDLEJOBS, SAMPLEJOBS, Object, Resource, controller_of
 from paddlecloud.sdk.outcome import ending
 
 KINDS = {PADDLEJOBS: "pdj", SAMPLEJOBS: "samplejob", JOBS: "job"}

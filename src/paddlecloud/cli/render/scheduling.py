@@ -59,7 +59,7 @@ def is_ours(session: Session) -> bool:
 
 def fetch(session: Session) -> Cluster:
     """The present state of the cluster. Kinds that the server does not serve count as none."""
-    from paddlecloud.local.scheduler.controller.watches import BUDGETS, COSCHEDULING_GROUPS, PRIORITYCLASSES
+    from paddlecloud.kube.resource import COSCHEDULING_PODGROUPS, PODDISRUPTIONBUDGETS, PRIORITYCLASSES
 
     def every(resource: Resource) -> list[Object]:
         try:
@@ -70,9 +70,9 @@ def fetch(session: Session) -> Cluster:
     return Cluster(
         nodes=every(NODES),
         pods=every(PODS),
-        groups=every(PODGROUPS) + every(COSCHEDULING_GROUPS),
+        groups=every(PODGROUPS) + every(COSCHEDULING_PODGROUPS),
         queues=every(QUEUES),
-        budgets=every(BUDGETS),
+        budgets=every(PODDISRUPTIONBUDGETS),
         priorities={obj["metadata"]["name"]: int(obj.get("value") or 0) for obj in every(PRIORITYCLASSES)},
     )
 

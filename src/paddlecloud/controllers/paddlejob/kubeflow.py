@@ -18,9 +18,14 @@ from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
-from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource, controller_of, key_of, owner_reference
-
-KUBEFLOW_PADDLEJOBS = Resource("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
+from paddlecloud.kube.resource import (
+    KUBEFLOW_PADDLEJOBS,
+    PADDLEJOBS,
+    Object,
+    controller_of,
+    key_of,
+    owner_reference,
+)
 
 _TYPES = ("Created", "Running", "Restarting", "Succeeded", "Failed", "Suspended")
 """Conditions that mean the same in both kinds; Kubeflow's column shows the last one of the list."""

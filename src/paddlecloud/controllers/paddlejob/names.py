@@ -6,24 +6,21 @@ labels is paddle-operator's and users select by it; the second says the same in 
 
 from __future__ import annotations
 
+from paddlecloud.api import names
+
 RESOURCE_NAME = "paddle-res-name"
-RESOURCE_TYPE = "paddle-res-type"
+RESOURCE_TYPE = names.ORIGINAL_ROLE_LABEL
 RESOURCE = "paddle-resource"
 
 ORIGINAL_FINALIZER = "finalizers.paddlepaddle.org"
 """That the original operator put on jobs, and took off again; where it is gone, somebody else must."""
 
-JOB = "paddlepaddle.org/job-name"
-ROLE = "paddlepaddle.org/role"
-INDEX = "paddlepaddle.org/index"
+JOB, ROLE, INDEX = names.JOB_LABEL, names.ROLE_LABEL, names.INDEX_LABEL
 GENERATION = "paddlepaddle.org/generation"
 """Which incarnation of the gang a pod belongs to. A label, never part of a name: ranks keep their names for life."""
 
 PORT = "paddlepaddle.org/port"
 """Annotation of pods: the first port of their job."""
-
-RETRY_AT = "paddlepaddle.org/retry-at"
-"""Annotation of jobs: a new value asks for a finished job to be run again."""
 
 NUDGED = "paddlepaddle.org/nudged"
 """Annotation that is changed for no other reason than to make a kubelet look at the pod again."""

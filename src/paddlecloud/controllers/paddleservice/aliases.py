@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paddlecloud.controllers.paddleservice.names import SERVICE, aliases
+from paddlecloud.api.names import SERVICE
+from paddlecloud.controllers.paddleservice.names import aliases
 from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.resource import SERVICES, Object
 

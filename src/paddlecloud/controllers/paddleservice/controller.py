@@ -12,20 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from paddlecloud.api.names import SERVICE
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
-from paddlecloud.controllers.paddleservice.names import (
-    AUTOSCALERS,
-    DEPLOYMENTS,
-    EARLIER_PADDLESERVICES,
-    KREVISIONS,
-    KSERVICES,
-    PADDLESERVICES,
-    SERVICE,
-)
 from paddlecloud.controllers.paddleservice.observe import Observed, view
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.cache import by_owner
@@ -34,12 +26,24 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.plan import Plan, PlanFailed, PlannedEvent
-from paddlecloud.kube.resource import SERVICES, Key, Object, Resource, key_of
+from paddlecloud.kube.resource import (
+    DEPLOYMENTS,
+    EARLIER_PADDLESERVICES,
+    HORIZONTALPODAUTOSCALERS,
+    KNATIVE_REVISIONS,
+    KNATIVE_SERVICES,
+    PADDLESERVICES,
+    SERVICES,
+    Key,
+    Object,
+    Resource,
+    key_of,
+)
 
 COMPONENT = "paddleservice-controller"
 GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
-KNATIVE = (KSERVICES, KREVISIONS)
-OPTIONAL = (*KNATIVE, AUTOSCALERS)
+KNATIVE = (KNATIVE_SERVICES, KNATIVE_REVISIONS)
+OPTIONAL = (*KNATIVE, HORIZONTALPODAUTOSCALERS)
 """Kinds that not every API server has."""
 REFUSED = "Refused"
 """Reason of the event about objects that the API server refuses."""
@@ -76,7 +80,7 @@ class PaddleServiceController(Operator[Observed, Plan]):
             backoff_cap=10.0,
         )
         self._site = site or Site()
-        self._knative = KSERVICES in served
+        self._knative = KNATIVE_SERVICES in served
         self._measures = PodMeasures(client)
 
         def informer(resource: Resource, *, labelled: bool = False) -> Informer:
@@ -84,12 +88,12 @@ class PaddleServiceController(Operator[Observed, Plan]):
 
         self.primary = [informer(resource) for resource in GROUPS]
         self._owned = {resource: informer(resource, labelled=True) for resource in (SERVICES, DEPLOYMENTS)}
-        if AUTOSCALERS in served:
-            self._owned[AUTOSCALERS] = informer(AUTOSCALERS)
+        if HORIZONTALPODAUTOSCALERS in served:
+            self._owned[HORIZONTALPODAUTOSCALERS] = informer(HORIZONTALPODAUTOSCALERS)
         self._revisions: Informer | None = None
         if self._knative:
-            self._owned[KSERVICES] = informer(KSERVICES)
-            self._revisions = informer(KREVISIONS, labelled=True)
+            self._owned[KNATIVE_SERVICES] = informer(KNATIVE_SERVICES)
+            self._revisions = informer(KNATIVE_REVISIONS, labelled=True)
         self._watch()
 
     def _watch(self) -> None:
@@ -155,7 +159,7 @@ class PaddleServiceController(Operator[Observed, Plan]):
                 revisions={found.name: found for found in views},
                 services=owned[SERVICES],
                 deployments=deployments,
-                autoscalers=owned.get(AUTOSCALERS),
+                autoscalers=owned.get(HORIZONTALPODAUTOSCALERS),
                 trouble=trouble,
                 site=self._site,
             )
@@ -166,7 +170,7 @@ class PaddleServiceController(Operator[Observed, Plan]):
         ]
         revisions = {found.name: found for found in views}
         return Observed(
-            kservice=owned[KSERVICES].get(meta["name"]),
+            kservice=owned[KNATIVE_SERVICES].get(meta["name"]),
             revisions=revisions,
             services=owned[SERVICES],
             trouble=trouble,

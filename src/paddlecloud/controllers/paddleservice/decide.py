@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from paddlecloud.api.names import ENDPOINT, HTTP2_READY, KNATIVE_REVISION, NAME_URL, SERVICE
 from paddlecloud.api.paddleservice import ServiceSettings, decode, normalise, validate
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers.paddleservice import aliases, deployment, knative, status, traffic
-from paddlecloud.controllers.paddleservice.names import (
-    CANARY,
-    DEFAULT,
-    ENDPOINT,
-    HTTP2_READY,
-    KNATIVE_REVISION,
-    NAME_URL,
-    SERVICE,
-    WENT_BACK,
-)
+from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK
 from paddlecloud.controllers.paddleservice.observe import Observed
 from paddlecloud.controllers.paddleservice.status import READY, Verdict
 from paddlecloud.controllers.paddleservice.template import Wanted, folder_problem, wanted

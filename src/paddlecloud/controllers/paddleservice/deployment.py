@@ -9,21 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from paddlecloud.api.names import ENDPOINT, REVISION, SERVICE
 from paddlecloud.api.paddleservice import ServiceSettings
-from paddlecloud.controllers.paddleservice.names import (
-    AUTOSCALERS,
-    CANARY,
-    DEFAULT,
-    DEPLOYMENTS,
-    ENDPOINT,
-    REVISION,
-    SERVICE,
-)
+from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT
 from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
 from paddlecloud.controllers.paddleservice.template import Wanted
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan
-from paddlecloud.kube.resource import SERVICES, Object
+from paddlecloud.kube.resource import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, SERVICES, Object
 
 MOST = 10
 """Pods of a service that sets no maximum: an autoscaler of Kubernetes must have one."""
@@ -172,8 +165,8 @@ def _bring_autoscaler(
     if current is None:
         plan.create.append(
             {
-                "apiVersion": AUTOSCALERS.api_version,
-                "kind": AUTOSCALERS.kind,
+                "apiVersion": HORIZONTALPODAUTOSCALERS.api_version,
+                "kind": HORIZONTALPODAUTOSCALERS.kind,
                 "metadata": {"name": name, "namespace": meta["namespace"], "ownerReferences": [reference]},
                 "spec": spec,
             }
@@ -182,7 +175,7 @@ def _bring_autoscaler(
     changed = {key: value for key, value in spec.items() if current["spec"].get(key) != value}
     if changed:
         seen = current["metadata"].get("resourceVersion")
-        plan.patch.append(Patch(AUTOSCALERS, name, meta["namespace"], {"spec": changed}, seen=seen))
+        plan.patch.append(Patch(HORIZONTALPODAUTOSCALERS, name, meta["namespace"], {"spec": changed}, seen=seen))
 
 
 def view(deployment: Object) -> RevisionView:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, KREVISIONS, KSERVICES
+from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT
 from paddlecloud.controllers.paddleservice.observe import RevisionView
 from paddlecloud.controllers.paddleservice.template import Wanted
 from paddlecloud.controllers.paddleservice.traffic import Shares
 from paddlecloud.kube.plan import Delete, Patch, Plan
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import KNATIVE_REVISIONS, KNATIVE_SERVICES, Object
 
 HISTORY = 2
 """Earlier default revisions that are kept asleep, to go back to."""
@@ -44,8 +44,8 @@ def bring(
     if kservice is None:
         plan.create.append(
             {
-                "apiVersion": KSERVICES.api_version,
-                "kind": KSERVICES.kind,
+                "apiVersion": KNATIVE_SERVICES.api_version,
+                "kind": KNATIVE_SERVICES.kind,
                 "metadata": {
                     "name": meta["name"],
                     "namespace": meta["namespace"],
@@ -65,7 +65,7 @@ def bring(
     if change:
         seen = kservice["metadata"].get("resourceVersion")
         operations = [{"op": "add", "path": f"/spec/{name}", "value": value} for name, value in change.items()]
-        plan.patch.append(Patch(KSERVICES, meta["name"], meta["namespace"], operations, kind="json", seen=seen))
+        plan.patch.append(Patch(KNATIVE_SERVICES, meta["name"], meta["namespace"], operations, kind="json", seen=seen))
 
 
 def _next_template(
@@ -118,4 +118,6 @@ def forget(
     ]
     defaults = sorted((v for v in idle if v.endpoint == DEFAULT and v.ready), key=lambda v: -v.created)
     kept = {view.name for view in defaults[:HISTORY]}
-    plan.delete += [Delete(KREVISIONS, view.name, namespace, uid=view.uid) for view in idle if view.name not in kept]
+    plan.delete += [
+        Delete(KNATIVE_REVISIONS, view.name, namespace, uid=view.uid) for view in idle if view.name not in kept
+    ]

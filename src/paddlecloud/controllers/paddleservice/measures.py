@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from paddlecloud.controllers.paddleservice.names import KNATIVE_REVISION
+from paddlecloud.api.names import KNATIVE_REVISION
 from paddlecloud.controllers.paddleservice.observe import Measure
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError

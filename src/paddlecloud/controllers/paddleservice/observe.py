@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from paddlecloud.controllers.paddleservice.names import COLD_START, ENDPOINT, MEASURES
+from paddlecloud.api.names import COLD_START, ENDPOINT, MEASURES
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object

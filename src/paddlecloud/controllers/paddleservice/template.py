@@ -16,17 +16,10 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from paddlecloud import __version__
+from paddlecloud.api.names import ENDPOINT, SERVICE, SERVICE_LABEL, SOURCE
 from paddlecloud.api.paddleservice import EndpointSettings, ServiceSettings, encode
 from paddlecloud.controllers.node_folders import NodeFolders
-from paddlecloud.controllers.paddleservice.names import (
-    CANARY,
-    DEFAULT,
-    ENDPOINT,
-    ORIGINAL_LABEL,
-    SERVICE,
-    SOURCE,
-    revision_name,
-)
+from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, revision_name
 from paddlecloud.kube.resource import Object
 
 SERVING_IMAGE = f"paddlecloud/serving:{__version__}"
@@ -81,7 +74,7 @@ def _revision(settings: ServiceSettings, site: Site, endpoint: str, own: Endpoin
     return Wanted(
         name=revision_name(settings.name, endpoint, digest),
         endpoint=endpoint,
-        labels={SERVICE: settings.name, ENDPOINT: endpoint, ORIGINAL_LABEL: settings.name},
+        labels={SERVICE: settings.name, ENDPOINT: endpoint, SERVICE_LABEL: settings.name},
         annotations={**annotations, SOURCE: json.dumps(_source(settings, endpoint), sort_keys=True)},
         spec=spec,
     )

@@ -11,14 +11,12 @@ import json
 import re
 from typing import Any
 
-SAMPLE_SET = "paddlepaddle.org/sampleset"
-"""Label of everything made for a set, with the set's name as value; informers select by it."""
+from paddlecloud.api.names import SAMPLESET_LABEL
+
+SAMPLE_SET = SAMPLESET_LABEL
 
 TEMPLATE = "paddlepaddle.org/template"
 """Annotation of the StatefulSet: a digest of the pod template it was given, so that only a new one is written."""
-
-RETRY_AT = "paddlepaddle.org/retry-at"
-"""Annotation of SampleJobs: a new value asks for a failed job to be run again."""
 
 CREATED_BY = {"CreatedBy": "paddle-operator"}
 STORAGE_CLASS = "paddle-operator"

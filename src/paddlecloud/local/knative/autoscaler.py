@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError, NotFound
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import DEPLOYMENTS, Object
 from paddlecloud.local.knative import kpa
 from paddlecloud.local.knative.names import deployment_of, key
 from paddlecloud.local.knative.revision import is_reached, scaling_of
 from paddlecloud.local.knative.settings import Defaults, Scaling
 from paddlecloud.local.knative.supervisor import Report
 from paddlecloud.local.knative.windows import Window
-from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,9 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
 
+from paddlecloud.api.names import COLD_START, MEASURES
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.resource import CONFIGMAPS, PODS, Key, Object, key_of
+from paddlecloud.kube.resource import CONFIGMAPS, DEPLOYMENTS, ENDPOINTSLICES, PODS, Key, Object, key_of
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.local.apiserver.auth.identities import KNATIVE
 from paddlecloud.local.knative import configuration, revision, route, service
@@ -16,16 +17,7 @@ from paddlecloud.local.knative.coldstart import ColdStarts, stages_of
 from paddlecloud.local.knative.conditions import YES, Verdict
 from paddlecloud.local.knative.h2c.envoy import find_envoy
 from paddlecloud.local.knative.measures import Measures
-from paddlecloud.local.knative.names import (
-    COLD_START,
-    CONFIGURATIONS,
-    MEASURES,
-    REVISION,
-    REVISIONS,
-    ROUTES,
-    SERVICES,
-    deployment_of,
-)
+from paddlecloud.local.knative.names import CONFIGURATIONS, REVISION, REVISIONS, ROUTES, SERVICES, deployment_of
 from paddlecloud.local.knative.publisher import TablePublisher
 from paddlecloud.local.knative.routing import (
     LEADS_TO,
@@ -45,9 +37,7 @@ from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.supervisor import Gateways, Report
 from paddlecloud.local.knative.validation import judge
 from paddlecloud.local.platform import Platform
-from paddlecloud.local.workloads.endpoints import SLICES
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
-from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 CONFIG = Key("knative-serving", "config-autoscaler")
 
@@ -200,7 +190,7 @@ class Knative:
             self.manager, ROUTES, name="route-controller", observe=observe, decide=route.decide, clock=self._clock
         )
         services = reconciler.owns(CORE_SERVICES, adopting=False)
-        slices = reconciler.owns(SLICES, adopting=False)
+        slices = reconciler.owns(ENDPOINTSLICES, adopting=False)
         for informer in (self._revisions, self._configurations):
             reconciler.controller.watch(informer, map=concerned)
         return reconciler

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import (
+    KNATIVE_CONFIGURATIONS,
+    KNATIVE_REVISIONS,
+    KNATIVE_ROUTES,
+    KNATIVE_SERVICES,
+    Object,
+)
 
 GROUP = "serving.knative.dev"
-SERVICES = Resource(GROUP, "v1", "services", "Service")
-CONFIGURATIONS = Resource(GROUP, "v1", "configurations", "Configuration")
-REVISIONS = Resource(GROUP, "v1", "revisions", "Revision")
-ROUTES = Resource(GROUP, "v1", "routes", "Route")
+SERVICES, CONFIGURATIONS = KNATIVE_SERVICES, KNATIVE_CONFIGURATIONS
+REVISIONS, ROUTES = KNATIVE_REVISIONS, KNATIVE_ROUTES
 
 SERVICE = f"{GROUP}/service"
 CONFIGURATION = f"{GROUP}/configuration"
@@ -20,14 +24,6 @@ REVISION_UID = f"{GROUP}/revisionUID"
 ROUTE = f"{GROUP}/route"
 ROUTED = f"{GROUP}/routes"
 """Annotation of a revision: the routes that lead to it."""
-
-MEASURES = "gateway.paddlecloud.dev/measures"
-"""Annotation in a revision's status: what its clients saw lately, as JSON; while it shares a route with another."""
-COLD_START = "gateway.paddlecloud.dev/cold-start"
-"""Annotation in a revision's status: where the time of its last start from zero went, as JSON."""
-
-HTTP2_READY = "HTTP2Ready"
-"""Condition of routes and services whose port is named `h2c`: whether HTTP/2 is routed. Ready does not depend on it."""
 
 AUTOSCALING = "autoscaling.knative.dev"
 CONTAINER = "user-container"
@@ -39,9 +35,6 @@ DOMAIN = "example.com"
 OPENABLE = "localhost"
 """Names below it lead to this machine for browsers and curl. Programs that ask the C library find them only where
 nss-myhostname is installed, which is why a route has a port of its own as well."""
-
-NAME_URL = "gateway.paddlecloud.dev/name-url"
-"""Annotation in the status of routes and services: their URL by name, on the port that all of them share."""
 
 CLUSTER_DOMAIN = "svc.cluster.local"
 

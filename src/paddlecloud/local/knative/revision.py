@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
-from paddlecloud.kube.resource import Object, owner_reference
+from paddlecloud.kube.resource import DEPLOYMENTS, Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged
 from paddlecloud.local.knative.names import (
     CONFIGURATION,
@@ -26,7 +26,6 @@ from paddlecloud.local.knative.names import (
 )
 from paddlecloud.local.knative.settings import Defaults, Scaling
 from paddlecloud.local.workloads.pods import is_active, is_ready
-from paddlecloud.local.workloads.resources import DEPLOYMENTS
 
 DEFAULT_PORT = 8080
 DEFAULT_TIMEOUT = 300

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from paddlecloud.api.names import HTTP2_READY, NAME_URL
 from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
+from paddlecloud.kube.resource import ENDPOINTSLICES, Object, owner_reference
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
-from paddlecloud.kube.resource import Object, owner_reference
 from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
-from paddlecloud.local.knative.names import HTTP2_READY, NAME_URL, OPENABLE, ROUTE, address_of, is_label
+from paddlecloud.local.knative.names import OPENABLE, ROUTE, address_of, is_label
 from paddlecloud.local.knative.routing import NO_PORTS, route_entries
-from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
+from paddlecloud.local.workloads.endpoints import SERVICE_LABEL
 
 GATEWAY_ADDRESS = "127.0.0.1"
 PORT_NAME = "http"
@@ -196,8 +197,8 @@ def _bring_service(plan: Plan, route: Object, observed: Observed) -> None:
     if observed.slice is None:
         plan.create.append(
             {
-                "apiVersion": SLICES.api_version,
-                "kind": SLICES.kind,
+                "apiVersion": ENDPOINTSLICES.api_version,
+                "kind": ENDPOINTSLICES.kind,
                 "metadata": {"name": name, "labels": {SERVICE_LABEL: meta["name"], ROUTE: meta["name"]}, **common},
                 "addressType": "IPv4",
                 "endpoints": [{"addresses": [GATEWAY_ADDRESS], "conditions": {"ready": True}}],
@@ -205,4 +206,4 @@ def _bring_service(plan: Plan, route: Object, observed: Observed) -> None:
             }
         )
     elif observed.slice.get("ports") != ports:
-        plan.patch.append(Patch(SLICES, name, meta["namespace"], {"ports": ports}))
+        plan.patch.append(Patch(ENDPOINTSLICES, name, meta["namespace"], {"ports": ports}))

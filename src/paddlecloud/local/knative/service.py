@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from paddlecloud.api.names import HTTP2_READY
 from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.plan import Patch, Plan
 from paddlecloud.kube.resource import Object, Resource, owner_reference
 from paddlecloud.local.knative.conditions import Verdict, judged, ready_of
 from paddlecloud.local.knative.configuration import TAKEN
-from paddlecloud.local.knative.names import CONFIGURATIONS, HTTP2_READY, ROUTE, ROUTES, SERVICE
+from paddlecloud.local.knative.names import CONFIGURATIONS, ROUTE, ROUTES, SERVICE
 
 
 class Observed(NamedTuple):

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.resource import SERVICES, Key, Object
+from paddlecloud.kube.resource import ENDPOINTSLICES, SERVICES, Key, Object
 from paddlecloud.local import descriptors, lowports
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.routes import Address, routes_of, unsupported
 from paddlecloud.local.workloads.endpoint_controller import by_service, service_of
-from paddlecloud.local.workloads.endpoints import SERVICE_LABEL, SLICES
+from paddlecloud.local.workloads.endpoints import SERVICE_LABEL
 
 RETRY = 2.0
 RETRY_FULL = 30.0
@@ -43,7 +43,7 @@ class ServiceProxy:
         self._clock = clock
         self._recorder = EventRecorder(manager.client, component="service-proxy", clock=clock)
         self._services = manager.informer(SERVICES)
-        self._slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
+        self._slices = manager.informer(ENDPOINTSLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
         self._listeners: dict[Address, tuple[Key, Listener]] = {}
         self._most = descriptors.share(one_of=2)
         self._most_of_one = self._most // 4

@@ -14,15 +14,14 @@ from paddlecloud.kube.reconciler import Reconciler
 from paddlecloud.kube.resource import (
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
+    STORAGECLASSES,
     Key,
     Object,
-    Resource,
     key_of,
 )
 from paddlecloud.local.volumes.binding import decide_claim, decide_volume, local_class
 
 COMPONENT = "persistentvolume-controller"
-STORAGECLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 
 
 Offers = tuple[list[Object], dict[str, Object]]

@@ -14,12 +14,21 @@ from paddlecloud.kube.conditions import conditions_of, with_condition
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.pods import is_finished, is_leaving
-from paddlecloud.kube.resource import PODS, Key, Object, controller_of, key_of
+from paddlecloud.kube.resource import (
+    DEPLOYMENTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+    Key,
+    Object,
+    controller_of,
+    key_of,
+)
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.workloads.deployment.rollout import resolve
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.reconciler import WorkloadReconciler
-from paddlecloud.local.workloads.resources import BUDGETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS
 
 PATIENCE = 120.0
 
@@ -125,7 +134,7 @@ def budget_controller(manager: Manager, clock: Clock) -> None:
 
     reconciler = WorkloadReconciler(
         manager,
-        BUDGETS,
+        PODDISRUPTIONBUDGETS,
         name="disruption-controller",
         observe=observe,
         decide=decide,

@@ -9,11 +9,10 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Plan, PlanFailed, PlannedEvent
 from paddlecloud.kube.reconciler import Reconciler
-from paddlecloud.kube.resource import PODS, SERVICES, Key, Object, key_of
-from paddlecloud.local.workloads.endpoints import MIRROR_LABEL, SERVICE_LABEL, SLICES, Observed, decide, listed
+from paddlecloud.kube.resource import ENDPOINTS, ENDPOINTSLICES, PODS, SERVICES, Key, Object, key_of
+from paddlecloud.local.workloads.endpoints import MIRROR_LABEL, SERVICE_LABEL, Observed, decide, listed
 from paddlecloud.local.workloads.pace import rest
 from paddlecloud.local.workloads.pods import is_ready
-from paddlecloud.local.workloads.resources import ENDPOINTS
 
 MOMENT = 1.0
 """Seconds in which a pod that has just got its address may become ready, and be written down once instead of twice:
@@ -33,7 +32,7 @@ class EndpointReconciler(Reconciler[Seen, Plan]):
         super().__init__(manager.client, component="endpoint-controller", clock=clock)
         self._services = manager.informer(SERVICES, indexers={"selector": by_selector})
         self._pods = manager.informer(PODS, indexers={"labels": by_labels})
-        self._slices = manager.informer(SLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
+        self._slices = manager.informer(ENDPOINTSLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
         self._mirrors = manager.informer(ENDPOINTS, label_selector=MIRROR_LABEL)
         self._early: dict[str, dict[str, float]] = {}  # by uid of the service
         self.primary = (self._services,)

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.pods import is_finished, is_leaving
-from paddlecloud.kube.resource import Object, Resource, key_of, owner_reference
+from paddlecloud.kube.resource import ENDPOINTS, ENDPOINTSLICES, Object, Resource, key_of, owner_reference
 from paddlecloud.local.workloads.pods import is_ready, suffix
-from paddlecloud.local.workloads.resources import ENDPOINTS
 
-SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 SERVICE_LABEL = "kubernetes.io/service-name"
 MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
 MIRROR_LABEL = "endpoints.kubernetes.io/managed-by"
@@ -81,10 +79,10 @@ def _bring_slices(
         if name not in known:
             plan.create.append(_slice(service, name, body))
         elif held or number == 0:  # one stays even when it is empty: there is a service, with nobody behind it
-            _bring(plan, SLICES, known[name], body)
+            _bring(plan, ENDPOINTSLICES, known[name], body)
         else:
             meta = known[name]["metadata"]
-            plan.delete.append(Delete(SLICES, name, meta["namespace"], uid=meta["uid"]))
+            plan.delete.append(Delete(ENDPOINTSLICES, name, meta["namespace"], uid=meta["uid"]))
 
 
 def _place(members: dict[str, list[str]], newcomers: Iterator[str], names: Iterator[str]) -> None:
@@ -108,8 +106,8 @@ def _names(service: Object, taken: Iterable[str]) -> Iterator[str]:
 def _slice(service: Object, name: str, body: Object) -> Object:
     meta = service["metadata"]
     return {
-        "apiVersion": SLICES.api_version,
-        "kind": SLICES.kind,
+        "apiVersion": ENDPOINTSLICES.api_version,
+        "kind": ENDPOINTSLICES.kind,
         "metadata": {
             "name": name,
             "namespace": meta["namespace"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.pods import is_leaving, phase_of
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PODDISRUPTIONBUDGETS, Object
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http import negotiation
 from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
@@ -19,7 +19,6 @@ from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.workloads.disruption import selects
 from paddlecloud.local.workloads.pods import is_ready
-from paddlecloud.local.workloads.resources import BUDGETS
 
 SOON = 1  # seconds: clients wait for Retry-After, and a budget is counted in milliseconds
 
@@ -33,7 +32,9 @@ def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clo
             pod = verbs.get(kind, info.namespace, info.name).object
             options = DeleteOptions.parse(body.get("deleteOptions"), {})
             budget = _budget_of(store, pod)
-            budgets = registry.find(BUDGETS.group, BUDGETS.version, BUDGETS.plural)
+            budgets = registry.find(
+                PODDISRUPTIONBUDGETS.group, PODDISRUPTIONBUDGETS.version, PODDISRUPTIONBUDGETS.plural
+            )
             if budget is not None and budgets is not None and is_disruption(budget, pod):
                 await verbs.update(
                     budgets,
@@ -49,7 +50,7 @@ def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clo
 
 
 def _budget_of(store: Store, pod: Object) -> Object | None:
-    records = store.list(f"{BUDGETS.group}/{BUDGETS.plural}", pod["metadata"]["namespace"])
+    records = store.list(f"{PODDISRUPTIONBUDGETS.group}/{PODDISRUPTIONBUDGETS.plural}", pod["metadata"]["namespace"])
     found = [record.object for record in records if selects(record.object, pod)]
     if len(found) > 1:
         raise errors.InternalError(

@@ -12,6 +12,7 @@ from paddlecloud.kube.resource import (
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     PODS,
+    STORAGECLASSES,
     Key,
     Object,
     Resource,
@@ -23,7 +24,6 @@ from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.volumes.binding import DEFAULT_MARK
 from paddlecloud.local.workloads.reconciler import WorkloadReconciler
-from paddlecloud.local.workloads.resources import STORAGECLASSES
 
 FINALIZERS = {
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",

@@ -10,11 +10,10 @@ from paddlecloud.kube.conditions import conditions_of, with_condition, without_c
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.resource import PODS, REPLICASETS, Object
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import fresh_names, is_active, is_available, is_ready, next_available, pod_from
 from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
-from paddlecloud.local.workloads.resources import REPLICASETS
 
 BURST = 500
 """Pods created or removed in one pass; the rest follows in the next."""

@@ -14,7 +14,7 @@ from harness import eventually
 from paddlecloud.api import crd
 from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
-from paddlecloud.controllers.paddlejob.kubeflow import KUBEFLOW_PADDLEJOBS, KubeflowPaddleJobController
+from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.controllers.paddlejob.pods import ports
 from paddlecloud.kube.client import Client
@@ -22,6 +22,7 @@ from paddlecloud.kube.errors import Forbidden
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
     EVENTS,
+    KUBEFLOW_PADDLEJOBS,
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
     PODS,

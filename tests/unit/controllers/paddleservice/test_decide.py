@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.api.names import SOURCE
 from paddlecloud.controllers.paddleservice.decide import decide
-from paddlecloud.controllers.paddleservice.names import SOURCE
 from paddlecloud.controllers.paddleservice.observe import Measure, Observed
 from unit.controllers.paddleservice.world import World, endpoint
 

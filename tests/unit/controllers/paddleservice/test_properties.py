@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paddlecloud.controllers.paddleservice.names import SOURCE
+from paddlecloud.api.names import SOURCE
 from unit.controllers.paddleservice.world import World, endpoint
 
 TAGS = st.sampled_from(["one", "two", "three"])

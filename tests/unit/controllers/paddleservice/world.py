@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from paddlecloud.api.names import ENDPOINT, SERVICE
 from paddlecloud.controllers.paddleservice.decide import decide
-from paddlecloud.controllers.paddleservice.names import ENDPOINT, SERVICE
 from paddlecloud.controllers.paddleservice.observe import Measure, Observed, view
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from paddlecloud.api.names import NAME_URL
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
@@ -287,7 +288,7 @@ def test_traffic_goes_to_revisions_by_name_and_to_the_newest_ready_one() -> None
     )
     assert [(t["revisionName"], t["percent"]) for t in status["traffic"]] == [("r1", 90), ("r2", 10)]
     assert (status["url"], status["traffic"][1]["url"]) == ("http://127.0.0.1:41001", "http://127.0.0.1:41002")
-    assert status["annotations"] == {names.NAME_URL: "http://s.ns.localhost:8080"}
+    assert status["annotations"] == {NAME_URL: "http://s.ns.localhost:8080"}
     assert condition(status)["status"] == "True"
 
 

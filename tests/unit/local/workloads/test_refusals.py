@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube.errors import Invalid
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import JOBS, STATEFULSETS, Object, Resource
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.workloads.refusals import refuse_unserved
-from paddlecloud.local.workloads.resources import JOBS, STATEFULSETS
 
 from .cluster import make
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import msgspec
 
+from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.paddlejob import PaddleJobStatus, normalise
-from paddlecloud.controllers.paddlejob import names, status
+from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import failures, finish, form, obstacle, refusal, startup, validity
 from paddlecloud.controllers.paddlejob.decision.case import Case, Options
 from paddlecloud.controllers.paddlejob.decision.conclusion import complete, conclude, take_down
@@ -112,7 +113,7 @@ def _changed_since_refused(case: Case) -> bool:
 
 def _asked_again(case: Case) -> bool:
     """Whether the annotation asks for another run: once per value, and not when it was set before the job ended."""
-    asked = (case.job["metadata"].get("annotations") or {}).get(names.RETRY_AT)
+    asked = (case.job["metadata"].get("annotations") or {}).get(RETRY_AT)
     if not asked or asked == case.old.retried_at:
         return False
     try:
@@ -130,7 +131,7 @@ def _retry(case: Case) -> Plan:
         failures=old.failures,
         progress=old.progress,
         checkpoint=old.checkpoint,
-        retried_at=case.job["metadata"]["annotations"][names.RETRY_AT],
+        retried_at=case.job["metadata"]["annotations"][RETRY_AT],
     )
     new = status.with_condition(new, "Created", "False", reason="Retried", now=case.now)
     text = f"run again, as asked: {number(case.settings.total, 'pod')}"

@@ -15,7 +15,7 @@ from typing import Any
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.kube import quantity
-from paddlecloud.kube.resource import PODGROUPS, Object, Resource
+from paddlecloud.kube.resource import COSCHEDULING_PODGROUPS, PODGROUPS, Object, Resource
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 NOBODY = "schedulingPolicy is ignored: this cluster serves no PodGroups, neither Volcano's nor others"
@@ -35,9 +35,7 @@ class Engine:
 
 
 VOLCANO = Engine("volcano", PODGROUPS, queues=True)
-COSCHEDULING = Engine(
-    "scheduler-plugins-scheduler", Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"), queues=False
-)
+COSCHEDULING = Engine("scheduler-plugins-scheduler", COSCHEDULING_PODGROUPS, queues=False)
 ENGINES = (VOLCANO, COSCHEDULING)
 
 

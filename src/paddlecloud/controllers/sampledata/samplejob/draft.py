@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from paddlecloud.api.fields import Condition
+from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.samplejob import SampleJobSettings, SampleJobStatus
-from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset.case import Options, Runtime, SecretView
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.requests import Work
@@ -68,7 +68,7 @@ class Draft:
     @property
     def again(self) -> str:
         """A new value of this annotation asks for a failed job to be run again."""
-        return str((self.job["metadata"].get("annotations") or {}).get(names.RETRY_AT) or "")
+        return str((self.job["metadata"].get("annotations") or {}).get(RETRY_AT) or "")
 
     def set(self, **changes: object) -> None:
         self.status = msgspec.structs.replace(self.status, **changes)

@@ -18,7 +18,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.resource import PODS, SERVICES, Object, Resource
+from paddlecloud.kube.resource import ENDPOINTSLICES, PODS, SERVICES, Object, Resource
 from paddlecloud.local import loopback
 from paddlecloud.local.kubelet.node.addresses import Addresses
 from paddlecloud.local.kubelet.node.config_objects import WatchedObjects
@@ -30,7 +30,7 @@ from paddlecloud.local.kubelet.node.periodic import Care
 from paddlecloud.local.kubelet.node.warmparents import WarmParents
 from paddlecloud.local.kubelet.pod.container_order import image_env
 from paddlecloud.local.kubelet.pod.files import remove_pod_dir
-from paddlecloud.local.kubelet.pod.hosts import ENDPOINTSLICES, HostsWriter, names_of
+from paddlecloud.local.kubelet.pod.hosts import HostsWriter, names_of
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.service_account import api_env, api_tokens, service_env
 from paddlecloud.local.kubelet.pod.services import PIDS_LIMIT, Images, Machine

@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.container_order import hostname_of
 
 CLUSTER_DOMAIN = "cluster.local"
-ENDPOINTSLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 SERVICE_LABEL = "kubernetes.io/service-name"
 
 LOCALHOST = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"

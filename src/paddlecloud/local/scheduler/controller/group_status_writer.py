@@ -9,10 +9,10 @@ import logging
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import PATCH_TYPES, Client
 from paddlecloud.kube.clock import Clock
-from paddlecloud.kube.resource import PODGROUPS, QUEUES, Key, Object
+from paddlecloud.kube.resource import COSCHEDULING_PODGROUPS, PODGROUPS, QUEUES, Key, Object
 from paddlecloud.local.scheduler.controller.allowance import Allowance
 from paddlecloud.local.scheduler.controller.group_status import queue_status, status_of
-from paddlecloud.local.scheduler.controller.watches import COSCHEDULING_GROUPS, Watches
+from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.scheduler.decision.admission import Obstacles, obstacles
 from paddlecloud.local.scheduler.state.membership import Group
 from paddlecloud.local.scheduler.state.snapshot import COSCHEDULING, Gang, GroupKey
@@ -159,7 +159,7 @@ class Reporter:
         return obstacles(gang, state.queues(), free=state.free_for(gang.priority or 0), have=state.capacity())
 
     async def _write(self, limit: asyncio.Semaphore, key: GroupKey, status: Object) -> None:
-        resource = COSCHEDULING_GROUPS if key.api == COSCHEDULING else PODGROUPS
+        resource = COSCHEDULING_PODGROUPS if key.api == COSCHEDULING else PODGROUPS
         self._written[key] = status
         group = self._state.groups.get(key)
         old: Object = ((group.source if group else None) or {}).get("status") or {}

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from paddlecloud.kube.cache import by_field
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.resource import NODES, PODGROUPS, PODS, QUEUES, Resource
-
-PRIORITYCLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
-BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
-COSCHEDULING_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+from paddlecloud.kube.resource import (
+    COSCHEDULING_PODGROUPS,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+)
 
 ON_NODE = "node"
 """Index of pods by the node they are bound to."""
@@ -23,9 +27,9 @@ class Watches:
     def __init__(self, manager: Manager) -> None:
         self.priority_classes = manager.informer(PRIORITYCLASSES)
         self.groups = manager.informer(PODGROUPS, optional=True)
-        self.coscheduling_groups = manager.informer(COSCHEDULING_GROUPS, optional=True)
+        self.coscheduling_groups = manager.informer(COSCHEDULING_PODGROUPS, optional=True)
         self.queues = manager.informer(QUEUES, optional=True)
-        self.budgets = manager.informer(BUDGETS)
+        self.budgets = manager.informer(PODDISRUPTIONBUDGETS)
         self.nodes = manager.informer(NODES)
         self.pods = manager.informer(PODS, indexers={ON_NODE: by_field("spec.nodeName")})
 

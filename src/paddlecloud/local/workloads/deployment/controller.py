@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.resource import PODS, Key, Object, controller_of
+from paddlecloud.kube.resource import DEPLOYMENTS, PODS, REPLICASETS, Key, Object, controller_of
 from paddlecloud.local.workloads.deployment.decide import Observed, decide
 from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
-from paddlecloud.local.workloads.resources import DEPLOYMENTS, REPLICASETS
 
 
 def deployment_controller(manager: Manager, clock: Clock) -> None:

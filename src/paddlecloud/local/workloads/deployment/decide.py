@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent
 from paddlecloud.kube.pods import is_finished
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import DEPLOYMENTS, REPLICASETS, Object
 from paddlecloud.local.workloads.deployment import status
 from paddlecloud.local.workloads.deployment.revisions import (
     REVISION,
@@ -19,7 +19,6 @@ from paddlecloud.local.workloads.deployment.revisions import (
 )
 from paddlecloud.local.workloads.deployment.rollout import Limits, Size, resize_in_place, roll
 from paddlecloud.local.workloads.ownership import claim
-from paddlecloud.local.workloads.resources import DEPLOYMENTS, REPLICASETS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ import copy
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from paddlecloud.kube.resource import Object, owner_reference
+from paddlecloud.kube.resource import REPLICASETS, Object, owner_reference
 from paddlecloud.local.workloads.pods import template_hash
-from paddlecloud.local.workloads.resources import REPLICASETS
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

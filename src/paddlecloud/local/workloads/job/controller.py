@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.resource import JOBS, PODS, Object
 from paddlecloud.local.workloads.job.decide import Observed, decide
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
-from paddlecloud.local.workloads.resources import JOBS
 
 
 def job_controller(manager: Manager, clock: Clock) -> None:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.conditions import condition_in, conditions_of, with_condition
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.resource import JOBS, PODS, Object
 from paddlecloud.local.workloads.job import build
 from paddlecloud.local.workloads.job.failure import Verdict, counted, judge, patience
 from paddlecloud.local.workloads.job.indexes import Indexes
 from paddlecloud.local.workloads.job.members import Members, index_of, members_of
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.replicaset import BURST, named_pods, worth
-from paddlecloud.local.workloads.resources import JOBS
 
 CONTROLLER = "kubernetes.io/job-controller"
 SUCCESS = Verdict("CompletionsReached", "Reached expected number of succeeded pods")

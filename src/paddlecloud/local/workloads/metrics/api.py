@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.pods import phase_of
-from paddlecloud.kube.resource import NODES, PODS, Object, Resource
+from paddlecloud.kube.resource import NODE_METRICS, NODES, POD_METRICS, PODS, Object, Resource
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http.negotiation import encode
 from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
@@ -21,8 +21,6 @@ from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.metrics.meter import Meter, Rate
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
-POD_METRICS = Resource(GROUP, VERSION, "pods", "PodMetrics")
-NODE_METRICS = Resource(GROUP, VERSION, "nodes", "NodeMetrics", namespaced=False)
 
 
 def serve_metrics(platform: Platform) -> None:

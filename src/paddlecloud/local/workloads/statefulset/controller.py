@@ -6,9 +6,16 @@ from collections.abc import Iterable
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
-from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PODS, Key, Object, key_of
+from paddlecloud.kube.resource import (
+    CONTROLLERREVISIONS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    STATEFULSETS,
+    Key,
+    Object,
+    key_of,
+)
 from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
-from paddlecloud.local.workloads.resources import REVISIONS, STATEFULSETS
 from paddlecloud.local.workloads.statefulset.decide import Observed, decide
 from paddlecloud.local.workloads.statefulset.identity import claim_templates, ordinal_of
 
@@ -40,7 +47,7 @@ def stateful_set_controller(manager: Manager, clock: Clock) -> None:
         size=lambda observed: len(observed.pods),
     )
     pods = reconciler.owns(PODS)
-    revisions = reconciler.owns(REVISIONS, adopting=False)
+    revisions = reconciler.owns(CONTROLLERREVISIONS, adopting=False)
     claims = reconciler.follows(PERSISTENTVOLUMECLAIMS, map=sets_behind)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from paddlecloud.kube.plan import Delete, Patch, Plan
-from paddlecloud.kube.resource import Object, owner_reference
+from paddlecloud.kube.resource import CONTROLLERREVISIONS, Object, owner_reference
 from paddlecloud.local.workloads.pods import template_hash
-from paddlecloud.local.workloads.resources import REVISIONS
 
 HASH = "controller.kubernetes.io/hash"
 
@@ -34,7 +33,7 @@ def settle(stateful_set: Object, known: Sequence[Object], plan: Plan) -> Revisio
         templates[same["metadata"]["name"]] = template
     elif int(same.get("revision") or 0) < newest:
         name, version = same["metadata"]["name"], same["metadata"]["resourceVersion"]
-        plan.patch.append(Patch(REVISIONS, name, meta["namespace"], {"revision": newest + 1}, seen=version))
+        plan.patch.append(Patch(CONTROLLERREVISIONS, name, meta["namespace"], {"revision": newest + 1}, seen=version))
     update = same["metadata"]["name"]
     current = (stateful_set.get("status") or {}).get("currentRevision") or update
     return Revisions(current if current in templates else update, update, templates)
@@ -55,7 +54,7 @@ def forget(stateful_set: Object, known: Iterable[Object], live: set[str], plan: 
     limit = int(stateful_set["spec"].get("revisionHistoryLimit", 10))
     for revision in idle[: max(0, len(idle) - limit)]:
         meta = revision["metadata"]
-        plan.delete.append(Delete(REVISIONS, meta["name"], meta["namespace"], uid=meta["uid"]))
+        plan.delete.append(Delete(CONTROLLERREVISIONS, meta["name"], meta["namespace"], uid=meta["uid"]))
 
 
 def _revision(stateful_set: Object, number: int) -> Object:
@@ -63,8 +62,8 @@ def _revision(stateful_set: Object, number: int) -> Object:
     meta, spec = stateful_set["metadata"], stateful_set["spec"]
     mark = template_hash(spec["template"])
     return {
-        "apiVersion": REVISIONS.api_version,
-        "kind": REVISIONS.kind,
+        "apiVersion": CONTROLLERREVISIONS.api_version,
+        "kind": CONTROLLERREVISIONS.kind,
         "metadata": {
             "name": f"{meta['name']}-{mark}",
             "namespace": meta["namespace"],

@@ -1,0 +1,65 @@
+"""Names of this project's kinds, and the labels and annotations that more than one package reads or writes.
+
+Plain data, so that every layer can import it at no cost: `kube.resource` makes collections of the kinds, the packages
+of the kinds declare them, and `sdk` and `cli` select by the labels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class KindName(NamedTuple):
+    group: str
+    version: str
+    plural: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}"
+
+
+BATCH = "batch.paddlepaddle.org"
+SERVING = "serving.paddlepaddle.org"
+ELASTIC_SERVING = "elasticserving.paddlepaddle.org"
+"""The group of the earlier ElasticServing project, whose YAML is still served."""
+
+PADDLEJOB = KindName(BATCH, "v1", "paddlejobs", "PaddleJob")
+SAMPLESET = KindName(BATCH, "v1alpha1", "samplesets", "SampleSet")
+SAMPLEJOB = KindName(BATCH, "v1alpha1", "samplejobs", "SampleJob")
+PADDLESERVICE = KindName(SERVING, "v1", "paddleservices", "PaddleService")
+EARLIER_PADDLESERVICE = KindName(ELASTIC_SERVING, "v1", "paddleservices", "PaddleService")
+KUBEFLOW_PADDLEJOB = KindName("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
+
+JOB_LABEL = "paddlepaddle.org/job-name"
+"""Of everything made for a PaddleJob, with the job's name as value."""
+ROLE_LABEL = "paddlepaddle.org/role"
+INDEX_LABEL = "paddlepaddle.org/index"
+ORIGINAL_ROLE_LABEL = "paddle-res-type"
+"""The role of a pod as the original operators write it."""
+SAMPLESET_LABEL = "paddlepaddle.org/sampleset"
+"""Of everything made for a SampleSet, with the set's name as value; informers select by it."""
+SERVICE_LABEL = "PaddleService"
+"""Of all pods of a PaddleService, on Knative and as Deployments, canary included; the original controller's too."""
+
+SERVICE = f"{SERVING}/service"
+ENDPOINT = f"{SERVING}/endpoint"
+"""Label: whether a revision is a default or a canary."""
+REVISION = f"{SERVING}/revision"
+SOURCE = f"{SERVING}/source"
+"""Annotation of a revision: the endpoint it was made from, so that one can go back to it."""
+
+RETRY_AT = "paddlepaddle.org/retry-at"
+"""Annotation of PaddleJobs and SampleJobs: a new value requests another run of a job that has ended."""
+
+KNATIVE_REVISION = "serving.knative.dev/revision"
+MEASURES = "gateway.paddlecloud.dev/measures"
+"""Annotation that the embedded Knative leaves in a revision's status: what its clients saw lately, as JSON; while it
+shares a route with another. Other Knatives leave none of these."""
+COLD_START = "gateway.paddlecloud.dev/cold-start"
+"""Annotation in a revision's status: where the time of its last start from zero went, as JSON."""
+NAME_URL = "gateway.paddlecloud.dev/name-url"
+"""Annotation in the status of routes and services: their URL by name, on the port that all of them share."""
+HTTP2_READY = "HTTP2Ready"
+"""Condition of routes and services whose port is named `h2c`: whether HTTP/2 is routed. Ready does not depend on it."""
