@@ -7,12 +7,14 @@ sleep. `FakeClock` moves only when told; sleepers wake in order of their deadlin
 from __future__ import annotations
 
 import asyncio
-import datetime
-import functools
 import heapq
 import itertools
 import time
 from typing import Protocol
+
+from paddlecloud.kube.times import parse_rfc3339 as parse_rfc3339
+from paddlecloud.kube.times import rfc3339 as rfc3339
+from paddlecloud.kube.times import rfc3339_micro as rfc3339_micro
 
 
 class Clock(Protocol):
@@ -76,23 +78,3 @@ class FakeClock:
         """Let ready tasks run. Twenty turns of the loop cover every chain of awaits in this code base."""
         for _ in range(rounds):
             await asyncio.sleep(0)
-
-
-def rfc3339(seconds: float) -> str:
-    """`2026-11-15T09:46:56Z`: the form of metav1.Time."""
-    return _rfc3339(int(seconds))
-
-
-@functools.lru_cache(maxsize=256)  # the same second is written thousands of times under load
-def _rfc3339(seconds: int) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def rfc3339_micro(seconds: float) -> str:
-    """`2026-11-15T09:46:56.123456Z`: the form of metav1.MicroTime (Leases, Events)."""
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def parse_rfc3339(text: str) -> float:
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
+BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def size(count: float) -> str:
@@ -12,3 +13,16 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError("the last unit takes everything")
+
+
+def binary_size(count: float) -> str:
+    """`4.2 GiB`: powers of 1024, one decimal below ten.
+
+    >>> [binary_size(n) for n in (0, 200, 4096, 60817408)]
+    ['0 B', '200 B', '4.0 KiB', '58 MiB']
+    """
+    power = 0
+    while count >= 1024 ** (power + 1) and power < len(BINARY_UNITS) - 1:
+        power += 1
+    value = int(count / 1024**power * 10 + 0.5) / 10
+    return f"{value:.{1 if value < 10 and power else 0}f} {BINARY_UNITS[power]}"

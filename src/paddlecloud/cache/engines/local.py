@@ -20,7 +20,7 @@ from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupO
 from paddlecloud.cache.orders import Orders
 from paddlecloud.cache.placement import Wanted, place
 from paddlecloud.cache.progress import Task
-from paddlecloud.cache.texts import amount
+from paddlecloud.kube.sizes import binary_size
 from paddlecloud.storage.credentials import Credentials
 
 MOST_THREADS = 16
@@ -111,8 +111,8 @@ class LocalEngine:
         if left_out:
             needed = sum(file.size for file in wanted)
             text += (
-                f": they need {amount(needed)}, the cache holds {amount(int(sum(capacities)))}; raise cacheSize, free "
-                "disk space, or cache a part with paths"
+                f": they need {binary_size(needed)}, the cache holds {binary_size(sum(capacities))}; raise cacheSize, "
+                "free disk space, or cache a part with paths"
             )
         elif task.progress.failures:
             text += f": {'; '.join(task.progress.failures[:3])}"

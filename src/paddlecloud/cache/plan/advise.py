@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
+from paddlecloud.kube.sizes import binary_size as size
+
 HANDOVER_SLACK = 1.05
 """Room beyond its share that a node needs for the hand-over; `handover` computes it exactly for a given plan."""
 
@@ -162,36 +164,25 @@ def _lines(advice: Advice) -> Iterator[str]:
     m = advice.measured
     nodes = "1 node" if m.nodes == 1 else f"{m.nodes} nodes"
     yield (
-        f"{m.samples:,} samples of {human(m.sample_bytes)} on {nodes}, {human(m.cache_bytes)} of cache on each, "
-        f"{human(m.link_bytes_per_second)}/s from the origin, {m.samples_per_second:,.0f} samples/s when nothing waits"
+        f"{m.samples:,} samples of {size(m.sample_bytes)} on {nodes}, {size(m.cache_bytes)} of cache on each, "
+        f"{size(m.link_bytes_per_second)}/s from the origin, {m.samples_per_second:,.0f} samples/s when nothing waits"
     )
     yield f"computing alone        {duration(advice.compute_seconds)} an epoch"
     yield f"first epoch, cold      {duration(advice.cold_seconds)}"
     yield (
         f"later epochs           {duration(advice.epoch_seconds)}, of which {duration(advice.stall_seconds)} waiting; "
-        f"{advice.hit_ratio:.0%} of reads hit the cache, {human(advice.origin_bytes)} cross the link"
+        f"{advice.hit_ratio:.0%} of reads hit the cache, {size(advice.origin_bytes)} cross the link"
     )
     yield f"all {m.epochs} epochs          {duration(advice.total_seconds)}"
     if advice.stall_seconds <= 0:
         yield "The link keeps up: no larger cache is needed."
         return
     yield "Any of these would end the waiting:"
-    yield f"  {human(advice.cache_without_stall)} of cache on each node"
+    yield f"  {size(advice.cache_without_stall)} of cache on each node"
     together = m.samples * m.sample_bytes * HANDOVER_SLACK / m.nodes
     if not m.handover and together < advice.cache_without_stall:
-        yield f"  {human(together)} of cache on each node, and nodes that hand samples over to their next reader"
-    yield f"  {human(advice.link_without_stall)}/s from the origin"
-
-
-def human(count: float) -> str:
-    """Bytes for people."""
-    power = 0
-    while count >= 1024 and power < len(_UNITS) - 1:
-        count, power = count / 1024, power + 1
-    return f"{count:.{1 if power and count < 10 else 0}f} {_UNITS[power]}"
-
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+        yield f"  {size(together)} of cache on each node, and nodes that hand samples over to their next reader"
+    yield f"  {size(advice.link_without_stall)}/s from the origin"
 
 
 def duration(seconds: float) -> str:

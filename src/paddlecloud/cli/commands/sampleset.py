@@ -19,9 +19,10 @@ from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, SAMPLESETS, Object
+from paddlecloud.kube.sizes import BINARY_UNITS
 
 _RATES = {"bit": 1 / 8, "kbit": 1e3 / 8, "mbit": 1e6 / 8, "gbit": 1e9 / 8, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9}
-_UNITS = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
+_UNITS = {unit: 1024**power for power, unit in enumerate(BINARY_UNITS)}
 
 
 def rate(text: str) -> float:

@@ -7,6 +7,7 @@ PaddleJob it is the sentence of its status: both are found by `api.paddlejob.cau
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.render import times
-from paddlecloud.cli.render.phrases import Phrasebook
+from paddlecloud.cli.render.phrases import say
 from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 
 OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
@@ -74,7 +75,7 @@ def why(
     obj: Object, *, pods: Sequence[Object] = (), events: Sequence[Object] = (), now: float, language: str = "en"
 ) -> Verdict:
     """The verdict. `pods` are those the object owns or selects; `events` are about it or its pods, oldest first."""
-    return _Judge(Phrasebook(language), now).verdict(obj, pods, events)
+    return _Judge(language, now).verdict(obj, pods, events)
 
 
 def last_warning(events: Sequence[Object]) -> Object | None:
@@ -83,8 +84,8 @@ def last_warning(events: Sequence[Object]) -> Object | None:
 
 
 class _Judge:
-    def __init__(self, book: Phrasebook, now: float) -> None:
-        self._say = book.say
+    def __init__(self, language: str, now: float) -> None:
+        self._say = functools.partial(say, language)
         self._now = now
 
     def verdict(self, obj: Object, pods: Sequence[Object], events: Sequence[Object]) -> Verdict:

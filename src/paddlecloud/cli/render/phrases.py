@@ -1,4 +1,7 @@
-"""The sentences of verdicts, in English and Chinese. What a server or scheduler said is quoted as it is."""
+"""What `pdc` says of the state of objects and of the scheduler's decisions, in English and Chinese.
+
+What a server or scheduler said is quoted as it is.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 
 PHRASES: dict[str, tuple[str, str]] = {
     # key: (English, Chinese)
+    # of objects
     "deleting-held": (
         "being deleted (for {since}); held by finalizers: {holders}",
         "正在删除（已 {since}），被 finalizer 阻挡：{holders}",
@@ -44,17 +48,55 @@ PHRASES: dict[str, tuple[str, str]] = {
     "detail": ("{what}: {detail}", "{what}：{detail}"),
     "warning": ("{text}; last warning{where}: {warning}", "{text}；最近的警告{where}：{warning}"),
     "where": (" on {object}", "（{object}）"),
+    # of the scheduler
+    "needs": ("needs", "需要"),
+    "free": ("free", "空闲"),
+    "held-by": ("held by", "被占用"),
+    "makes-room": ("making room", "正在腾出"),
+    "would-start": ("would start if", "可启动条件"),
+    "would-be-let-in": ("let in if", "可入队条件"),
+    "let-in": ("its queue lets it in now; its pods are made next", "队列现已放行，随后创建 Pod"),
+    "needs-all": (
+        "{count} pods at once, {all} in all; none is made before its queue lets it in",
+        "{count} 个 Pod 同时就位，合计 {all}；队列放行之前不创建 Pod",
+    ),
+    "nothing": ("nothing in particular", "无特别要求"),
+    "a-place": ("a place", "一个位置"),
+    "placed": ("a node is free for it: {node}, in the next round", "已有可用节点：{node}，下一轮调度即会放置"),
+    "needs-one": ("{each}, on one node", "{each}（同一节点）"),
+    "needs-gang": (
+        "{count} pods at once ({placed} have a node), each {each}",
+        "{count} 个 Pod 同时就位（已有节点的 {placed} 个），每个 {each}",
+    ),
+    "of": ("{name} {free} of {have}", "{name} {free}/{have}"),
+    "more-nodes": ("… and {count} more nodes", "…… 另有 {count} 个节点"),
+    "in-all": ("in all: {amounts}", "合计：{amounts}"),
+    "blocker": ("{pod} on {node}: {amounts}, priority {priority}", "{pod}（{node}）：{amounts}，优先级 {priority}"),
+    "leaving": ("{pod} must leave {node}", "{pod} 将离开 {node}"),
+    "remedy-end": ("these ended: {pods}", "以下 Pod 结束：{pods}"),
+    "remedy-priority": ("its priority were {atLeast} or more", "其优先级不低于 {atLeast}"),
+    "remedy-request": ("each pod asked for at most {atMost}", "每个 Pod 的请求不超过 {atMost}"),
+    "remedy-least": ("it asked for at most {atMost} in all", "其合计请求不超过 {atMost}"),
+    "remedy-uncordon": ("node {node} took pods again", "节点 {node} 解除封锁"),
+    "remedy-tolerate": ("it tolerated the taint {taint}", "它容忍污点 {taint}"),
+    "remedy-label": ("node {node} had the label {pairs}", "节点 {node} 带有标签 {pairs}"),
+    "remedy-min-member": ("its PodGroup needed only {minMember} pods", "其 PodGroup 只需要 {minMember} 个 Pod"),
+    "remedy-pods": ("{more} more of its pods existed", "再创建 {more} 个同组 Pod"),
+    "remedy-group": ("the PodGroup {name} existed", "存在 PodGroup {name}"),
+    "remedy-queue": ("the queue {name} existed and were open", "队列 {name} 存在且开放"),
+    "remedy-capability": ("queue {queue} might use {atLeast}", "队列 {queue} 的上限提高到 {atLeast}"),
+    "remedy-replicas": (
+        "the job had {workers} worker(s)  (pdc scale pdj/{job} --replicas {workers})",
+        "作业只有 {workers} 个 worker  (pdc scale pdj/{job} --replicas {workers})",
+    ),
+    "remedy-node": ("there were {count} more node(s) with {capacity}", "增加 {count} 个节点，具备 {capacity}"),
 }
 
 LANGUAGES = ("en", "zh")
 
 
-class Phrasebook:
-    def __init__(self, language: str = "en") -> None:
-        self._index = LANGUAGES.index(language)
-
-    def say(self, key: str, **values: object) -> str:
-        return PHRASES[key][self._index].format(**values)
+def say(language: str, key: str, **values: object) -> str:
+    return PHRASES[key][LANGUAGES.index(language)].format(**values)
 
 
 def preferred() -> str:

@@ -15,8 +15,8 @@ from paddlecloud.controllers.paddlejob.reports.report import (
     SaidCheckpoint,
     SaidEpoch,
     Told,
-    duration,
 )
+from paddlecloud.kube.times import two_units
 
 from .world import START, World, paddlejob
 
@@ -109,7 +109,7 @@ def test_cache_use_is_added_up_by_epoch_and_the_last_ten_are_kept() -> None:
     ("seconds", "text"), [(0, "0s"), (45, "45s"), (130, "2m10s"), (3600, "1h"), (4800, "1h20m"), (273_600, "3d4h")]
 )
 def test_durations_for_people(seconds: int, text: str) -> None:
-    assert duration(seconds) == text
+    assert two_units(seconds) == text
 
 
 # What is written

@@ -11,12 +11,13 @@ from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, decode
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import objects
 from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options
-from paddlecloud.controllers.sampledata.sampleset.figures import cache_status, size_text
+from paddlecloud.controllers.sampledata.sampleset.figures import cache_status
 from paddlecloud.controllers.sampledata.sampleset.observe import runtime_of
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.responses import Figures
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.sizes import binary_size
 
 SOURCE = {"uri": "bos://b.ep/p"}
 LEVELS = [
@@ -164,7 +165,7 @@ def test_what_two_servers_cached_is_added_and_never_more_than_there_is() -> None
     [(0, "0 B"), (9, "9 B"), (200, "200 B"), (4096, "4.0 KiB"), (60817408, "58 MiB"), (1 << 40, "1.0 TiB")],
 )
 def test_sizes_are_written_as_people_know_them(count: int, text: str) -> None:
-    assert size_text(count) == text
+    assert binary_size(count) == text
 
 
 def test_servers_have_the_names_by_which_older_parts_call_them() -> None:

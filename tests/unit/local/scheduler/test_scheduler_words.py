@@ -10,8 +10,8 @@ import pytest
 from scheduler_things import group, node, pod, queue
 
 from paddlecloud.cli.objects.node_values import pairs, quantities, taint
+from paddlecloud.cli.render.phrases import LANGUAGES, PHRASES
 from paddlecloud.cli.render.scheduling import Cluster, explanation, fitting_workers, lines_of
-from paddlecloud.cli.render.scheduling_words import LANGUAGES, WORDS
 from paddlecloud.local.scheduler.explanation.remedies import KINDS
 
 
@@ -23,15 +23,15 @@ def verdict(nodes: list[Any], pods: list[Any], name: str, language: str = "en", 
 
 
 def test_every_remedy_has_words_in_both_languages() -> None:
-    assert {f"remedy-{kind}" for kind in KINDS} <= set(WORDS)
+    assert {f"remedy-{kind}" for kind in KINDS} <= set(PHRASES)
 
 
-@pytest.mark.parametrize("key", sorted(WORDS))
+@pytest.mark.parametrize("key", sorted(PHRASES))
 def test_both_languages_show_the_same_values(key: str) -> None:
     def fields(text: str) -> set[str]:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
-    english, chinese = WORDS[key]
+    english, chinese = PHRASES[key]
     assert fields(english) == fields(chinese)
 
 

@@ -41,12 +41,6 @@ async def _last_line(client: Client, namespace: str, pod: PodView, *, since: int
     if not stamp:
         return None
     try:
-        return parse_rfc3339(_microseconds(stamp))
+        return parse_rfc3339(stamp)
     except ValueError:
         return float("inf")
-
-
-def _microseconds(stamp: str) -> str:
-    """Kubernetes writes nanoseconds; Python before 3.11 reads three or six digits and nothing else."""
-    whole, dot, fraction = stamp.rstrip("Z").partition(".")
-    return f"{whole}.{fraction[:6]:0<6}Z" if dot else stamp

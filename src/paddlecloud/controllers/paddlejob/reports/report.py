@@ -7,7 +7,6 @@ nobody as silent before it has listened for as long as the job may be.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from msgspec import Meta
 
 from paddlecloud.api.paddlejob.status import CacheUse, Checkpoint, EpochReads, PaddleJobStatus, Progress
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.times import two_units
 
 Rank = tuple[str, int]
 """Role and index."""
@@ -138,7 +138,7 @@ class Listener:
             self._first = (now, message.step)
         left = self._seconds_left(new, now)
         self._progress = msgspec.structs.replace(
-            new, done=done(new), eta_seconds=left, eta=None if left is None else duration(left)
+            new, done=done(new), eta_seconds=left, eta=None if left is None else two_units(left)
         )
 
     def _seconds_left(self, progress: Progress, now: float) -> int | None:
@@ -227,13 +227,3 @@ def done(progress: Progress) -> str | None:
         if now is not None:
             return f"{unit}{now}/{total} ({100 * now // total}%)" if total else f"{unit}{now}"
     return None
-
-
-def duration(seconds: int) -> str:
-    """`45s`, `2m10s`, `1h20m`, `3d4h`: two units at most."""
-    units = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
-    for (big, size), (small, part) in itertools.pairwise(units):
-        if seconds >= size:
-            rest = seconds % size // part
-            return f"{seconds // size}{big}" + (f"{rest}{small}" if rest else "")
-    return f"{seconds}s"

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from paddlecloud.api.sampleset.spec import CacheStatus, TransferProgress
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
-
-def size_text(count: int) -> str:
-    """`4.2 GiB`: powers of 1024, one decimal below ten.
-
-    >>> [size_text(n) for n in (0, 200, 4096, 60817408)]
-    ['0 B', '200 B', '4.0 KiB', '58 MiB']
-    """
-    if count < 10:
-        return f"{count} B"
-    power = min(int(math.log(count, 1024)), len(_UNITS) - 1)
-    value = math.floor(count / 1024**power * 10 + 0.5) / 10
-    return f"{value:.1f} {_UNITS[power]}" if value < 10 and power else f"{value:.0f} {_UNITS[power]}"
+from paddlecloud.kube.sizes import binary_size
 
 
 def cache_status(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheStatus:
@@ -38,12 +23,12 @@ def cache_status(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> C
     errors = [f"{name}: {answer.error}" for name, answer in figures.items() if answer.error]
     errors += [f"{name}: {error}" for name, error in silent.items()]
     return CacheStatus(
-        total_size=size_text(total),
+        total_size=binary_size(total),
         total_files=f"{files:,}",
-        cached_size=size_text(cached),
-        disk_size=size_text(size),
-        disk_used=size_text(used),
-        disk_avail=size_text(free),
+        cached_size=binary_size(cached),
+        disk_size=binary_size(size),
+        disk_used=binary_size(used),
+        disk_avail=binary_size(free),
         disk_usage_rate=f"{100 * used / size if size else 0:.1f}%",
         error_massage="; ".join(errors) or None,
     )
@@ -76,7 +61,7 @@ def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | N
 def done(reports: list[JobReport], *, dry: bool = False) -> str:
     """What work that has succeeded did, in words; of a sync what was copied, kept and deleted."""
     reported = [report.progress for report in reports if report.progress is not None]
-    files, size = sum(part.files for part in reported), size_text(sum(part.bytes for part in reported))
+    files, size = sum(part.files for part in reported), binary_size(sum(part.bytes for part in reported))
     same, gone = sum(part.skipped for part in reported), sum(part.deleted for part in reported)
     if not files and not gone:
         return "done"

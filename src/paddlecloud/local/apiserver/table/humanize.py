@@ -5,41 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube import times
+from paddlecloud.kube.times import parse_rfc3339
 
 NONE, UNKNOWN, INVALID, UNSET = "<none>", "<unknown>", "<invalid>", "<unset>"
 
-_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
-_STEPS = (
-    # while shorter than, in units of, with a remainder in units of (0: none)
-    (2 * _MINUTE, (1, "s"), None),
-    (10 * _MINUTE, (_MINUTE, "m"), (1, "s")),
-    (3 * _HOUR, (_MINUTE, "m"), None),
-    (8 * _HOUR, (_HOUR, "h"), (_MINUTE, "m")),
-    (2 * _DAY, (_HOUR, "h"), None),
-    (8 * _DAY, (_DAY, "d"), (_HOUR, "h")),
-    (2 * _YEAR, (_DAY, "d"), None),
-    (8 * _YEAR, (_YEAR, "y"), (_DAY, "d")),
-)
-
 
 def human_duration(seconds: float) -> str:
-    """`5s`, `2m3s`, `10m`, `4h5m`, `3d4h`, `12d`, `2y3d`: two units while short, one when long.
-
-    One second below zero is forgiven as clock skew; more than that is `<invalid>`.
-    """
-    whole = int(seconds)
-    if whole < -1:
-        return INVALID
-    whole = max(whole, 0)
-    for limit, (unit, letter), rest in _STEPS:
-        if whole < limit:
-            text = f"{whole // unit}{letter}"
-            if rest is None:
-                return text
-            smaller = whole % unit // rest[0]
-            return f"{text}{smaller}{rest[1]}" if smaller else text
-    return f"{whole // _YEAR}y"
+    """One second below zero is forgiven as clock skew; more than that is `<invalid>`."""
+    return INVALID if int(seconds) < -1 else times.human_duration(seconds)
 
 
 def timestamp(text: Any) -> float | None:
