@@ -63,3 +63,6 @@ NAME_URL = "gateway.paddlecloud.dev/name-url"
 """Annotation in the status of routes and services: their URL by name, on the port that all of them share."""
 HTTP2_READY = "HTTP2Ready"
 """Condition of routes and services whose port is named `h2c`: whether HTTP/2 is routed. Ready does not depend on it."""
+
+GROUP_NAME = "scheduling.k8s.io/group-name"
+"""Annotation of a pod: the PodGroup it belongs to, as Volcano reads it."""

@@ -15,8 +15,6 @@ from paddlecloud.api.problems import decode_as
 GROUP = "scheduling.volcano.sh"
 POD_GROUP_PHASES = ("Pending", "Running", "Unknown", "Inqueue", "Completed")
 QUEUE_STATES = ("Open", "Closed", "Closing", "Unknown")
-GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
-"""The annotation by which a pod says which PodGroup it belongs to."""
 
 
 class PodGroupSpec(Wire):

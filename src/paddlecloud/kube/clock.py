@@ -78,3 +78,13 @@ class FakeClock:
         """Let ready tasks run. Twenty turns of the loop cover every chain of awaits in this code base."""
         for _ in range(rounds):
             await asyncio.sleep(0)
+
+
+async def sleep_until_set(event: asyncio.Event, seconds: float, clock: Clock) -> None:
+    """Sleep for so long, or until the event is set if that is earlier."""
+    tasks = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -22,8 +22,6 @@ GENERATION = f"{GROUP}/configurationGeneration"
 REVISION = f"{GROUP}/revision"
 REVISION_UID = f"{GROUP}/revisionUID"
 ROUTE = f"{GROUP}/route"
-ROUTED = f"{GROUP}/routes"
-"""Annotation of a revision: the routes that lead to it."""
 
 AUTOSCALING = "autoscaling.knative.dev"
 CONTAINER = "user-container"

@@ -11,7 +11,7 @@ import logging
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.clock import Clock, sleep_until_set
 from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
@@ -66,18 +66,10 @@ class NodeLifecycle:
                 self._wake.clear()
                 verdict = self._look()
                 await self._carry_out(verdict)
-                await self._pause(min(PERIOD, verdict.again or PERIOD))
+                await sleep_until_set(self._wake, min(PERIOD, verdict.again or PERIOD), self._clock)
         finally:
             leases.cancel()
             await asyncio.gather(leases, return_exceptions=True)
-
-    async def _pause(self, seconds: float) -> None:
-        tasks = [asyncio.ensure_future(self._wake.wait()), asyncio.ensure_future(self._clock.sleep(seconds))]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
 
     def _look(self) -> Verdict:
         nodes, pods = self._watches.nodes.cache, self._watches.pods.cache

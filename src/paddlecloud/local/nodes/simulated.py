@@ -10,11 +10,10 @@ import asyncio
 import heapq
 import itertools
 import logging
-from typing import Any
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import PATCH_TYPES, Client
-from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.clock import Clock, sleep_until_set
 from paddlecloud.kube.pods import ENDED, phase_of
 from paddlecloud.kube.resource import PODS, Key, Object, key_of
 from paddlecloud.local.nodes import lives
@@ -133,15 +132,11 @@ class SimulatedKubelet:
         """Until something is due."""
         while not self._due or self._due[0][0] > self._clock.now():
             self._wake.clear()
-            waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._wake.wait())]
             if self._due:
                 left = max(0.0, self._due[0][0] - self._clock.now())
-                waiting.append(asyncio.ensure_future(self._clock.sleep(left)))
-            try:
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for task in waiting:
-                    task.cancel()
+                await sleep_until_set(self._wake, left, self._clock)
+            else:
+                await self._wake.wait()
 
     async def _step(self, limit: asyncio.Semaphore, key: Key) -> None:
         pod = self._watches.pods.cache.get(key)

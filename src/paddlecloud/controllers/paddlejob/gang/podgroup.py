@@ -12,12 +12,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from paddlecloud.api.names import GROUP_NAME
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import COSCHEDULING_PODGROUPS, PODGROUPS, Object, Resource
 
-GROUP_NAME = "scheduling.k8s.io/group-name"
 NOBODY = "schedulingPolicy is ignored: this cluster serves no PodGroups, neither Volcano's nor others"
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 WAIT_FOR_USERS = 3.0

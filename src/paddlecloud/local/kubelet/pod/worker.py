@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from paddlecloud.api.paddlejob import gate
-from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.clock import parse_rfc3339, sleep_until_set
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 from paddlecloud.local.images import stand_in
@@ -187,13 +187,7 @@ class PodWorker:
             await self._dirty.wait()
             return
         clock = self._machine.clock
-        waiting = asyncio.ensure_future(self._dirty.wait())
-        sleeping = asyncio.ensure_future(clock.sleep(max(0.0, until - clock.now())))
-        try:
-            await asyncio.wait((waiting, sleeping), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-            sleeping.cancel()
+        await sleep_until_set(self._dirty, max(0.0, until - clock.now()), clock)
 
     def _observe(self, now: float) -> Observed:
         runs = {name: self._with_message(name, run) for name, run in self._supervised.runs().items()}

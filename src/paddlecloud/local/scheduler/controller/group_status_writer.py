@@ -8,7 +8,7 @@ import logging
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import PATCH_TYPES, Client
-from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.clock import Clock, sleep_until_set
 from paddlecloud.kube.resource import COSCHEDULING_PODGROUPS, PODGROUPS, QUEUES, Key, Object
 from paddlecloud.local.scheduler.controller.allowance import Allowance
 from paddlecloud.local.scheduler.controller.group_status import queue_status, status_of
@@ -62,17 +62,9 @@ class Reporter:
             self._wake.clear()
             wait = await self._pass()
             if wait is not None:
-                await self._pause(wait)
+                # a new phase, which wakes it, does not wait for numbers to settle
+                await sleep_until_set(self._wake, wait, self._clock)
                 self._wake.set()
-
-    async def _pause(self, seconds: float) -> None:
-        """Sleep, or until poked: a new phase does not wait for numbers to settle."""
-        tasks = [asyncio.ensure_future(self._wake.wait()), asyncio.ensure_future(self._clock.sleep(seconds))]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
 
     async def _pass(self) -> float | None:
         """Write what is due; seconds until something else is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paddlecloud.api.names import GROUP_NAME
 from paddlecloud.kube.resource import PODGROUPS, Object
 from paddlecloud.local.scheduler.simulation.traces import Job
 
@@ -13,7 +14,7 @@ def objects_of(job: Job) -> tuple[Object | None, list[Object]]:
     annotations = {"scheduling.volcano.sh/queue-name": job.queue} if job.queue else {}
     group: Object | None = None
     if job.pods > 1:
-        annotations["scheduling.k8s.io/group-name"] = job.name
+        annotations[GROUP_NAME] = job.name
         group = {
             "apiVersion": PODGROUPS.api_version,
             "kind": PODGROUPS.kind,

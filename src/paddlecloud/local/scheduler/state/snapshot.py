@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from paddlecloud.api.names import GROUP_NAME
 from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.quantity import Amount, amounts, total
 from paddlecloud.kube.resource import Key, Object, key_of
@@ -19,7 +20,7 @@ from paddlecloud.local.nodes.marks import SIMULATE
 from paddlecloud.local.scheduler.state.shape import Resources, Shape, add, shape_of, subtract
 
 VOLCANO, COSCHEDULING = "volcano", "coscheduling"
-GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+GROUP_ANNOTATIONS = (GROUP_NAME, "scheduling.volcano.sh/group-name")
 COSCHEDULING_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 TASK_ANNOTATION = "volcano.sh/task-spec"
