@@ -199,6 +199,30 @@ FILES = [
         'did you mean "command"?',
         "pdc explain pod.spec.containers",
     ),
+    (
+        job(worker={"template": {"spec": {"containers": [{"name": "a", "image": "b", "comand": ["true"]}]}}}),
+        INVALID,
+        'unknown field "spec.worker.template.spec.containers[0].comand"; did you mean "command"?',
+        "pdc explain pod.spec.containers",
+    ),
+    (
+        job(ps={"replicas": 1, "template": {"specc": {}}}),
+        INVALID,
+        'unknown field "spec.ps.template.specc"; did you mean "spec"?',
+        "pdc explain pod",
+    ),
+    (
+        {**MODEL, "spec": {**MODEL["spec"], "env": [{"name": "A", "vaule": "b"}]}},
+        INVALID,
+        'unknown field "spec.env[0].vaule"; did you mean "value"?',
+        "pdc explain pod.spec.containers.env",
+    ),
+    (
+        {**SET, "spec": {**SET["spec"], "tolerations": [{"kye": "a"}]}},
+        INVALID,
+        'unknown field "spec.tolerations[0].kye"; did you mean "key"?',
+        "pdc explain pod.spec.tolerations",
+    ),
     *(
         (
             {**SET, "spec": {**SET["spec"], "source": {"uri": uri}}},
@@ -248,6 +272,53 @@ def test_everything_that_is_wrong_with_a_file_is_said_at_once(refused: Refused, 
         "spec.cleanPodPolcy in line 6",
     ):
         assert words in said
+
+
+MISSPELT_TEMPLATE = """apiVersion: batch.paddlepaddle.org/v1
+kind: PaddleJob
+metadata: {name: x}
+spec:
+  suspend: true
+  worker:
+    replicas: 1
+    template:
+      spec:
+        containers:
+          - name: a
+            image: b
+            comand: [python, train.py]
+"""
+
+
+@pytest.mark.parametrize("command", ["apply", "diff"])
+def test_a_misspelt_field_of_a_pod_template_is_refused_with_its_line(
+    refused: Refused, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "x.yaml").write_text(MISSPELT_TEMPLATE)
+    for _ in range(2):  # the second time with the remembered schemas
+        code, said = refused(command, "-f", "x.yaml")
+        assert code == INVALID
+        assert "error: cannot apply PaddleJob/x from x.yaml:13: strict decoding error: unknown field" in said
+        assert 'did you mean "command"?' in said
+    assert refused("get", "pdj", "x")[0] == NOT_FOUND
+
+
+def test_a_misspelt_template_is_refused_together_with_the_rest_of_the_object(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(MISSPELT_TEMPLATE + "  wroker: {}\n  backoffLimit: -1\n")
+    code, said = refused("apply", "-f", "x.yaml")
+    assert code == INVALID
+    for words in ("comand in line 13", "spec.wroker in line 14", "spec.backoffLimit in line 15", 'mean "worker"?'):
+        assert words in said
+
+
+@pytest.mark.parametrize(("validate", "warns"), [("warn", True), ("ignore", False)])
+def test_validate_decides_what_a_misspelt_template_is_worth(
+    refused: Refused, tmp_path: Path, validate: str, warns: bool
+) -> None:
+    (tmp_path / "x.yaml").write_text(MISSPELT_TEMPLATE)
+    code, said = refused("apply", "-f", "x.yaml", f"--validate={validate}")
+    assert code == 0
+    assert ("containers[0].comand" in said) is warns
 
 
 ELASTIC = {"elastic": 1, "schedulingPolicy": {"minAvailable": 2}}

@@ -309,6 +309,74 @@ def test_apply_wait_gives_up(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
     assert pdc("apply", "-f", str(path), "--wait", "--timeout", "100ms").code == 124
 
 
+TRAIN = """apiVersion: batch.paddlepaddle.org/v1
+kind: PaddleJob
+metadata: {{name: train}}
+spec:
+  worker:
+    replicas: {replicas}
+    template: {{spec: {{containers: [{{name: a, image: {image}}}]}}}}
+"""
+FINISHED = "the job has finished; the change is used by the next run: pdc retry train"
+RUNNING = "the running pods keep the old template until: pdc suspend train && pdc resume train"
+
+
+def stored(image: str, **status: Any) -> dict[str, Any]:
+    return {**yaml.safe_load(TRAIN.format(replicas=1, image=image)), "status": status}
+
+
+MADE = [{"type": "Created", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "replicas", "said"),
+    [
+        ({"phase": "Completed"}, 1, FINISHED),
+        ({"phase": "Failed", "reason": "Program"}, 1, FINISHED),
+        ({"phase": "Running", "conditions": MADE}, 1, RUNNING),
+    ],
+)
+@pytest.mark.parametrize("flags", [["--wait", "--timeout", "5s"], ["--logs"]])
+def test_given_a_job_that_does_not_run_the_change_when_applied_then_its_old_run_is_no_success(
+    stub: Stub, pdc: Pdc, tmp_path: Path, status: dict[str, Any], replicas: int, said: str, flags: list[str]
+) -> None:
+    stub.add(stored("old", **status))
+    (tmp_path / "job.yaml").write_text(TRAIN.format(replicas=replicas, image="new"))
+    result = pdc("apply", "-f", str(tmp_path / "job.yaml"), *flags)
+    assert said in result.err
+    assert result.code == 4
+    assert pdc("apply", "-f", str(tmp_path / "job.yaml")).code == 0, "nobody waits"
+
+
+@pytest.mark.parametrize(
+    ("status", "replicas", "image"),
+    [
+        ({"phase": "Completed"}, 1, "old"),
+        ({"phase": "Failed", "reason": "InvalidSpec"}, 1, "new"),
+        ({"phase": "Pending"}, 1, "new"),
+        ({"phase": "Running", "conditions": MADE}, 2, "new"),
+        ({"phase": "Suspended", "conditions": [{"type": "Created", "status": "False"}]}, 1, "new"),
+    ],
+)
+def test_given_a_job_that_runs_as_applied_when_applied_then_nothing_is_noted(
+    stub: Stub, pdc: Pdc, tmp_path: Path, status: dict[str, Any], replicas: int, image: str
+) -> None:
+    stub.add(stored("old", **status))
+    (tmp_path / "job.yaml").write_text(TRAIN.format(replicas=replicas, image=image))
+    result = pdc("apply", "-f", str(tmp_path / "job.yaml"))
+    assert (result.code, result.err) == (0, "")
+
+
+def test_given_a_changed_finished_job_when_the_same_file_is_applied_again_then_it_is_still_no_success(
+    stub: Stub, pdc: Pdc, tmp_path: Path
+) -> None:
+    stub.add(stored("new", phase="Completed", observedGeneration=1))["metadata"]["generation"] = 2
+    (tmp_path / "job.yaml").write_text(TRAIN.format(replicas=1, image="new"))
+    result = pdc("apply", "-f", str(tmp_path / "job.yaml"), "--wait")
+    assert FINISHED in result.err
+    assert result.code == 4
+
+
 # diff
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from paddlecloud.cli.failures import OK, CliError, InputError, UsageError, render
+from paddlecloud.cli.failures import CONFLICT, OK, CliError, InputError, UsageError, render
 from paddlecloud.cli.objects.manifests import Manifest, load
+from paddlecloud.cli.objects.next_run import unused_change
 from paddlecloud.cli.objects.serverside import Applied, Applier, add_flags
 from paddlecloud.cli.parsing import Parsers, add_files, duration
 from paddlecloud.cli.render import output
@@ -59,9 +60,22 @@ def run(session: Session, args: argparse.Namespace) -> int:
         return failures[0].exit_code
     if dry_run:
         return OK
+    unused = _note_unused_changes(session, done)
     if args.logs:
-        return _follow(session, done)
-    return _wait(session, done) if args.wait else OK
+        return CONFLICT if unused else _follow(session, done)
+    if args.wait:
+        return _wait(session, [one for one in done if one not in unused]) or (CONFLICT if unused else OK)
+    return OK
+
+
+def _note_unused_changes(session: Session, done: list[Applied]) -> list[Applied]:
+    """The jobs whose run is not of the spec that was applied: how it ends says nothing of the change."""
+    unused = []
+    for applied in done:
+        if text := unused_change(applied):
+            session.note(f"{applied.place.display}: {text}")
+            unused.append(applied)
+    return unused
 
 
 def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format) -> int:

@@ -81,7 +81,7 @@ class Api:
 
     def discovery(self) -> Discovery:
         if self._discovery is None:
-            self._discovery = _recall(self._cache_file())
+            self._discovery = self._recalled()
             self._remembered = self._discovery is not None
             if self._discovery is None:
                 self.rediscover()
@@ -91,14 +91,30 @@ class Api:
     def rediscover(self) -> Discovery:
         self._discovery = drive(self.client.discover())
         self._remembered = False
-        _remember(self._cache_file(), self._discovery)
+        _remember(self._cache_file("discovery"), msgspec.json.encode(self._discovery.entries))
         return self._discovery
+
+    def core_document(self, *, fresh: bool = False) -> tuple[Object, bool]:
+        """The OpenAPI schemas of core/v1, and whether they are a remembered answer."""
+        from paddlecloud.cli.render import schema
+        from paddlecloud.kube.resource import PODS
+
+        path = self._cache_file("openapi")
+        kept = None if fresh else _recall(path)
+        try:
+            if kept is not None:
+                return msgspec.json.decode(kept), True
+        except (msgspec.DecodeError, RecursionError):
+            pass  # a cache that cannot be read is no cache
+        document = {"components": schema.fetch(self, PODS).get("components") or {}}
+        _remember(path, msgspec.json.encode(document))
+        return document, False
 
     def forget(self) -> None:
         """Called when a collection that should exist was not there: the remembered answer misled us."""
         if self._remembered:
             try:
-                os.unlink(self._cache_file())
+                os.unlink(self._cache_file("discovery"))
             except OSError:
                 pass  # nothing remembered, nothing to forget
 
@@ -110,31 +126,38 @@ class Api:
                 raise
             return find(self.rediscover())
 
-    def _cache_file(self) -> str:
+    def _recalled(self) -> Discovery | None:
+        kept = _recall(self._cache_file("discovery"))
+        try:
+            return Discovery(_ENTRIES.decode(kept)) if kept is not None else None
+        except (msgspec.DecodeError, RecursionError):
+            return None  # a cache that cannot be read is no cache
+
+    def _cache_file(self, what: str) -> str:
         import hashlib
 
         root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         # The certificate authority tells apart two platforms that used the same port one after the other.
         identity = f"{self.config.server}\n".encode() + (self.config.ca or b"")
-        return os.path.join(root, "paddlecloud", "discovery", f"{hashlib.sha256(identity).hexdigest()[:32]}.json")
+        return os.path.join(root, "paddlecloud", what, f"{hashlib.sha256(identity).hexdigest()[:32]}.json")
 
 
-def _recall(path: str) -> Discovery | None:
+def _recall(path: str) -> bytes | None:
     try:
         if time.time() - os.stat(path).st_mtime > DISCOVERY_TTL:
             return None
         with open(path, "rb") as file:
-            return Discovery(_ENTRIES.decode(file.read()))
-    except (OSError, msgspec.DecodeError, RecursionError):
-        return None  # a cache that cannot be read is no cache
+            return file.read()
+    except OSError:
+        return None
 
 
-def _remember(path: str, discovery: Discovery) -> None:
+def _remember(path: str, answer: bytes) -> None:
     temporary = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(temporary, "wb") as file:
-            file.write(msgspec.json.encode(discovery.entries))
+            file.write(answer)
         os.replace(temporary, path)
         _drop_old(os.path.dirname(path))
     except OSError:

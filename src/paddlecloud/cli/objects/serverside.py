@@ -6,8 +6,8 @@ import argparse
 import time
 from typing import Literal, NamedTuple
 
-from paddlecloud.cli.failures import CliError, attempting
-from paddlecloud.cli.objects import suggestions
+from paddlecloud.cli.failures import INVALID, CliError, attempting
+from paddlecloud.cli.objects import pod_fields, suggestions
 from paddlecloud.cli.objects.lines import lines_of
 from paddlecloud.cli.objects.manifests import Manifest
 from paddlecloud.cli.objects.placing import Place, place_of
@@ -53,6 +53,7 @@ class Applier:
 
     def apply(self, manifest: Manifest, *, dry_run: bool) -> Applied:
         validation = VALIDATION[self._session.args.validate]
+        self._check_pods(manifest, validation)
         try:
             applied = self._attempt(manifest, dry_run=dry_run, validation=validation)
         except CliError as failure:
@@ -64,12 +65,48 @@ class Applier:
             self._defined.add(str(((manifest.object.get("spec") or {}).get("names") or {}).get("kind")))
         return applied
 
+    def _check_pods(self, manifest: Manifest, validation: Validation) -> None:
+        """Treats unknown fields of embedded pods as the server treats those of the object itself."""
+        unknown = pod_fields.unknown_fields(self._session.api, manifest.object) if validation != "Ignore" else []
+        if unknown and validation == "Strict":
+            raise self._refusal(manifest, unknown)
+        for field in unknown:
+            self._session.warn(f'unknown field "{field.path}"' + (f"; {field.meant}" if field.meant else ""))
+
+    def _refusal(self, manifest: Manifest, unknown: list[pod_fields.Unknown]) -> CliError:
+        """In the server's words, together with what the server itself refuses of the object."""
+        listed = ", ".join(f'unknown field "{field.path}"' for field in unknown)
+        failure = CliError(
+            f"cannot apply {manifest.label} from {manifest.source}",
+            why=f"strict decoding error: {listed}",
+            next=unknown[0].next,
+            exit_code=INVALID,
+            reason="BadRequest",
+        )
+        for field in unknown:
+            named = f"{field.path}: {field.meant}" if len(unknown) > 1 else field.meant
+            suggestions.append(failure, named if field.meant else "")
+        fields = [field.path for field in unknown]
+        try:
+            self._attempt(manifest, dry_run=True, validation="Strict")
+        except CliError as further:
+            if further.exit_code != INVALID:
+                return further
+            fields += self._explain(manifest, further)
+            suggestions.append(failure, further.why)
+        self._add_lines(manifest, failure, fields)
+        return failure
+
     def _attempt(self, manifest: Manifest, *, dry_run: bool, validation: Validation) -> Applied:
         with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(manifest.file)):
             return self._apply(manifest, dry_run=dry_run, validation=validation)
 
     def _complete(self, manifest: Manifest, failure: CliError) -> None:
-        """Adds to a refusal what else is wrong with the object, and at which lines of the file.
+        """Adds to a refusal what else is wrong with the object, and at which lines of the file."""
+        self._add_lines(manifest, failure, self._explain(manifest, failure))
+
+    def _explain(self, manifest: Manifest, failure: CliError) -> list[str]:
+        """Adds the right words and what else is wrong; the fields at fault.
 
         Servers refuse unknown fields before they look at the values of the others: those are asked for once more.
         """
@@ -82,6 +119,10 @@ class Applier:
                 if further.reason == "Invalid":
                     suggestions.append(failure, further.why)
                     fields += suggestions.fields_at_fault(further)
+        return fields
+
+    @staticmethod
+    def _add_lines(manifest: Manifest, failure: CliError, fields: list[str]) -> None:
         lines = lines_of(manifest, fields)
         if lines:
             first, source = min(lines.values()), manifest.source
