@@ -7,7 +7,7 @@ implements `kube.reconciler.Reconciler`.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -15,6 +15,12 @@ from paddlecloud.kube.controller import Controller, Hooks
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.reconciler import P, Reconciler, T
 from paddlecloud.kube.resource import Resource
+
+
+class MakeInformer(Protocol):
+    """`Operator.informer`, for what holds the caches of a kind."""
+
+    def __call__(self, resource: Resource, *, everywhere: bool = False, **options: object) -> Informer: ...
 
 
 class Operator(Reconciler[T, P]):

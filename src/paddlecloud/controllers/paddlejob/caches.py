@@ -7,14 +7,13 @@ nodes that hold a part of one. Nothing here judges or writes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Protocol
 
+from paddlecloud.controllers.operator import MakeInformer
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.gang import podgroup
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
 from paddlecloud.controllers.paddlejob.pods import data, ports
 from paddlecloud.kube.cache import by_label, by_owner
-from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
     NODES,
@@ -32,12 +31,6 @@ from paddlecloud.kube.resource import (
 
 GANGS = {engine.resource: engine for engine in podgroup.ENGINES}
 OWNED = (PODS, CONFIGMAPS, SERVICES)
-
-
-class MakeInformer(Protocol):
-    """`Operator.informer`."""
-
-    def __call__(self, resource: Resource, *, everywhere: bool = False, **options: object) -> Informer: ...
 
 
 class Caches:

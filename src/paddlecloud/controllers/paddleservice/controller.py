@@ -18,7 +18,7 @@ from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
-from paddlecloud.controllers.paddleservice.observe import Observed, view
+from paddlecloud.controllers.paddleservice.observe import Observed, judged_revision, view
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.cache import by_owner
 from paddlecloud.kube.client import Client
@@ -47,7 +47,6 @@ OPTIONAL = (*KNATIVE, HORIZONTALPODAUTOSCALERS)
 """Kinds that not every API server has."""
 REFUSED = "Refused"
 """Reason of the event about objects that the API server refuses."""
-JUDGED_BY = frozenset({"maxErrorPercent", "maxLatencyMilliseconds"})
 
 
 async def served_kinds(client: Client) -> list[Resource]:
@@ -129,11 +128,8 @@ class PaddleServiceController(Operator[Observed, Plan]):
 
     async def _measured(self, service: Object, observed: Observed) -> Observed:
         """With figures of the revision that a roll-out waits to judge, where its platform left none beside it."""
-        state = service.get("status") or {}
-        key = key_of(service)
-        limits = ((service.get("spec") or {}).get("rollout") or {}).keys() & JUDGED_BY
-        found = observed.revisions.get((state.get("default") or {}).get("name", ""))
-        if not self._knative or not limits or not state.get("rollout") or found is None or found.measure is not None:
+        key, found = key_of(service), judged_revision(service, observed) if self._knative else None
+        if found is None:
             self._measures.forget(key)
             return observed
         measure = await self._measures.of(key, found.name, now=self.clock.now())

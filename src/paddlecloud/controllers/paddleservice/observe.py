@@ -93,3 +93,14 @@ def _measure(found: Object) -> Measure | None:
         error_percent=float(found.get("errorPercent") or 0.0),
         latency_milliseconds=float(found.get("p95Milliseconds") or 0.0),
     )
+
+
+JUDGED_BY = frozenset({"maxErrorPercent", "maxLatencyMilliseconds"})
+
+
+def judged_revision(service: Object, observed: Observed) -> RevisionView | None:
+    """The revision that a roll-out in progress is to judge by its figures, while there are none."""
+    state = service.get("status") or {}
+    limits = ((service.get("spec") or {}).get("rollout") or {}).keys() & JUDGED_BY
+    found = observed.revisions.get((state.get("default") or {}).get("name", ""))
+    return found if limits and state.get("rollout") and found is not None and found.measure is None else None

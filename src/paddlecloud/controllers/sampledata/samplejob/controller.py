@@ -16,7 +16,14 @@ from paddlecloud.controllers.sampledata.sampleset.case import Options, Runtime, 
 from paddlecloud.controllers.sampledata.sampleset.observe import read_secret, runtimes, set_by_label, set_of_sample_job
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.access import read as read_access
-from paddlecloud.controllers.sampledata.servers.requests import Server, ServerRefused, Servers, ServerSilent
+from paddlecloud.controllers.sampledata.servers.requests import (
+    RETRY,
+    Server,
+    ServerRefused,
+    Servers,
+    ServerSilent,
+    submit,
+)
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
 from paddlecloud.kube.cache import by_label, by_owner
 from paddlecloud.kube.client import Client
@@ -26,10 +33,6 @@ from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, SAMPLEJOBS, SAMPLESETS, SECRETS, STATEFULSETS, Key, Object, key_of
 
 COMPONENT = "SampleJob"
-LOST_AFTER = 120.0
-"""Seconds of silence after which a server's part of a job is given up."""
-RETRY = 2.0
-"""Seconds until work is offered again to a server that did not answer."""
 
 
 @dataclass(slots=True)
@@ -86,11 +89,19 @@ class SampleJobController(Operator[Observed, Decision]):
         return decide(job, observed, now, self.options)
 
     async def act(self, job: Object, observed: Observed, decision: Decision) -> float | None:
-        memory = self._remember(job)
+        """Work is given to servers before the status that says so is written."""
+        memory, pods = self._remember(job), {server.ordinal: server for server in observed.servers}
         memory.refused = ""
         await self._cancel(decision, observed)
-        if not await self._submit(decision, observed, memory):
-            return RETRY
+        if decision.submit:
+            access = observed.access
+            if access is None:
+                return RETRY
+            orders = [(Server(pods[n].name, pods[n].ip, access), work) for n, work in decision.submit.items()]
+            submission = await submit(self._servers, orders)
+            memory.refused = submission.refused
+            if not submission.taken:
+                return RETRY
         return await super().act(job, observed, decision)
 
     def forget(self, key: Key, uid: str) -> None:
@@ -114,22 +125,6 @@ class SampleJobController(Operator[Observed, Decision]):
                 except (ServerSilent, ServerRefused):
                     continue
 
-    async def _submit(self, decision: Decision, observed: Observed, memory: _Memory) -> bool:
-        """Give the work to its servers, before the status that says so is written; False when one did not take it."""
-        pods = {server.ordinal: server for server in observed.servers}
-        access = observed.access
-        if access is None:
-            return not decision.submit
-        for ordinal, work in decision.submit.items():
-            try:
-                await self._servers.submit(Server(pods[ordinal].name, pods[ordinal].ip, access), work)
-            except ServerSilent:
-                return False  # nothing is written: the next pass offers it again, under the same id
-            except ServerRefused as error:
-                memory.refused = str(error)
-                return False
-        return True
-
     async def observe(self, job: Object) -> Observed:
         key, memory = key_of(job), self._remember(job)
         name = next((text.split("/", 1)[1] for text in set_of_sample_job(job)), "")
@@ -148,7 +143,7 @@ class SampleJobController(Operator[Observed, Decision]):
             secret=await self._secret(job),
             reports=reports,
             silent=silent,
-            lost=frozenset(o for o, since in memory.silent_since.items() if now - since >= LOST_AFTER),
+            silent_for={ordinal: now - since for ordinal, since in memory.silent_since.items()},
             children=tuple(self._jobs.cache.by_index("owner", job["metadata"]["uid"])),
             refused=memory.refused,
         )

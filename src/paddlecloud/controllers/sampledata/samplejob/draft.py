@@ -20,6 +20,8 @@ from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
 
 FINISHED = frozenset({"Succeeded", "Failed"})
+LOST_AFTER = 120.0
+"""Seconds of silence after which a server's part of a job is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,17 @@ class Observed:
     """Of the servers that answered: the job, or None where it is unknown."""
     silent: Mapping[int, str] = field(default_factory=dict)
     """Of those that did not: why."""
-    lost: frozenset[int] = frozenset()
-    """Those that have been silent or away for too long."""
+    silent_for: Mapping[int, float] = field(default_factory=dict)
+    """And for how many seconds."""
     children: tuple[Object, ...] = ()
     """The SampleJobs a schedule has made."""
     refused: str = ""
     """Why a server would not take the work."""
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """Servers that have been silent or away for too long: their part of the job is given up."""
+        return frozenset(ordinal for ordinal, seconds in self.silent_for.items() if seconds >= LOST_AFTER)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from paddlecloud import __version__
-from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, Secret
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.sampleset import SampleSet, SampleSetSettings, SampleSetStatus, Secret, decode, normalise
 from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers.node_folders import DEFAULT_CACHES, NodeFolders, local_cache, named_by, own_folder
 from paddlecloud.controllers.sampledata import names
@@ -90,7 +91,30 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Parsed:
+    """The set's own object, decoded. One that cannot be decoded has `error`, and settings of its name alone."""
+
+    settings: SampleSetSettings
+    status: SampleSetStatus
+    decoded: SampleSet | None = None
+    warnings: tuple[str, ...] = ()
+    error: str = ""
+
+    @classmethod
+    def of(cls, sample_set: Object) -> Parsed:
+        try:
+            decoded = decode(sample_set)
+        except DecodeError as error:
+            bare = normalise(decode({"metadata": sample_set["metadata"]})).settings
+            return cls(bare, SampleSetStatus(), error=str(error))
+        settings, warnings = normalise(decoded)
+        return cls(settings, decoded.status or SampleSetStatus(), decoded, tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
+    parsed: Parsed | None = None
+    """The set itself, where whoever observed had to decode it; one pass decodes it once."""
     volume: Object | None = None
     """The set's own volume, under whichever of its names."""
     taken: frozenset[str] = frozenset()

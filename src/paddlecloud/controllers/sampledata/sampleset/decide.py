@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from paddlecloud.api.problems import DecodeError
-from paddlecloud.api.sampleset import SampleSetStatus, decode, encode, normalise, validate
+from paddlecloud.api.sampleset import encode, validate
 from paddlecloud.api.sampleset.spec import JobsName
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import (
@@ -24,7 +23,7 @@ from paddlecloud.controllers.sampledata.sampleset import (
     server_pods,
     warm,
 )
-from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options
+from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options, Parsed
 from paddlecloud.controllers.sampledata.sampleset.draft import Decision, Draft, set_finalizers
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
@@ -45,20 +44,16 @@ FIRST_RETRY, LAST_RETRY = 15.0, 600.0
 
 def decide(sample_set: Object, observed: Observed, now: float, options: Options) -> Decision:
     """Everything to be done for the set now. An empty decision means: as it should be."""
-    old = SampleSetStatus()
-    try:
-        parsed = decode(sample_set)
-    except DecodeError as error:
-        bare = normalise(decode({"metadata": sample_set["metadata"]})).settings
-        case = Case(sample_set, bare, old, observed, now, options)
-        return _reject(case, str(error))
-    settings, warnings = normalise(parsed)
-    case = Case(sample_set, settings, parsed.status or old, observed, now, options)
+    parsed = observed.parsed or Parsed.of(sample_set)
+    settings, warnings = parsed.settings, parsed.warnings
+    case = Case(sample_set, settings, parsed.status, observed, now, options)
+    if parsed.decoded is None:
+        return _reject(case, parsed.error)
     meta = sample_set["metadata"]
     marks = meta.get("finalizers") or []
     if meta.get("deletionTimestamp"):
         return _leave(case) if names.finalizer(settings.name) in marks else Decision()
-    if problems := [str(problem) for problem in validate(parsed)]:
+    if problems := [str(problem) for problem in validate(parsed.decoded)]:
         return _reject(case, "; ".join(problems))
     if names.finalizer(settings.name) not in marks:
         return Decision(patch=[set_finalizers(sample_set, [*marks, names.finalizer(settings.name)])])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from paddlecloud.api.paddlejob import phase_of
 from paddlecloud.api.sampleset import Secret
 from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers import grants
@@ -140,6 +141,16 @@ def finished(job: Object) -> Finished:
         phase=str(status.get("phase") or ""),
         completed=parse_rfc3339(ended) if ended else 0.0,
     )
+
+
+READING = frozenset({"Starting", "Running", "Restarting", "Scaling"})
+"""Phases of PaddleJobs whose pods read. Pods of others are found by the claim they mount."""
+
+
+def training(jobs: Iterable[Object]) -> tuple[str, ...]:
+    """PaddleJobs that read their set. One that waits does not: it may wait for this very set."""
+    active = [job for job in jobs if phase_of((job.get("status") or {}).get("phase")) in READING]
+    return tuple(sorted(f"PaddleJob {job['metadata']['name']}" for job in active))
 
 
 def uses_claim(pod: Object, claim: str) -> bool:

@@ -9,7 +9,7 @@ are meant for people reach a status, shortened and on one line.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -61,6 +61,34 @@ class Work(NamedTuple):
             "options": dict(self.options),
             **({"credentials": dict(self.credentials)} if self.credentials else {}),
         }
+
+
+RETRY = 2.0
+"""Seconds until work is offered again to a server that did not take it."""
+
+
+class Submission(NamedTuple):
+    """What became of work for servers: all of it taken, or why one did not take it."""
+
+    silent: str = ""
+    refused: str = ""
+
+    @property
+    def taken(self) -> bool:
+        return not (self.silent or self.refused)
+
+
+async def submit(servers: Servers, orders: Iterable[tuple[Server, Work]]) -> Submission:
+    """Give work to servers, before the status that says so is written. After a failure the next pass offers all of it
+    again, under the same ids."""
+    for server, work in orders:
+        try:
+            await servers.submit(server, work)
+        except ServerSilent as error:
+            return Submission(silent=str(error))
+        except ServerRefused as error:
+            return Submission(refused=str(error))
+    return Submission()
 
 
 class Servers:
