@@ -17,10 +17,9 @@ def private_directory(path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """A link to a file elsewhere stays one."""
+    """A link in its place is replaced, not followed."""
     import tempfile  # not cheap, and most who import this module only read
 
-    path = path.resolve()
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # created with mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

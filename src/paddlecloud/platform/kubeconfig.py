@@ -52,7 +52,10 @@ def content(*, url: str, ca: str, token: str, context: str = CONTEXT) -> dict[st
 
 
 def merge_into(path: Path, ours: dict[str, Any]) -> None:
-    """Put our entries into a kubeconfig that may hold others, and make our context the current one."""
+    """Put our entries into a kubeconfig that may hold others, and make our context the current one.
+
+    A link to a file elsewhere stays one.
+    """
     import yaml
 
     theirs: dict[str, Any] = {}
@@ -67,4 +70,4 @@ def merge_into(path: Path, ours: dict[str, Any]) -> None:
         kept = [entry for entry in theirs.get(section) or [] if entry.get("name") not in names]
         merged[section] = kept + ours[section]
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_private(path, yaml.safe_dump(merged, sort_keys=False).encode())
+    write_private(path.resolve(), yaml.safe_dump(merged, sort_keys=False).encode())
