@@ -102,6 +102,27 @@ def test_a_port_in_use_by_another_program_is_named_and_used_again_when_it_is_fre
     assert "Warning" not in back.stderr
 
 
+def test_up_says_which_context_it_replaces_and_down_brings_it_back(data: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    cluster = {"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": True}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "prod",
+        "clusters": [{"name": "prod", "cluster": cluster}],
+        "users": [{"name": "prod", "user": {"token": "t"}}],
+        "contexts": [{"name": "prod", "context": {"cluster": "prod", "user": "prod"}}],
+    }
+    config.write_text(json.dumps(content))
+    up = pdc("up", "--data", str(data), "--port", "0", "--kubeconfig", str(config))
+    assert "kubectl config use-context prod" in up.stderr
+    assert "current-context: paddlecloud-local" in config.read_text()
+    found = pdc("status", "--data", str(data), "-o", "jsonpath={.state}").stdout
+    assert found.strip() == "running"
+    assert 'is "prod" again' in pdc("down", "--data", str(data)).stderr
+    assert "current-context: prod" in config.read_text()
+
+
 def test_another_port_is_kept_from_then_on(data: Path) -> None:
     chosen = free_port()
     pdc("up", "--data", str(data))

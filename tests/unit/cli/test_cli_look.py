@@ -54,6 +54,37 @@ def test_wait_on_what_is_there(stub: Stub, pdc: Pdc, goal: str, status: dict[str
     assert pdc("wait", "pod/p", f"--for={goal}", f"--timeout={ENOUGH[code]}").code == code
 
 
+@pytest.mark.parametrize(
+    ("goal", "right"),
+    [("condition=Completed", 'did you mean "Succeeded"?'), ("condition=PodReady", 'did you mean "PodsReady"?')],
+)
+def test_a_condition_that_jobs_never_have_is_refused_of_a_finished_job_too(
+    stub: Stub, pdc: Pdc, goal: str, right: str
+) -> None:
+    job = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": "train"}}
+    stub.add({**job, "status": {"phase": "Completed"}})
+    result = pdc("wait", "pdj/train", f"--for={goal}")
+    assert right in result.err
+    assert result.code == 2
+
+
+def test_the_missing_claim_of_a_set_is_explained_by_the_set(stub: Stub, pdc: Pdc) -> None:
+    job = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": "train"}}
+    lacking = 'persistentvolumeclaim "words" not found'
+    stub.add({**job, "status": {"phase": "Pending", "message": lacking}})
+    assert lacking in pdc("explain", "pdj/train").out, "without such a set"
+    stub.add(
+        {
+            "apiVersion": "batch.paddlepaddle.org/v1alpha1",
+            "kind": "SampleSet",
+            "metadata": {"name": "words"},
+            "status": {"conditions": [{"type": "Valid", "status": "False", "message": "/data/x does not exist"}]},
+        }
+    )
+    for command in ("explain", "describe"):
+        assert "sampleset/words: Valid is False: /data/x does not exist" in pdc(command, "pdj/train").out
+
+
 def test_wait_sees_changes(stub: Stub, pdc: Pdc) -> None:
     stub.add(pod_with({"phase": "Pending"}))
     stub.watch_events = [{"type": "MODIFIED", "object": pod_with(READY)}]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.api.names import ENDPOINT, SERVICE_LABEL
 from unit.cli.conftest import Pdc
 from unit.cli.stub import Stub
 
@@ -65,3 +66,20 @@ def test_it_gives_up_when_the_object_never_rests(stub: Stub, pdc: Pdc, service: 
     overtaken(stub, service, generations=0, times=1000)
     assert pdc("promote", "flowers").code == 4
     assert len(stub.asked("PATCH")) == 10
+
+
+def test_a_broken_canary_is_refused_with_its_cause(stub: Stub, pdc: Pdc, service: dict[str, Any]) -> None:
+    starting = {"type": "CanaryEndpointReady", "status": "Unknown", "reason": "Starting", "message": "it is starting"}
+    service["status"]["conditions"] = [{"type": "Ready", "status": "True"}, starting]
+    waiting = {"reason": "ErrImagePull", "message": "no recipe answers"}
+    for name, endpoint, state in (("a", "default", {"running": {}}), ("b", "canary", {"waiting": waiting})):
+        labels = {SERVICE_LABEL: "flowers", ENDPOINT: endpoint}
+        status = {"phase": "Pending", "containerStatuses": [{"name": "c", "state": state}]}
+        stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "status": status})
+    result = pdc("promote", "flowers")
+    assert result.code == 4
+    assert "it is starting: b: container c waits: ErrImagePull: no recipe answers" in result.err
+    verdict = pdc("explain", "pds/flowers").out
+    assert verdict.startswith("pds/flowers: failed (ErrImagePull)")
+    late = pdc("wait", "pds/flowers", "--for=condition=CanaryEndpointReady", "--timeout=50ms")
+    assert (late.code, "no recipe answers" in late.err) == (124, True)

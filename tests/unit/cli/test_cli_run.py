@@ -112,10 +112,14 @@ def test_it_follows_every_rank_and_ends_as_the_job_does(
     )
 
 
-NO_RECIPE = 'no recipe answers for image "nosuch:1". Write …/image.yaml, then: pdc image build nosuch:1'
+NO_RECIPE = 'no recipe answers for image "nosuch:1". Write one, then: pdc image build -f image.yaml -t nosuch:1'
 
 NEXT_STEPS = {
-    "an image without a recipe": ("Image", NO_RECIPE, "next:  pdc image build nosuch:1, then: pdc retry wide"),
+    "an image without a recipe": (
+        "Image",
+        NO_RECIPE,
+        "next:  pdc image build -f image.yaml -t nosuch:1, then: pdc retry wide",
+    ),
     "an image that no registry has": (
         "Image",
         "not found",
@@ -205,8 +209,16 @@ def test_a_misspelt_image_of_the_embedded_platform_is_questioned_at_once(ours: S
     assert (result.code, result.err) == (0, f"Warning: {question}\n")
 
 
-@pytest.mark.parametrize("image", ["paddlecloud/paddle:3.3", "python:3.11", "example.com/other:1"])
-def test_an_image_that_is_known_or_like_no_other_is_not_questioned(ours: Stub, pdc: Pdc, image: str) -> None:
+def test_an_image_like_no_other_is_answered_with_the_command_that_builds_one(ours: Stub, pdc: Pdc) -> None:
+    result = pdc("run", "-d", "--image", "nosuch/image:1", "--", "x")
+    advice = (
+        'no recipe answers for image "nosuch/image:1"; write one, then: pdc image build -f image.yaml -t nosuch/image:1'
+    )
+    assert (result.code, result.err) == (0, f"Warning: {advice}\n")
+
+
+@pytest.mark.parametrize("image", ["paddlecloud/paddle:3.3", "python:3.11"])
+def test_an_image_that_is_known_is_not_questioned(ours: Stub, pdc: Pdc, image: str) -> None:
     assert pdc("run", "-d", "--image", image, "--", "x").err == ""
 
 

@@ -269,3 +269,12 @@ def test_doctor_of_a_context_looks_at_the_cluster_and_not_at_the_machine(stub: S
     assert found["controllers"] == ("fail", "pdc -n default get pods,events")
     assert "fuse" not in found
     assert result.code == 1
+
+
+def test_status_is_printed_in_the_format_asked_for(home: Path, pdc: Pdc) -> None:
+    data = str(home / "none")
+    assert pdc("status", "--data", data, "-o", "jsonpath={.data}").out.strip() == data
+    assert pdc("status", "--data", data, "-o", "go-template={{.data}}").out == data
+    assert f"data: {data}" in pdc("status", "--data", data, "-o", "yaml").out
+    refused = pdc("status", "--data", data, "-o", "wide")
+    assert (refused.code, "is not offered here" in refused.err) == (2, True)

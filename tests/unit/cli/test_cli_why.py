@@ -340,3 +340,18 @@ def test_another_configmap_that_is_missing_stays_a_warning() -> None:
     missing = event('Error: configmap "settings" not found')
     assert rows([missing], NOW)[0][1:3] == ["Warning", "Failed"]
     assert "settings" in why(job("Starting"), events=[missing], now=NOW).text
+
+
+@pytest.mark.parametrize(("canary", "ready"), [("True", True), ("Unknown", False), ("False", False)])
+def test_a_service_is_settled_with_its_canary(canary: str, ready: bool) -> None:
+    conditions = [{"type": "Ready", "status": "True"}, {"type": "CanaryEndpointReady", "status": canary}]
+    service = {
+        "kind": "PaddleService",
+        "metadata": {"name": "s"},
+        "spec": {"canary": {"tag": "2"}},
+        "status": {"conditions": conditions},
+    }
+    assert (outcome.settled(service) is not None) is ready
+    assert (why(service, now=NOW).state == "ok") is ready
+    del service["spec"], conditions[1]
+    assert outcome.settled(service) is not None, "without one, only the default counts"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 
 from paddlecloud.cli.commands import events
@@ -13,9 +14,11 @@ from paddlecloud.cli.objects.why import Verdict, why
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_selectors
 from paddlecloud.cli.render import description, output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import Forbidden
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.errors import Forbidden, NotFound
+from paddlecloud.kube.resource import SAMPLESETS, Object
 
+NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
+"""As schedulers and kubelets write it."""
 USAGE = "pdc describe KIND NAME…, KIND/NAME… or JOB…"
 
 
@@ -84,7 +87,21 @@ def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[lis
     except Forbidden:
         happened = []
     pods = [one.pod for one in members]
-    return members, happened, why(obj, pods=pods, events=happened, now=time.time(), language=language)
+    verdict = why(obj, pods=pods, events=happened, now=time.time(), language=language)
+    return members, happened, _with_cause_of_claim(session, obj, verdict, language=language)
+
+
+def _with_cause_of_claim(session: Session, obj: Object, verdict: Verdict, *, language: str) -> Verdict:
+    """The claim of a SampleSet is missing as long as something is wrong with the set: then that is the reason."""
+    missing = NO_CLAIM.search(verdict.text)
+    if missing is None:
+        return verdict
+    try:
+        found = session.api.do(session.api.client.get(SAMPLESETS, missing[1], obj["metadata"].get("namespace")))
+    except (NotFound, Forbidden):
+        return verdict  # another claim, or a set that may not be read
+    cause = why(found, now=time.time(), language=language)
+    return verdict._replace(text=f"{verdict.text}; sampleset/{missing[1]}: {cause.text}")
 
 
 def _report(obj: Object, members: list[Member], happened: list[Object], verdict: Verdict) -> Object:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from typing import NamedTuple
 
 from paddlecloud.api.names import ELASTIC_SERVING, ENDPOINT, REVISION, SERVICE, SERVING, SOURCE
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
+from paddlecloud.cli.objects.members import members_of
 from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import Conflict, NotFound
+from paddlecloud.kube.errors import Conflict, Forbidden, NotFound
 from paddlecloud.kube.resource import KNATIVE_REVISIONS, REPLICASETS, Object
 
 GROUPS = (SERVING, ELASTIC_SERVING)
@@ -46,12 +49,25 @@ def run_promote(session: Session, args: argparse.Namespace) -> int:
     if state.get("status") != "True":
         raise CliError(
             f"the canary of {where.display} is not ready",
-            why=state.get("message") or "it has not answered yet",
+            why=_why_not_ready(session, service, state) or "it has not answered yet",
             next=f"pdc wait --for=condition=CanaryEndpointReady {where.display}",
             exit_code=CONFLICT,
         )
     change = {"default": canary, "canary": None, "canaryTrafficPercent": None, "model": None}
     return _patch(session, args, where, service, change, "promoted")
+
+
+def _why_not_ready(session: Session, service: Object, state: Object) -> str:
+    """The cause, from the canary's pods where its condition does not name one; empty when nothing is known."""
+    try:
+        found = [one.pod for one in members_of(session, service)]
+    except Forbidden:
+        found = []
+    pods = [pod for pod in found if (pod["metadata"].get("labels") or {}).get(ENDPOINT) == "canary"]
+    alone = {**service, "status": {"conditions": [state] if state else []}}
+    verdict = why(alone, pods=pods, now=time.time())
+    said = str(state.get("message") or "")
+    return said if verdict.state == "ok" or said in verdict.text else f"{said}: {verdict.text}"
 
 
 def run_rollback(session: Session, args: argparse.Namespace) -> int:

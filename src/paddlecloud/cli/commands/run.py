@@ -118,7 +118,7 @@ def _check_volumes(session: Session, training: Training) -> None:
 
 
 def _question_image(session: Session, image: str | None) -> None:
-    """Warns of a name that no recipe of the embedded platform answers for and that is close to one.
+    """Warns of a name that no recipe of the embedded platform answers for.
 
     It refuses nothing: a recipe that is written while the pods wait is found.
     """
@@ -131,8 +131,8 @@ def _question_image(session: Session, image: str | None) -> None:
     store = store_of(data_of(session))
     if store.find(image) is None and store.resolve(image) is None:
         meant = question(image, (name for recipe in store.recipes() for name in recipe.names))
-        if meant:
-            session.warn(f'no recipe answers for image "{image}"; {meant}')
+        advice = meant or f"write one, then: pdc image build -f image.yaml -t {image}"
+        session.warn(f'no recipe answers for image "{image}"; {advice}')
 
 
 def _create(session: Session, training: Training) -> Object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from paddlecloud.cli.failures import CONFLICT, ERROR, UNREACHABLE, USAGE, CliError
 from paddlecloud.cli.objects.node_values import quantities
 from paddlecloud.cli.parsing import Parsers, number
+from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.platform import endpoint, kubeconfig, lifecycle
 from paddlecloud.platform.lifecycle import Started
@@ -72,7 +72,14 @@ def _failures() -> Iterator[None]:
         raise CliError(error.message, why=error.why, next=error.next, exit_code=EXIT_CODES[error.cause]) from error
 
 
+def _format(args: argparse.Namespace) -> output.Format:
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    output.check(fmt)
+    return fmt
+
+
 def run_up(session: Session, args: argparse.Namespace) -> int:
+    _format(args)
     data = _data(args)
     options = lifecycle.Options(
         port=args.port,
@@ -88,7 +95,7 @@ def run_up(session: Session, args: argparse.Namespace) -> int:
         session.note(f"platform ready in {started.seconds:.1f} s")
     if started.endpoint.port != endpoint.kept_port(data):
         _warn_of_another_port(session, data, started.endpoint.port)
-    written = _write_users_kubeconfig(args, data, started)
+    written = _write_users_kubeconfig(session, args, data, started)
     _show_started(session, args, data, started, written)
     return 0
 
@@ -103,14 +110,20 @@ def _warn_of_another_port(session: Session, data: Path, port: int) -> None:
     )
 
 
-def _write_users_kubeconfig(args: argparse.Namespace, data: Path, started: Started) -> Path:
+def _write_users_kubeconfig(session: Session, args: argparse.Namespace, data: Path, started: Started) -> Path:
     """The user's file gets the context when asked for, or when this is the default platform. Where the context is."""
     default = kubeconfig.users_file() if data == endpoint.default_data() else started.kubeconfig
     target = Path(args.kubeconfig) if args.kubeconfig else default
     if target == started.kubeconfig:
         return target
     try:
-        kubeconfig.merge_into(target, kubeconfig.of_platform(data, started.endpoint.port))
+        former = kubeconfig.merge_into(target, kubeconfig.of_platform(data, started.endpoint.port))
+        if former:
+            kubeconfig.remember_former(data, target, former)
+            session.note(
+                f'the current context of {target} was "{former}"; to go back: kubectl config use-context {former} '
+                "(pdc down does it, too)"
+            )
     except (OSError, ValueError) as error:
         raise CliError(
             f"the platform runs, but its context could not be written to {target}",
@@ -122,12 +135,12 @@ def _write_users_kubeconfig(args: argparse.Namespace, data: Path, started: Start
 
 def _show_started(session: Session, args: argparse.Namespace, data: Path, started: Started, written: Path) -> None:
     found = started.endpoint
-    if args.output == "json":
+    if args.output:
         body = {
             "url": found.url, "pid": found.pid, "data": str(data), "kubeconfig": str(written),
             "context": kubeconfig.CONTEXT, "started": started.new,
         }  # fmt: skip
-        session.print(json.dumps(session.report("Platform", body)))
+        output.print_report(session, "Platform", body)
         return
     session.print(f"{'started' if started.new else 'already running'}: {found.url} (pid {found.pid}, data {data})")
     session.print(f'context "{kubeconfig.CONTEXT}" written to {written}')
@@ -137,6 +150,7 @@ def _show_started(session: Session, args: argparse.Namespace, data: Path, starte
 
 
 def run_down(session: Session, args: argparse.Namespace) -> int:
+    fmt = _format(args)
     data = _data(args)
     found = lifecycle.find_daemon(data)
     jobs = _warn_about_jobs(session, data) if found is not None and found.alive else []
@@ -146,12 +160,14 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
         why = "it was killed" if stopped.killed else "it had crashed"
         pods = "1 pod" if stopped.pods_ended == 1 else f"{stopped.pods_ended} pods"
         session.note(f"{why}; {pods} of it ran on and {'was' if stopped.pods_ended == 1 else 'were'} ended")
-    if args.output == "json":
+    if (restored := kubeconfig.restore_former(data)) is not None:
+        session.note(f'the current context of {restored[0]} is "{restored[1]}" again')
+    if fmt.name:
         body = {
             "data": str(data), "stopped": stopped.was_running, "killed": stopped.killed,
             "jobs": [job._asdict() for job in jobs],
         }  # fmt: skip
-        session.print(json.dumps(session.report("Platform", body)))
+        output.print_report(session, "Platform", body)
     else:
         session.print(f"stopped (data kept in {data})" if stopped.was_running else f"no platform runs on {data}")
     return 0
@@ -173,6 +189,7 @@ def _warn_about_jobs(session: Session, data: Path) -> list[Running]:
 
 
 def run_status(session: Session, args: argparse.Namespace) -> int:
+    fmt = _format(args)
     data = _data(args)
     found = lifecycle.status(data)
     body: dict[str, Any] = {"state": found.state, "data": str(data)}
@@ -180,8 +197,8 @@ def run_status(session: Session, args: argparse.Namespace) -> int:
     if running is not None:
         body |= {"url": running.url, "pid": running.pid, "uptimeSeconds": round(time.time() - running.started)}
         body |= {"residentMegabytes": found.resident >> 20, "kubeconfig": str(kubeconfig.own_file(data))}
-    if args.output == "json":
-        session.print(json.dumps(session.report("PlatformStatus", body)))
+    if fmt.name:
+        output.print_report(session, "PlatformStatus", body)
     else:
         for name, value in body.items():
             session.print(f"{name:<18} {value}")

@@ -37,6 +37,8 @@ from paddlecloud.kube.resource import Object
 FIRST_NEWS, NEXT_NEWS = 1.0, 3.0
 ENDED = frozenset(("complete", "completed", "succeed", "succeeded", "finish", "finished", "done", "ended"))
 """Words for the end of a job, in lower case."""
+SUCCEEDED = frozenset(("complete", "completed", "succeed"))
+"""Words for the condition or phase of a job that ended well, in lower case."""
 USAGE = "pdc wait KIND/NAME… --for=condition=Ready"
 Check = Callable[[Object | None], Outcome | None]
 
@@ -112,10 +114,11 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
         if answer is GONE and not seen:
             raise missing(place)
         seen = seen or obj is not None
+        if answer is None and obj is not None:
+            _refuse_impossible(place, obj, goal)
         if answer is None and obj is not None and goal.of_status:
             answer = outcome.ended_otherwise(obj)
         if answer is None and obj is not None:
-            _refuse_impossible(place, obj, goal)
             progress.tell(obj)
         return answer
 
@@ -162,7 +165,7 @@ def _refuse_impossible(place: Place, obj: Object, goal: Goal) -> None:
     if not known or word.lower() in (one.lower() for one in known):
         return
     what = "condition" if goal.condition else "phase"
-    meant = nearest(word, known)
+    meant = "Succeeded" if word.lower() in SUCCEEDED and "Succeeded" in known else nearest(word, known)
     if word.lower() in ENDED and declared.kind in outcome.FINISHING:
         right = "finished"
     elif meant:

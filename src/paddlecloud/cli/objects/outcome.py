@@ -18,7 +18,7 @@ from paddlecloud.sdk.outcome import ending, is_final
 from paddlecloud.sdk.outcome import is_true as is_true
 from paddlecloud.sdk.outcome import message_of as message_of
 
-_BUILD = re.compile(r"pdc image build \S+")
+_BUILD = re.compile(r"pdc image build (?:-f \S+ -t )?\S+")
 """The command that the embedded platform names for an image it cannot make without a recipe."""
 
 
@@ -136,6 +136,13 @@ def _has_ready(obj: Object) -> bool:
     return condition(obj, "Ready") is not None and _generic(obj)
 
 
+def _service(obj: Object) -> bool:
+    """With its canary, where it has one: its share of the traffic is not answered before."""
+    canary = condition(obj, "CanaryEndpointReady") or {}
+    with_canary = canary.get("status") == "True" and _observed_by(canary, obj)
+    return _has_ready(obj) and (with_canary or not (obj.get("spec") or {}).get("canary"))
+
+
 _READY: dict[str, Callable[[Object], bool]] = {
     "Pod": _has_ready,
     "Deployment": _deployment,
@@ -145,6 +152,6 @@ _READY: dict[str, Callable[[Object], bool]] = {
     "PersistentVolumeClaim": _phase("Bound"),
     "Namespace": _phase("Active"),
     "SampleSet": _phase("Ready"),
-    "PaddleService": _has_ready,
+    "PaddleService": _service,
     "CustomResourceDefinition": lambda obj: is_true(obj, "Established"),
 }

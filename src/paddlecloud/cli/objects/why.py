@@ -49,6 +49,7 @@ BAD_WHEN_FALSE = (
     "NamesAccepted",
     "PodScheduled",
     "RoutesReady",
+    "CanaryEndpointReady",
 )
 
 SELF_EXPLAINING = frozenset(

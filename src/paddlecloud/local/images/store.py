@@ -257,10 +257,9 @@ class ImageStore:
             return self._other_digest(image)
         broken = [str(error) for error in self.recipe_errors()]
         note = f" ({len(broken)} recipes cannot be read: {broken[0]})" if broken else ""
-        where = self._folders[-1]
         return (
             f'no recipe answers for image "{image}"{note}. Pods run as processes of this machine, so an image needs a '
-            f"recipe: write {where}/<name>/{FILE} with names: [{image}], then: pdc image build {image}"
+            f"recipe: write one, then: pdc image build -f {FILE} -t {image}"
         )
 
     def _other_digest(self, image: str) -> str:

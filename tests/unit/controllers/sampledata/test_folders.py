@@ -173,6 +173,18 @@ async def test_a_source_that_does_not_exist_is_reported_before_anything_is_made_
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "Ready", "its data is there already"
 
 
+async def test_a_source_that_is_a_file_is_answered_with_its_folder(here: World) -> None:
+    await here.stop_controllers()
+    here.options = replace(here.options, sources=HERE, exists=lambda _: True, is_file="/home/me/x.npz".__eq__)
+    here.start_controllers()
+    await here.create_set(csi={"driver": "local"}, source={"uri": "file:///home/me/x.npz"})
+    await here.said("imagenet", "ErrorSourceIsFile")
+    status = await here.status(SAMPLESETS, "imagenet")
+    assert status["message"].endswith("/home/me/x.npz is a file: name the folder that holds it, file:///home/me")
+    await here.edit(SAMPLESETS, "imagenet", {"source": {"uri": "file:///home/me"}})
+    await here.phase("Ready")
+
+
 async def test_the_cache_directory_of_mount_options_is_judged_too(here: World) -> None:
     await here.create_secret("files", name="f", storage="s", metaurl="m", bucket="b")
     csi = {"driver": "juicefs", "juiceFSMountOptions": {"cache-dir": "/etc"}}

@@ -38,6 +38,7 @@ class Options:
     sources: NodeFolders | None = None
     """Which folders `file://` sources may name; None where pods see no files but their own."""
     exists: Callable[[str], bool] = os.path.exists
+    is_file: Callable[[str], bool] = os.path.isfile
     """Whether this machine has a file or folder; asked for sources that `sources` allows."""
 
     @classmethod
@@ -158,6 +159,8 @@ class Observed:
     """What the last pass could not do."""
     missing_source: str = ""
     """The folder of this machine that is to be imported and does not exist."""
+    file_source: str = ""
+    """What is to be imported of this machine and is a file."""
 
     @property
     def access(self) -> Access | None:

@@ -93,7 +93,7 @@ class Observer:
             return await self._observe_deleted(case, key)
         own = case.settings.namespace
         secrets = {s: await read_secret(self._client, s, namespace=own) for s in lookups.secrets(case)}
-        case = _knowing(case, secrets=secrets, missing_source=await self._missing(lookups.source_folder(case)))
+        case = _knowing(case, secrets=secrets, **await self._faulty(lookups.source_folder(case)))
         if lookups.needs_last_warning(case):
             case = _knowing(case, warning=await self._last_warning(key))
         if lookups.needs_clearing(case):
@@ -138,9 +138,13 @@ class Observer:
             return False
         return True
 
-    async def _missing(self, folder: str) -> str:
-        """The folder itself if this machine does not have it."""
-        return folder if folder and not await asyncio.to_thread(self._options.exists, folder) else ""
+    async def _faulty(self, folder: str) -> dict[str, str]:
+        """What is wrong with a folder that is to be imported: this machine does not have it, or it is a file."""
+        if not folder:
+            return {}
+        if not await asyncio.to_thread(self._options.exists, folder):
+            return {"missing_source": folder}
+        return {"file_source": folder} if await asyncio.to_thread(self._options.is_file, folder) else {}
 
     async def _last_warning(self, key: Key) -> tuple[str, str] | None:
         pod = names.runtime_pod(key.name, 0)

@@ -39,6 +39,12 @@ def check(draft: Draft) -> bool:
         draft.complain("Valid", "SourceNotExist", text, event="ErrorSourceNotExist")
         draft.look_again(AGAIN)
         return False
+    if case.imports and (file := case.observed.file_source):
+        folder = file.rpartition("/")[0] or "/"
+        text = f"spec.source.uri: {file} is a file: name the folder that holds it, file://{folder}"
+        draft.complain("Valid", "SourceIsFile", text, event="ErrorSourceIsFile")
+        draft.look_again(AGAIN)
+        return False
     if case.driver == "juicefs" and settings.secret is None:
         text = "spec.secretRef.name: the juicefs engine needs the Secret of its file system"
         draft.complain("Valid", "SecretNotExist", text, event="ErrorSecretNotExist")
