@@ -35,7 +35,7 @@ class Cache:
         self._objects: dict[Key, Object] = {}
         self._indexers: dict[str, Indexer] = {}
         self._indexes: dict[str, dict[str, dict[Key, None]]] = {}  # index → value → keys, in order of arrival
-        self._floor = 0  # a list or bookmark of this version told everything up to it
+        self._floor = 0  # a list or bookmark of this version covers everything up to it
         self._graves: dict[Key, int] = {}  # deleted above the floor: version of the deletion
         for name, indexer in (indexers or {}).items():
             self.add_index(name, indexer)
@@ -126,7 +126,7 @@ class Cache:
         return changes
 
     def bookmark(self, resource_version: str) -> None:
-        """Everything up to here has been told: older news is stale, and deletions so old need no memory."""
+        """Every change up to here has been delivered: older ones are stale, and deletions so old need no memory."""
         version = _number(resource_version)
         if version is not None and version > self._floor:
             self._floor = version

@@ -1,7 +1,7 @@
 """Time as a dependency.
 
 Everything that waits, expires or stamps takes a `Clock`, so tests run hours of cluster life in milliseconds and never
-sleep. `FakeClock` moves only when told; sleepers wake in order of their deadlines.
+sleep. `FakeClock` moves only by `advance`; sleepers wake in order of their deadlines.
 """
 
 from __future__ import annotations

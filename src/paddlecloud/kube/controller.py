@@ -86,8 +86,8 @@ class Controller:
         """Work on the keys an object maps to (its own by default) whenever it changes and `when(old, new)` holds.
 
         The old state is mapped too: an object that changed hands concerns both. `expectations` are shown every change,
-        before the key is queued. What is found at the start and was seen to before may be overtaken by what was not:
-        a controller that comes back to thousands of objects in order serves a new one at once.
+        before the key is queued. Objects that are already reconciled get low priority during the initial list: a
+        controller that is started again on thousands of them serves a new one at once.
         """
         mapper = map or _own_key
 
@@ -97,7 +97,7 @@ class Controller:
                 for key in keys:
                     expectations.observe(key, old, new)
             if when is None or when(old, new):
-                later = not informer.synced and (map is not None or new is None or _was_seen_to(new))
+                later = not informer.synced and (map is not None or new is None or _is_current(new))
                 for key in keys:
                     self.queue.add(key, later=later)
 
@@ -211,8 +211,8 @@ class Controller:
         return "after"
 
 
-def _was_seen_to(obj: Object) -> bool:
-    """Whether a controller has said something about this object as it is now."""
+def _is_current(obj: Object) -> bool:
+    """Whether a controller has written a status for this generation of the object."""
     status = obj.get("status") or {}
     generation = obj["metadata"].get("generation")
     return bool(status) and status.get("observedGeneration", generation) == generation

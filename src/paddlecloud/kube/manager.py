@@ -140,7 +140,7 @@ class Manager:
                 self._began.set()
                 await self._failed
             finally:
-                self._failed.cancel()  # from here on parts end because they are told to
+                self._failed.cancel()  # from here on parts end because they are cancelled
                 await _end(leading)  # drains the controllers and gives the lease back while caches still follow
                 await _end(self._tending)
 

@@ -226,7 +226,7 @@ class _Work:
         self._answered(created)
 
     async def _settle_existing(self, obj: Object) -> None:
-        """Harmless when it is ours: an earlier pass made it and the cache did not know. Its deletion will be told."""
+        """Harmless when it is ours: an earlier pass made it and the cache is late. Its deletion requeues the owner."""
         key = key_of(obj)
         existing = await self._client.find(resource_of(obj), key.name, key.namespace or None)
         if existing is None:

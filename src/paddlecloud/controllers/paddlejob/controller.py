@@ -22,7 +22,7 @@ from paddlecloud.controllers.paddlejob.gang import podgroup, scheduler_message
 from paddlecloud.controllers.paddlejob.observe import Observed, view
 from paddlecloud.controllers.paddlejob.pods import ignored, ports
 from paddlecloud.controllers.paddlejob.reports.listener import Place
-from paddlecloud.controllers.paddlejob.reports.receiver import Ear
+from paddlecloud.controllers.paddlejob.reports.receiver import ReportReceiver
 from paddlecloud.controllers.paddlejob.status import LATER, drifted, essence, hold_back
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -70,7 +70,7 @@ async def served_kinds(client: Client) -> list[Resource]:
 class PaddleJobController(Operator[Observed, Plan]):
     """`run` works until cancelled. `served` names the optional kinds the API server has; others are not watched.
 
-    With `reports` pods are told where to report their progress, and are listened to there.
+    With `reports` pods get an address to report their progress to, and it is received there.
     """
 
     def __init__(
@@ -95,7 +95,9 @@ class PaddleJobController(Operator[Observed, Plan]):
         self._caches = Caches(self.informer, served)
         self.primary = (self._caches.jobs,)
         self._reports = reports
-        self._ear = Ear(client, clock=self.clock, job_of=self._caches.jobs.cache.get, wake=self._has_news)
+        self._receiver = ReportReceiver(
+            client, clock=self.clock, job_of=self._caches.jobs.cache.get, wake=self._requeue_for_report
+        )
         self._watch()
 
     def _watch(self) -> None:
@@ -105,14 +107,14 @@ class PaddleJobController(Operator[Observed, Plan]):
             self.controller.watch_owned(informer, owner_kind=PADDLEJOBS, expectations=self.expectations)
             if resource in GANGS:  # also those that users made, which nobody owns
                 self.controller.watch(informer)
-        caches.owned[PODS].on_change(self._note_the_gone)
+        caches.owned[PODS].on_change(self._note_deleted_pod)
         self.controller.watch(caches.claims, map=caches.readers_of)
         if caches.sets is not None:
             self.controller.watch(caches.sets, map=caches.readers_of)
         if caches.nodes is not None:
-            self.controller.watch(caches.nodes, map=lambda node: ())  # wakes nobody, but work waits until it is known
+            self.controller.watch(caches.nodes, map=lambda node: ())  # only waited for
 
-    def _note_the_gone(self, old: Object | None, new: Object | None) -> None:
+    def _note_deleted_pod(self, old: Object | None, new: Object | None) -> None:
         """What was last known of a pod that vanished: its node, and whether it was about to be evicted."""
         if new is not None or old is None or (owner := controller_of(old)) is None:
             return
@@ -123,11 +125,11 @@ class PaddleJobController(Operator[Observed, Plan]):
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
             if self._reports is not None:
-                url = await stack.enter_async_context(self._ear.open(self._reports))
+                url = await stack.enter_async_context(self._receiver.open(self._reports))
                 self.options = replace(self.options, report_url=url)
             await super().run()
 
-    def _has_news(self, key: Key) -> None:
+    def _requeue_for_report(self, key: Key) -> None:
         """A report came in: look at the job when its status may be written again."""
         job = self._caches.jobs.cache.get(key)
         memory = self._memory.get(job["metadata"]["uid"]) if job is not None else None
@@ -178,7 +180,7 @@ class PaddleJobController(Operator[Observed, Plan]):
 
     def forget(self, key: Key, uid: str) -> None:
         self._memory.pop(uid, None)
-        self._ear.forget(uid)
+        self._receiver.forget(uid)
         self._ports.forget(uid)
 
     async def _adopt(self, plan: Plan, outcome: Outcome) -> None:
@@ -195,7 +197,7 @@ class PaddleJobController(Operator[Observed, Plan]):
     async def _equip(self, job: Object) -> None:
         """Pods report with a token from a Secret. Should it be refused, they train all the same, and silently."""
         try:
-            await self._ear.equip(job)
+            await self._receiver.equip(job)
         except ApiError as error:
             text = f"pods cannot report their progress: {error.message}"
             await self.recorder.record(job, "ReportingOff", text, type="Warning")
@@ -258,7 +260,7 @@ class PaddleJobController(Operator[Observed, Plan]):
             self._caches.observe(job),
             gone=tuple(pod for pod in gone if pod is not None),
             ports_in_use=self._ports.by_others(uid, self._caches.jobs.cache.by_index("ports", ports.HELD)),
-            told=self._ear.told(job) if self.options.report_url else None,
+            told=self._receiver.told(job) if self.options.report_url else None,
             trouble=trouble,
             retry_at=refused.retry_at if refused is not None else None,
         )

@@ -1,6 +1,6 @@
 """The controller's ear: keeps what the pods of each job report, and gives them the token they report with.
 
-Only this and `channel` know that there is a network; what was told reaches decisions as `report.Told`.
+Only this and `channel` know that there is a network; what was reported reaches decisions as `report.Told`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from paddlecloud.kube.resource import SECRETS, Key, Object, key_of
 log = logging.getLogger(__name__)
 
 
-class Ear:
-    """`job_of` finds a job by name; `wake` is told the key of a job that has news."""
+class ReportReceiver:
+    """`job_of` finds a job by name; `wake` is called with the key of a job that has reported."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Ear:
             yield url
 
     def told(self, job: Object) -> Told:
-        """What the pods of the job's present generation have told."""
+        """What the pods of the job's present generation have reported."""
         return self._listener(job).told()
 
     def forget(self, uid: str) -> None:

@@ -23,7 +23,7 @@ from paddlecloud.controllers.sampledata.sampleset.observe import (
     status_moved,
 )
 from paddlecloud.controllers.sampledata.sampleset.observer import Observer
-from paddlecloud.controllers.sampledata.servers.polling import Interview
+from paddlecloud.controllers.sampledata.servers.polling import ServerPoller
 from paddlecloud.controllers.sampledata.servers.requests import RETRY, Server, Servers, Submission, submit
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -51,7 +51,7 @@ class SampleSetController(Operator[Observed, Decision]):
         )
         self.options = options
         self._servers = servers or Servers()
-        self._polling = Interview(self._servers, self.clock)
+        self._polling = ServerPoller(self._servers, self.clock)
         self._observer = Observer(client, self.informer, self._polling, options)
         self._submissions: dict[str, Submission] = {}  # by uid: what became of the work of the last pass
         self.primary = (self._observer.sets,)

@@ -262,7 +262,7 @@ _RULES: dict[str, Callable[[Draft], None]] = {
 
 
 def _work_or_complaint(draft: Draft) -> Work | None:
-    """The import as the spec has it now; None, and told, when it cannot be turned into work."""
+    """The import as the spec has it now; None, and reported, when it cannot be turned into work."""
     try:
         return sync_work(draft.case)
     except BadOptions as error:

@@ -30,7 +30,7 @@ def leave(draft: Draft) -> None:
     made = [observed.stateful_set, observed.service, observed.claim]  # the Secret goes with its owner
     ours = [obj for obj in made if obj is not None and case.is_ours(obj)]
     if unmarked := [patch for obj in ours for patch in adoption.take_over(case, obj)]:
-        draft.plan.patch.extend(unmarked)  # what is not seen to be ours is not seen to go, either
+        draft.plan.patch.extend(unmarked)  # what is not marked as ours is not watched
         draft.look_again(AGAIN)
         return
     if observed.stateful_set in ours:

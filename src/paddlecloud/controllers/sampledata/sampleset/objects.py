@@ -45,7 +45,7 @@ def build_volume(case: Case) -> Object:
 def _juicefs(case: Case) -> Object:
     settings = case.settings
     secret = settings.secret
-    assert secret is not None, "validation has seen to it"
+    assert secret is not None, "validation requires it"
     options = {**transfer.mount_options(settings), "cache-dir": ":".join(case.cache_folders.values())}
     return {
         "driver": names.JUICEFS_DRIVER,

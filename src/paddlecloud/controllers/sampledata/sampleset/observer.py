@@ -31,7 +31,7 @@ from paddlecloud.controllers.sampledata.sampleset.observe import (
     without_ids,
 )
 from paddlecloud.controllers.sampledata.servers.access import fresh as fresh_access
-from paddlecloud.controllers.sampledata.servers.polling import Interview
+from paddlecloud.controllers.sampledata.servers.polling import ServerPoller
 from paddlecloud.kube.cache import by_label
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
@@ -58,7 +58,7 @@ OWNED = (PERSISTENTVOLUMECLAIMS, SECRETS, SERVICES, STATEFULSETS)
 
 
 class Observer:
-    def __init__(self, client: Client, informer: MakeInformer, polling: Interview, options: Options) -> None:
+    def __init__(self, client: Client, informer: MakeInformer, polling: ServerPoller, options: Options) -> None:
         self._client = client
         self._polling = polling
         self._options = options

@@ -1,4 +1,4 @@
-"""The cache servers of a set: counted, scaled, and told of by the labels of their nodes."""
+"""The cache servers of a set: counted, scaled, and named by the labels of their nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to the cache servers of a set, asked at most once a second however often the set is looked at."""
+"""Asks the cache servers of a set for their figures and jobs, at most once a second however often it is reconciled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Memory:
     """Runs of servers that have answered under the set's certificate. Each holds its address until it ends."""
 
 
-class Interview:
+class ServerPoller:
     def __init__(self, servers: Servers, clock: Clock) -> None:
         self._servers = servers
         self._clock = clock
