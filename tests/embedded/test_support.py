@@ -268,8 +268,8 @@ def test_an_ordinary_user_without_user_namespaces_runs_pods_without_volumes(less
     assert "allows no mount namespaces" in ended["message"]
     assert "/data/of/mine" in ended["message"]
     assert "sudo sysctl -w user.max_user_namespaces" in ended["message"], "the command that would help"
-    told = platform.pdc("events", "--for", "pod/hello").stdout
-    assert "SandboxDegraded" in told
+    reported = platform.pdc("events", "--for", "pod/hello").stdout
+    assert "SandboxDegraded" in reported
     script = "hostname; echo $HOSTNAME; cat /var/run/secrets/kubernetes.io/serviceaccount/token || echo no token"
     assert platform.output("bare", f"{{ {script}; }} 2>/dev/null").splitlines() == [HOST, "bare", "no token"]
     found = platform.findings()

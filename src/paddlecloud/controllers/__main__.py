@@ -98,7 +98,7 @@ def _samplejob(given: Setting) -> Service:
 
 
 def _paddleservice(given: Setting) -> Service:
-    site = paddleservice.Site.told(os.environ)
+    site = paddleservice.Site.from_environment(os.environ)
 
     def make(served: engines.Served) -> Service:
         return paddleservice.PaddleServiceController(
@@ -173,7 +173,7 @@ async def _mark(client: Client, namespace: str, leads: str | None, *, clock: Clo
 
 
 def _address() -> str:
-    """Where to listen: the pod's own address where it is told, every one elsewhere."""
+    """Where to listen: the pod's own address where it is given, every one elsewhere."""
     return os.environ.get("POD_IP", "")
 
 
@@ -216,7 +216,7 @@ async def _until_told(work: Awaitable[None]) -> None:
         with LoopWatchdog(loop):
             await task
     except asyncio.CancelledError:
-        log.info("told to end")
+        log.info("received a signal; shutting down")
 
 
 if __name__ == "__main__":

@@ -72,8 +72,8 @@ def _set_ready(obj: Object) -> Verdict | None:
     """A cluster without a cache engine is no fault of the installation, as long as the set says so."""
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Valid" and condition.get("status") == "False":
-            told = condition.get("reason") == "DriverNotExist"
-            return Verdict(told, f"{'not tried: ' if told else ''}{condition.get('message', '')}")
+            absent = condition.get("reason") == "DriverNotExist"
+            return Verdict(absent, f"{'not tried: ' if absent else ''}{condition.get('message', '')}")
     return _by_phase(good="Ready", bad=("SyncFailed",))(obj)
 
 

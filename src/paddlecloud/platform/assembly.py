@@ -54,7 +54,7 @@ def own_folders(home: Path, started_in: Path) -> tuple[str, ...]:
 
 
 class Machine:
-    """Made once the platform listens: pods are told where."""
+    """Made once the platform listens: pods get its address."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Machine:
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
         services = _controller(platform, "serving", "paddleservice-controller")
         self._services = PaddleServiceController(
-            services, clock=clock, site=Site.told(os.environ)._replace(models=reading)
+            services, clock=clock, site=Site.from_environment(os.environ)._replace(models=reading)
         )
         options = replace(SampleSetOptions.of(os.environ), local_root=sets, caches=caches, sources=reading)
         self._sets = SampleSetController(

@@ -1,7 +1,7 @@
 """Files and folders to and from a container, as `tar` streams through exec; the container must have `tar`.
 
 What arrives is not trusted: nothing is written outside the destination, whatever names the archive carries. Links that
-lead out of it, devices and the like are left out and told.
+lead out of it, devices and the like are left out and reported.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class Process:
             raise self._config.unreachable(error) from error
 
     async def end_input(self) -> None:
-        """Tell the program that no more will come, where the server can be told."""
+        """Tell the program that no more will come, where the server supports it."""
         if self.can_end_input and not self._socket.closed:
             await self._socket.send_bytes(bytes([CLOSE, STDIN]))
 
@@ -192,7 +192,7 @@ class Process:
 
 
 class Connection:
-    """Bytes to and from a port of a pod. The end of one's own bytes cannot be told: `close` ends both directions."""
+    """Bytes to and from a port of a pod. There is no half-close: `close` ends both directions."""
 
     def __init__(self, socket: Socket, port: int) -> None:
         self._socket = socket

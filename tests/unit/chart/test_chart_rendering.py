@@ -91,7 +91,7 @@ def test_the_deployments_are_called_as_ever_and_hardened() -> None:
 def test_the_serving_controller_gets_its_image_and_the_model_store(values: Sequence[str], site: Site) -> None:
     pod = of_kind(render(*values), "Deployment")["pdc-paddlecloud-serving"]["spec"]["template"]["spec"]
     reported = {entry["name"]: entry["value"] for entry in pod["containers"][0]["env"] if "value" in entry}
-    found = Site.told(reported)
+    found = Site.from_environment(reported)
     assert (found.image, found.model_endpoint) == (site.image, site.model_endpoint)
     assert found.models.roots == site.models.roots
 

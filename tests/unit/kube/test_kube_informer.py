@@ -27,14 +27,14 @@ class Listener:
 
     def __init__(self) -> None:
         self.believed: dict[str, Object] = {}
-        self.told = 0
+        self.reported = 0
 
     def __call__(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         assert obj is not None
         name = obj["metadata"]["name"]
         assert self.believed.get(name) is old
-        self.told += 1
+        self.reported += 1
         if new is None:
             del self.believed[name]
         else:
@@ -221,7 +221,7 @@ async def test_a_long_burst_lets_other_tasks_run() -> None:
 
         async def other() -> None:
             nonlocal turns
-            while listener.told < 1000:
+            while listener.reported < 1000:
                 turns += 1
                 await asyncio.sleep(0)
 

@@ -83,9 +83,9 @@ def archive(*entries: tuple[str, str, str]) -> bytes:
 
 
 def fetch(data: bytes, target: Path, source: str = "/x/data") -> list[str]:
-    told: list[str] = []
-    download(sends(data), source, target, moved=lambda count: None, tell=told.append)
-    return told
+    reported: list[str] = []
+    download(sends(data), source, target, moved=lambda count: None, tell=reported.append)
+    return reported
 
 
 GOOD = ("./data/ok", "file", "fine")
@@ -105,8 +105,8 @@ HOSTILE = {
 def test_hostile_entries_are_left_out_and_reported(tmp_path: Path, entries: list[tuple[str, str, str]]) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
-    told = fetch(archive(("./data", "dir", ""), *entries, GOOD), inner / "got")
-    assert len(told) == 1
+    reported = fetch(archive(("./data", "dir", ""), *entries, GOOD), inner / "got")
+    assert len(reported) == 1
     assert {path.name for path in (inner / "got").iterdir()} == {"ok"}
     assert [path.name for path in tmp_path.iterdir()] == ["inner"]
 
@@ -119,11 +119,11 @@ def test_nothing_is_written_through_a_link_that_was_there_before(tmp_path: Path)
     (got / "data").mkdir()
     (got / "data" / "sub").symlink_to(outside)
     (got / "data" / "file").symlink_to(outside / "target")
-    told = fetch(archive(("./data/sub/evil", "file", "x"), ("./data/file", "file", "new")), got)
+    reported = fetch(archive(("./data/sub/evil", "file", "x"), ("./data/file", "file", "new")), got)
     assert list(outside.iterdir()) == []
     assert (got / "data" / "file").read_text() == "new"
     assert not (got / "data" / "file").is_symlink()
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_hard_links_become_files(tmp_path: Path) -> None:

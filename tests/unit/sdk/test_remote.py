@@ -274,9 +274,9 @@ async def test_what_the_pod_says_on_the_error_channel_is_reported(server: Server
             await socket.send_bytes(bytes([channel]) + struct.pack("<H", 80))
         await socket.send_bytes(b"\x01connection refused")
 
-    told: list[str] = []
+    reported: list[str] = []
     server.talk, server.protocols = refuse, (V4,)
-    forward = forwarding.Forward(lambda port: remote.connect("ns", "pod", port), 80, told.append)
+    forward = forwarding.Forward(lambda port: remote.connect("ns", "pod", port), 80, reported.append)
     port = await forward.listen("127.0.0.1", 0)
     try:
         for _ in range(2):
@@ -285,4 +285,4 @@ async def test_what_the_pod_says_on_the_error_channel_is_reported(server: Server
             writer.close()
     finally:
         await forward.close()
-    assert told == ["port 80: connection refused"] * 2
+    assert reported == ["port 80: connection refused"] * 2

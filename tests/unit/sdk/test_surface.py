@@ -57,8 +57,8 @@ def test_every_public_name_is_there(name: str) -> None:
 
 def test_type_checkers_see_the_same_names() -> None:
     stub = Path(paddlecloud.__file__).with_suffix(".pyi").read_text()
-    told = {node.names[0].name: node.module for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)}
-    assert told == paddlecloud._PUBLIC  # type: ignore[attr-defined]
+    reported = {node.names[0].name: node.module for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)}
+    assert reported == paddlecloud._PUBLIC  # type: ignore[attr-defined]
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -55,8 +55,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if args.output:
         from paddlecloud.cli.render.output import print_report
 
-        told = [{"name": name, **finding._asdict()} for name, finding in findings]
-        print_report(session, "DoctorReport", {"healthy": not failed, "checks": told})
+        rows = [{"name": name, **finding._asdict()} for name, finding in findings]
+        print_report(session, "DoctorReport", {"healthy": not failed, "checks": rows})
         return ERROR if failed else OK
     colours = {"ok": "green", "warn": "yellow", "fail": "red"}
     for name, finding in findings:

@@ -117,7 +117,7 @@ async def _feed(session: Session, process: Process) -> None:
     async for data in terminal.standard_input():
         await process.write(data)
     if not process.can_end_input:
-        session.warn("this server cannot be told that the input has ended (it is older than 1.30)")
+        session.warn("this server cannot signal the end of input (it is older than 1.30)")
     await process.end_input()
 
 

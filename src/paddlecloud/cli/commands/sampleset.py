@@ -104,8 +104,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if not fmt.name:
         session.print(str(advice))
         return 0
-    told = {name: getattr(advice, name) for name in advice.__dataclass_fields__ if name != "measured"}
-    output.print_report(session, "SampleSetAdvice", {_camel(name): value for name, value in told.items()})
+    values = {name: getattr(advice, name) for name in advice.__dataclass_fields__ if name != "measured"}
+    output.print_report(session, "SampleSetAdvice", {_camel(name): value for name, value in values.items()})
     return 0
 
 

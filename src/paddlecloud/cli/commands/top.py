@@ -141,14 +141,16 @@ def _usage_by_job(session: Session) -> dict[tuple[str, str], Usage]:
 
 def _progress(status: Object) -> dict[str, Any]:
     """What the training program reports of itself, through the controller."""
-    told = status.get("progress") or {}
+    reported = status.get("progress") or {}
     record: dict[str, Any] = {}
-    if told.get("done") or told.get("step") is not None:
-        record["progress"] = told.get("done") or f"step {told['step']}"
-    if told.get("epoch") is not None:
-        record["epoch"] = f"{told['epoch']}/{told['totalEpochs']}" if told.get("totalEpochs") else str(told["epoch"])
-    loss = told.get("loss", (told.get("metrics") or {}).get("loss"))
-    given = {"etaSeconds": told.get("etaSeconds"), "loss": loss}
+    if reported.get("done") or reported.get("step") is not None:
+        record["progress"] = reported.get("done") or f"step {reported['step']}"
+    if reported.get("epoch") is not None:
+        record["epoch"] = (
+            f"{reported['epoch']}/{reported['totalEpochs']}" if reported.get("totalEpochs") else str(reported["epoch"])
+        )
+    loss = reported.get("loss", (reported.get("metrics") or {}).get("loss"))
+    given = {"etaSeconds": reported.get("etaSeconds"), "loss": loss}
     return {**record, **{name: value for name, value in given.items() if value is not None}}
 
 

@@ -51,9 +51,9 @@ def served(session: Session) -> set[str]:
 
 
 def version(session: Session) -> Finding:
-    told = session.api.json("/version")
-    found = (int(told["major"]), int(str(told["minor"]).rstrip("+")))
-    text = f"this cluster is Kubernetes {told['gitVersion']}"
+    version = session.api.json("/version")
+    found = (int(version["major"]), int(str(version["minor"]).rstrip("+")))
+    text = f"this cluster is Kubernetes {version['gitVersion']}"
     if found >= OLDEST:
         return Finding("ok", text)
     oldest = f"the oldest that is supported is {OLDEST[0]}.{OLDEST[1]}"

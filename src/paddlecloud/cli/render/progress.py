@@ -38,7 +38,7 @@ def _live(title: str) -> Iterator[Tell]:
 
 
 class Meter:
-    """Bytes that move, told at most every few seconds in a pipe and ten times a second on a terminal."""
+    """Bytes that move, printed at most every few seconds in a pipe and ten times a second on a terminal."""
 
     def __init__(self, title: str, *, total: int | None = None, quiet: bool = False) -> None:
         self._title = title

@@ -56,7 +56,7 @@ class _Memory:
     drifts: int = 0
     refusal: refusal.Refusal | None = None
     gang_asked: float = 0.0
-    gang_told: str = ""
+    gang_message: str = ""
     gone: dict[str, Object] = field(default_factory=dict)
     """Pods that were deleted since the last decision, by name."""
     heard: float | None = None
@@ -225,8 +225,8 @@ class PaddleJobController(Operator[Observed, Plan]):
         memory.gang_asked = memory.gang_asked or now  # most are let in at once, and nothing needs to be asked
         if now - memory.gang_asked >= scheduler_message.ASK_EVERY:
             memory.gang_asked = now
-            memory.gang_told = await scheduler_message.told(self.client, key)
-        return replace(observed, gang_told=memory.gang_told)
+            memory.gang_message = await scheduler_message.read(self.client, key)
+        return replace(observed, gang_message=memory.gang_message)
 
     def _remember(self, job: Object) -> _Memory:
         return self._memory.setdefault(job["metadata"]["uid"], _Memory())
@@ -260,7 +260,7 @@ class PaddleJobController(Operator[Observed, Plan]):
             self._caches.observe(job),
             gone=tuple(pod for pod in gone if pod is not None),
             ports_in_use=self._ports.by_others(uid, self._caches.jobs.cache.by_index("ports", ports.HELD)),
-            told=self._receiver.told(job) if self.options.report_url else None,
+            reports=self._receiver.reports(job) if self.options.report_url else None,
             trouble=trouble,
             retry_at=refused.retry_at if refused is not None else None,
         )

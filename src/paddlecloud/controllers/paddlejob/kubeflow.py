@@ -1,6 +1,6 @@
 """Kubeflow's PaddleJob, run by ours: a job of `kubeflow.org/v1` owns one of `batch.paddlepaddle.org/v1`.
 
-The second is converted from the first (`api.kubeflow`), kept in step with it, and what becomes of it is told on the
+The second is converted from the first (`api.kubeflow`), kept in step with it, and what becomes of it is written to the
 first in Kubeflow's words. Nothing else is done here: pods, restarts and limits are the PaddleJob controller's business.
 Not for clusters where Kubeflow's own training operator looks after the kind.
 """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from paddlecloud.controllers.paddlejob import names
-from paddlecloud.controllers.paddlejob.reports.report import Told
+from paddlecloud.controllers.paddlejob.reports.report import Reports
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import Object, Resource
 
@@ -60,7 +60,7 @@ class Observed:
     service: Object | None = None
     pod_groups: Mapping[Resource, Object] = field(default_factory=dict)
     """The PodGroups of the job's name, one per scheduler that has such, whoever made them."""
-    gang_told: str = ""
+    gang_message: str = ""
     """What a scheduler said about a PodGroup that it has not queued, where the group itself does not say."""
     claim: Object | None = None
     """The PersistentVolumeClaim that `sampleSetRef` names, in the job's namespace."""
@@ -75,7 +75,7 @@ class Observed:
     """Port blocks of other jobs that have not ended."""
     heard: float | None = None
     """When a running pod is last known to have written a line; None where nobody listens."""
-    told: Told | None = None
+    reports: Reports | None = None
     """What the pods of this generation have reported; None where nobody listens."""
     trouble: str = ""
     """Why the last pass could not do what it wanted, such as a quota."""

@@ -165,7 +165,7 @@ def _on_deployments(
 
 
 def _news(service: Object, after: Object) -> list[PlannedEvent]:
-    """One event for each thing that people would want to have been told."""
+    """One event for each change that people would want to know of."""
     before = service.get("status") or {}
     events = []
     old, new = (_condition(s, "Ready") for s in (before, after))

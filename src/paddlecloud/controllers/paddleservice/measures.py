@@ -2,7 +2,7 @@
 
 The inference server counts what it answered (`/metrics`). This reads the figures of a revision's pods through the API
 server (`pods/proxy`, which the controller's account must be allowed to get) while a roll-out waits to be judged, and
-keeps a minute of them in memory. Programs that count nothing under these names are not measured, and are told so.
+keeps a minute of them in memory. Programs without these metrics are not measured, and the status says so.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def read(text: str) -> Counts | None:
         if sample is None:
             continue
         name, labels, value = sample.groups()
-        told = dict(_LABEL.findall(labels))
+        named = dict(_LABEL.findall(labels))
         if name == REQUESTS:
             known = True
             requests += int(float(value))
-            errors += int(float(value)) if told.get("code", "").startswith("5") else 0
+            errors += int(float(value)) if named.get("code", "").startswith("5") else 0
         elif name == SECONDS:
-            bound = _bound(told.get("le", ""))
+            bound = _bound(named.get("le", ""))
             within[bound] = within.get(bound, 0) + int(float(value))
     return Counts(requests, errors, within) if known or f"# TYPE {REQUESTS}" in text else None
 
@@ -126,8 +126,10 @@ class PodMeasures:
         except ApiError:
             return None
         pods = [pod for pod in found.items if not pod["metadata"].get("deletionTimestamp")][:PODS_ASKED]
-        told = await asyncio.gather(*(self._ask(pod) for pod in pods))
-        seen = {pod["metadata"]["name"]: counts for pod, counts in zip(pods, told, strict=True) if counts is not None}
+        counted = await asyncio.gather(*(self._ask(pod) for pod in pods))
+        seen = {
+            pod["metadata"]["name"]: counts for pod, counts in zip(pods, counted, strict=True) if counts is not None
+        }
         if not seen:
             return None
         if self._looks.get(service, ("", None))[0] != revision:

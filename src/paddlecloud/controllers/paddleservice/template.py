@@ -41,7 +41,7 @@ class Site(NamedTuple):
     """Which folders of nodes `model: file://` may name."""
 
     @classmethod
-    def told(cls, environment: Mapping[str, str]) -> Site:
+    def from_environment(cls, environment: Mapping[str, str]) -> Site:
         return cls(
             environment.get("SERVING_IMAGE") or SERVING_IMAGE,
             environment.get(MODEL_ENDPOINT, ""),

@@ -282,14 +282,18 @@ def test_heter_pods_get_what_paddles_role_maker_asks_for() -> None:
     world = World(paddlejob(ps=1, worker=1, heter=1, withGloo=1)).start()
     server, worker, heter = (f"10.0.0.{n}:36000" for n in (1, 2, 3))
     assert world.env("job-ps-0")["PADDLE_PSERVERS_IP_PORT_LIST"] == server
-    told = world.env("job-worker-0")
-    assert (told["STAGE_ID"], told["STAGE_NUM"], told["PADDLE_STAGE_TRAINERS_NUM"]) == ("1", "2", "[1,1]")
-    assert told["PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST"] == heter
-    assert "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST" not in told
-    told = world.env("job-heter-0")
-    assert (told["TRAINING_ROLE"], told["STAGE_ID"], told["HETER_DEVICE_TYPE"]) == ("HETER_TRAINER", "2", "cpu")
-    assert told["PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST"] == worker
-    assert told["PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST"] == told["PADDLE_HETER_ENDPOINTS"] == heter
+    reports = world.env("job-worker-0")
+    assert (reports["STAGE_ID"], reports["STAGE_NUM"], reports["PADDLE_STAGE_TRAINERS_NUM"]) == ("1", "2", "[1,1]")
+    assert reports["PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST"] == heter
+    assert "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST" not in reports
+    reports = world.env("job-heter-0")
+    assert (reports["TRAINING_ROLE"], reports["STAGE_ID"], reports["HETER_DEVICE_TYPE"]) == (
+        "HETER_TRAINER",
+        "2",
+        "cpu",
+    )
+    assert reports["PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST"] == worker
+    assert reports["PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST"] == reports["PADDLE_HETER_ENDPOINTS"] == heter
 
 
 def test_the_original_word_for_heter_is_still_to_be_had() -> None:

@@ -373,7 +373,7 @@ def test_a_job_that_ran_before_waits_longer_for_the_image_it_had() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reports"),
     [
         ('exec: "pyton": executable file not found in $PATH', "pyton: not found; did you mean python?"),
         (
@@ -384,14 +384,14 @@ def test_a_job_that_ran_before_waits_longer_for_the_image_it_had() -> None:
         ('exec: "/tmp/x/train.sh": no such file or directory', "/tmp is the pod's own"),
     ],
 )
-def test_a_program_that_is_not_there_is_named(said: str, told: str) -> None:
+def test_a_program_that_is_not_there_is_named(said: str, reports: str) -> None:
     world = World(paddlejob(worker=1, backoffLimit=0))
     world.settle()
     world.assign()
     world.settle()
     world.fail("job-worker-0", code=128, reason="StartError", message=said)
     world.settle()
-    assert told in world.status["message"]
+    assert reports in world.status["message"]
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,6 @@ def test_where_nobody_schedules_gangs_the_job_runs_without_and_says_so() -> None
     world = World(paddlejob(worker=1, schedulingPolicy={"queue": "q"}), options=Options(gangs=())).start()
     assert world.get("PodGroup") is None
     assert any("serves no PodGroups" in event for event in world.events)
-    told = next(each for each in world.status["conditions"] if each["type"] == "GangScheduled")
-    assert (told["status"], told["reason"]) == ("False", "NoGangScheduler")
-    assert "serves no PodGroups" in told["message"]
+    reports = next(each for each in world.status["conditions"] if each["type"] == "GangScheduled")
+    assert (reports["status"], reports["reason"]) == ("False", "NoGangScheduler")
+    assert "serves no PodGroups" in reports["message"]

@@ -108,7 +108,7 @@ def test_programs_can_find_where_the_data_and_their_nodes_cache_of_it_are() -> N
 
 
 @pytest.mark.parametrize(
-    ("total", "spec", "told"),
+    ("total", "spec", "reports"),
     [
         ("90 MiB", {}, None),  # each node holds it
         ("150 MiB", {}, "7717"),  # only all together do
@@ -118,7 +118,7 @@ def test_programs_can_find_where_the_data_and_their_nodes_cache_of_it_are() -> N
     ],
 )
 def test_nodes_pass_samples_on_where_only_all_of_them_hold_the_set(
-    total: str, spec: dict[str, Any], told: str | None
+    total: str, spec: dict[str, Any], reports: str | None
 ) -> None:
     ref = {"name": "imagenet", "mountPath": "/mnt/x"}
     world = World(paddlejob(worker=3, withGloo=1, sampleSetRef=ref, **spec))
@@ -134,7 +134,7 @@ def test_nodes_pass_samples_on_where_only_all_of_them_hold_the_set(
     }
     world.settle()
     env = {each["name"]: each.get("value") for each in world.pods["job-worker-0"]["spec"]["containers"][0]["env"]}
-    assert env.get("PADDLECLOUD_PEER_PORT") == told
+    assert env.get("PADDLECLOUD_PEER_PORT") == reports
 
 
 def test_a_mount_that_is_its_own_cache_needs_no_other() -> None:

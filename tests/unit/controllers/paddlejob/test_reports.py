@@ -11,10 +11,10 @@ from paddlecloud.controllers.paddlejob import Options
 from paddlecloud.controllers.paddlejob.reports.report import (
     Listener,
     Message,
+    Reports,
     SaidCache,
     SaidCheckpoint,
     SaidEpoch,
-    Told,
 )
 from paddlecloud.kube.times import two_units
 
@@ -24,22 +24,22 @@ WORKER0, WORKER1 = ("worker", 0), ("worker", 1)
 SECONDS_PER_WRITE = 10
 
 
-def listener(*said: tuple[float, tuple[str, int], Message]) -> Told:
-    ear = Listener(0, START)
+def listener(*said: tuple[float, tuple[str, int], Message]) -> Reports:
+    receiver = Listener(0, START)
     for after, rank, message in said:
-        ear.take(rank, message, START + after)
-    return ear.told()
+        receiver.take(rank, message, START + after)
+    return receiver.reports()
 
 
 # What is known
 
 
 def test_progress_with_a_total_says_how_far_and_how_long() -> None:
-    told = listener(
+    reports = listener(
         (0, WORKER0, Message(step=100, total_steps=300, loss=0.7)),
         (50, WORKER0, Message(step=200, total_steps=300, epoch=2, loss=0.5, metrics={"acc": 0.9})),
     )
-    progress = told.progress
+    progress = reports.progress
     assert progress is not None
     assert (progress.step, progress.total_steps, progress.epoch, progress.loss) == (200, 300, 2, 0.5)
     assert (progress.done, progress.eta_seconds, progress.eta) == ("200/300 (66%)", 50, "50s")
@@ -48,11 +48,11 @@ def test_progress_with_a_total_says_how_far_and_how_long() -> None:
 
 def test_a_restart_from_a_checkpoint_does_not_spoil_the_estimate() -> None:
     """Steps done before are not counted as done in no time."""
-    told = listener(
+    reports = listener(
         (0, WORKER0, Message(step=900, total_steps=1000)), (20, WORKER0, Message(step=920, total_steps=1000))
     )
-    assert told.progress is not None
-    assert told.progress.eta_seconds == 80
+    assert reports.progress is not None
+    assert reports.progress.eta_seconds == 80
 
 
 @pytest.mark.parametrize(
@@ -65,32 +65,32 @@ def test_a_restart_from_a_checkpoint_does_not_spoil_the_estimate() -> None:
     ],
 )
 def test_how_far_in_words(message: Message, done: str | None) -> None:
-    told = listener((0, WORKER0, message))
-    assert told.progress is not None
-    assert told.progress.done == done
+    reports = listener((0, WORKER0, message))
+    assert reports.progress is not None
+    assert reports.progress.done == done
 
 
 def test_the_lowest_rank_that_reports_progress_stands_for_the_job() -> None:
-    told = listener(
+    reports = listener(
         (0, WORKER1, Message(step=5)),
         (1, WORKER0, Message(step=4)),
         (2, WORKER1, Message(step=9)),
         (3, ("ps", 0), Message(step=1)),
     )
-    assert told.progress is not None
-    assert told.progress.step == 4
-    assert told.heard == {WORKER1: START + 2, WORKER0: START + 1, ("ps", 0): START + 3}
+    assert reports.progress is not None
+    assert reports.progress.step == 4
+    assert reports.heard == {WORKER1: START + 2, WORKER0: START + 1, ("ps", 0): START + 3}
 
 
 def test_cache_use_is_added_up_over_ranks() -> None:
-    told = listener(
+    reports = listener(
         (0, WORKER0, Message(cache=SaidCache(hits=10, misses=5, stall_seconds=0.5))),
         (1, WORKER1, Message(cache=SaidCache(hits=1, misses=1, stall_seconds=0.25))),
         (2, WORKER0, Message(cache=SaidCache(hits=20, misses=5, stall_seconds=1.5))),
     )
-    assert told.cache is not None
-    assert (told.cache.hits, told.cache.misses, told.cache.stall_seconds) == (21, 6, 1.8)
-    assert told.cache.epochs is None
+    assert reports.cache is not None
+    assert (reports.cache.hits, reports.cache.misses, reports.cache.stall_seconds) == (21, 6, 1.8)
+    assert reports.cache.epochs is None
 
 
 def test_cache_use_is_added_up_by_epoch_and_the_last_ten_are_kept() -> None:
@@ -98,10 +98,10 @@ def test_cache_use_is_added_up_by_epoch_and_the_last_ten_are_kept() -> None:
         epochs = [SaidEpoch(epoch=number + rank, hits=8, misses=2, stall_seconds=0.5) for number in range(10)]
         return Message(cache=SaidCache(hits=80, misses=20, stall_seconds=5, epochs=epochs))
 
-    told = listener((0, WORKER0, said(0)), (1, WORKER1, said(1)))
-    assert told.cache is not None
-    assert told.cache.epochs is not None
-    found = [(each.epoch, each.hits, each.misses, each.stall_seconds) for each in told.cache.epochs]
+    reports = listener((0, WORKER0, said(0)), (1, WORKER1, said(1)))
+    assert reports.cache is not None
+    assert reports.cache.epochs is not None
+    found = [(each.epoch, each.hits, each.misses, each.stall_seconds) for each in reports.cache.epochs]
     assert found == [*((epoch, 16, 4, 1.0) for epoch in range(1, 10)), (10, 8, 2, 0.5)]
 
 
@@ -117,12 +117,12 @@ def test_durations_for_people(seconds: int, text: str) -> None:
 
 def test_reports_reach_the_status_with_one_write_in_ten_seconds() -> None:
     world = World(paddlejob(worker=2)).start()
-    ear = Listener(0, world.now)
+    receiver = Listener(0, world.now)
     before, began = len(world.writes), world.now
     for step in range(1, 101):
         world.now += 1
-        ear.take(WORKER0, Message(step=step, total_steps=100, loss=1 / step), world.now)
-        world.told = ear.told()
+        receiver.take(WORKER0, Message(step=step, total_steps=100, loss=1 / step), world.now)
+        world.reports = receiver.reports()
         world.settle()
     written = len(world.writes) - before
     assert written <= (world.now - began) / SECONDS_PER_WRITE + 1
@@ -137,12 +137,12 @@ def test_reports_reach_the_status_with_one_write_in_ten_seconds() -> None:
 
 def test_heartbeats_alone_are_written_once_a_minute() -> None:
     world = World(paddlejob(worker=1)).start()
-    ear = Listener(0, world.now)
+    receiver = Listener(0, world.now)
     before = len(world.writes)
     for _ in range(60):
         world.now += 5
-        ear.take(WORKER0, Message(), world.now)
-        world.told = ear.told()
+        receiver.take(WORKER0, Message(), world.now)
+        world.reports = receiver.reports()
         world.settle()
     assert len(world.writes) - before <= 6
     assert world.status["heartbeatTime"]
@@ -150,12 +150,12 @@ def test_heartbeats_alone_are_written_once_a_minute() -> None:
 
 def test_what_was_reported_survives_a_restart_of_the_gang_and_of_the_controller() -> None:
     world = World(paddlejob(worker=1)).start()
-    ear = Listener(0, world.now)
-    ear.take(WORKER0, Message(step=30, checkpoint=SaidCheckpoint(path="/ckpt", step=30)), world.now)
-    world.told = ear.told()
+    receiver = Listener(0, world.now)
+    receiver.take(WORKER0, Message(step=30, checkpoint=SaidCheckpoint(path="/ckpt", step=30)), world.now)
+    world.reports = receiver.reports()
     world.now += 10
     world.settle()
-    world.told = Told(since=world.now)  # a controller that has just started
+    world.reports = Reports(since=world.now)  # a controller that has just started
     world.fail("job-worker-0", code=137)
     world.settle()
     assert world.phase == "Restarting"
@@ -175,13 +175,13 @@ def test_pods_get_the_address_where_to_report_but_the_token_is_a_reference() -> 
     options = Options(report_url="http://127.0.0.1:4000", python_path="/library")
     world = World(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}), options=options)
     world.settle()
-    told = reporting(world)
-    assert told["PADDLECLOUD_REPORT_URL"]["value"] == "http://127.0.0.1:4000/report/default/job/0/worker/0"
-    secret = told["PADDLECLOUD_REPORT_TOKEN"]["valueFrom"]["secretKeyRef"]
+    reports = reporting(world)
+    assert reports["PADDLECLOUD_REPORT_URL"]["value"] == "http://127.0.0.1:4000/report/default/job/0/worker/0"
+    secret = reports["PADDLECLOUD_REPORT_TOKEN"]["valueFrom"]["secretKeyRef"]
     assert (secret["key"], secret["optional"]) == ("token", True)
     assert re.fullmatch("job-report-[0-9a-f]{8}", secret["name"])
-    assert told["PADDLECLOUD_HEARTBEAT_SECONDS"]["value"] == "30"
-    assert told["PYTHONPATH"]["value"] == "/library"
+    assert reports["PADDLECLOUD_HEARTBEAT_SECONDS"]["value"] == "30"
+    assert reports["PYTHONPATH"]["value"] == "/library"
 
 
 def test_the_users_own_folders_come_first() -> None:
@@ -206,27 +206,27 @@ HEARTBEAT = {"hangDetection": {"heartbeatSeconds": 30}}
 
 def listened_to(**spec: Any) -> tuple[World, Listener]:
     world = World(paddlejob(**HEARTBEAT, **spec), options=Options(report_url="http://x"))
-    world.told = Told(since=world.now)
+    world.reports = Reports(since=world.now)
     world.start()
     return world, Listener(0, world.now)
 
 
-def hears(world: World, ear: Listener, *ranks: tuple[str, int], **message: Any) -> None:
+def hears(world: World, receiver: Listener, *ranks: tuple[str, int], **message: Any) -> None:
     for rank in ranks:
-        ear.take(rank, Message(**message), world.now)
-    world.told = ear.told()
+        receiver.take(rank, Message(**message), world.now)
+    world.reports = receiver.reports()
     world.settle()
 
 
 def test_a_rank_that_stops_reporting_is_a_hang_and_its_stacks_are_reported() -> None:
-    world, ear = listened_to(worker=2)
-    hears(world, ear, WORKER0, WORKER1)
+    world, receiver = listened_to(worker=2)
+    hears(world, receiver, WORKER0, WORKER1)
     world.now += 24
-    hears(world, ear, WORKER0)
-    hears(world, ear, WORKER1, stacks='File "train.py", line 7 in all_reduce')
+    hears(world, receiver, WORKER0)
+    hears(world, receiver, WORKER1, stacks='File "train.py", line 7 in all_reduce')
     assert world.phase == "Running"
     world.now += 6
-    hears(world, ear, WORKER0)
+    hears(world, receiver, WORKER0)
     assert (world.phase, world.status["reason"], world.status["restarts"]) == ("Restarting", "Hung", 1)
     assert world.status["failures"][-1]["pod"] == "job-worker-1"
     assert "no report from job-worker-1 for 30 seconds" in world.status["message"]
@@ -236,37 +236,37 @@ def test_a_rank_that_stops_reporting_is_a_hang_and_its_stacks_are_reported() -> 
 
 
 def test_a_rank_that_never_reports_is_not_hung_while_others_report() -> None:
-    world, ear = listened_to(worker=2)
+    world, receiver = listened_to(worker=2)
     for _ in range(20):
         world.now += 20
-        hears(world, ear, WORKER0)
+        hears(world, receiver, WORKER0)
     assert world.phase == "Running"
 
 
 def test_a_job_that_never_reports_is_hung() -> None:
-    world, ear = listened_to(worker=2)
+    world, receiver = listened_to(worker=2)
     assert world.plan().after == pytest.approx(30)
     world.now += 31
-    hears(world, ear)
+    hears(world, receiver)
     assert (world.phase, world.status["reason"]) == ("Restarting", "Hung")
 
 
 def test_servers_have_nothing_to_report() -> None:
-    world, ear = listened_to(ps=1, worker=1, withGloo=1)
-    hears(world, ear, ("ps", 0))
+    world, receiver = listened_to(ps=1, worker=1, withGloo=1)
+    hears(world, receiver, ("ps", 0))
     for _ in range(5):
         world.now += 20
-        hears(world, ear, WORKER0)
+        hears(world, receiver, WORKER0)
     assert world.phase == "Running"
 
 
 def test_a_worker_that_is_done_is_not_silent() -> None:
-    world, ear = listened_to(worker=2)
-    hears(world, ear, WORKER0, WORKER1)
+    world, receiver = listened_to(worker=2)
+    hears(world, receiver, WORKER0, WORKER1)
     world.succeed("job-worker-1")
     for _ in range(5):
         world.now += 20
-        hears(world, ear, WORKER0)
+        hears(world, receiver, WORKER0)
     assert world.phase == "Running"
 
 
@@ -282,7 +282,7 @@ def test_a_controller_that_has_just_started_gives_everybody_the_whole_time() -> 
 
 
 def test_a_rank_that_comes_back_to_life_takes_its_stacks_back() -> None:
-    world, ear = listened_to(worker=1)
-    hears(world, ear, WORKER0, stacks="somewhere")
-    hears(world, ear, WORKER0)
-    assert ear.told().stacks == {}
+    world, receiver = listened_to(worker=1)
+    hears(world, receiver, WORKER0, stacks="somewhere")
+    hears(world, receiver, WORKER0)
+    assert receiver.reports().stacks == {}

@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlecloud.controllers.paddlejob import Observed, Options, decide, view
 from paddlecloud.controllers.paddlejob.gang.podgroup import ENGINES
-from paddlecloud.controllers.paddlejob.reports.report import Told
+from paddlecloud.controllers.paddlejob.reports.report import Reports
 from paddlecloud.controllers.paddlejob.status import drifted, essence, hold_back
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan
@@ -63,7 +63,7 @@ class World:
         self.ports_in_use: frozenset[int] = frozenset()
         self.leftovers = 0
         self.heard: float | None = None
-        self.told: Told | None = None
+        self.reports: Reports | None = None
         self.blockers: tuple[str, ...] = ()
         self.trouble = ""
         self.retry_at: float | None = None
@@ -104,7 +104,7 @@ class World:
             blockers=self.blockers,
             ports_in_use=self.ports_in_use,
             heard=self.heard,
-            told=self.told,
+            reports=self.reports,
             trouble=self.trouble,
             retry_at=self.retry_at,
         )

@@ -18,7 +18,7 @@ from paddlecloud.serving.metrics import Metrics
 ME = Key("ns", "m")
 
 
-def told(*, good: int = 0, bad: int = 0, seconds: float = 0.004) -> str:
+def reported(*, good: int = 0, bad: int = 0, seconds: float = 0.004) -> str:
     """What our inference server would say."""
     metrics = Metrics()
     for code, count in (("200", good), ("500", bad)):
@@ -29,14 +29,14 @@ def told(*, good: int = 0, bad: int = 0, seconds: float = 0.004) -> str:
 
 
 def test_what_our_server_counts_is_read() -> None:
-    found = read(told(good=18, bad=2))
+    found = read(reported(good=18, bad=2))
     assert found is not None
     assert (found.requests, found.errors) == (20, 2)
     assert (found.within[0.0025], found.within[0.005]) == (0, 20)
 
 
 def test_a_server_that_has_answered_nothing_yet_is_known_and_another_is_not() -> None:
-    assert read(told()) == Counts(0, 0, {})
+    assert read(reported()) == Counts(0, 0, {})
     assert read(Registry().render()) is None
     assert read("<html>") is None
 
@@ -44,7 +44,7 @@ def test_a_server_that_has_answered_nothing_yet_is_known_and_another_is_not() ->
 def test_a_pod_that_counts_nonsense_does_not_stop_the_controller() -> None:
     name = "paddlecloud_serving_request_seconds_bucket"
     lines = [f'{name}{{le="{bound}"}} {value}' for bound in ("abc", "nan", "1") for value in ("1.2.3", "e", "1e+99")]
-    found = read(told(good=1) + "\n".join(lines))
+    found = read(reported(good=1) + "\n".join(lines))
     assert found is not None
     assert found.requests == 1
 
@@ -53,7 +53,7 @@ def test_only_the_last_minute_counts() -> None:
     looks = Looks()
 
     def look(now: float, **counts: Any) -> tuple[int, float]:
-        found = read(told(**counts))
+        found = read(reported(**counts))
         assert found is not None
         measure = looks.add(now, {"pod": found})
         return measure.requests, measure.error_percent
@@ -66,7 +66,7 @@ def test_only_the_last_minute_counts() -> None:
 
 @pytest.mark.parametrize(("seconds", "milliseconds"), [(0.004, 5.0), (0.2, 250.0), (60.0, 20_000.0)])
 def test_the_95th_percentile_is_the_upper_end_of_its_bucket(seconds: float, milliseconds: float) -> None:
-    found = read(told(good=20, seconds=seconds))
+    found = read(reported(good=20, seconds=seconds))
     assert found is not None
     assert Looks().add(0, {"pod": found}).latency_milliseconds == milliseconds
 
@@ -99,7 +99,7 @@ def _pod(name: str) -> dict[str, Any]:
 
 
 async def test_pods_are_asked_at_their_own_port_and_those_that_say_nothing_are_left_out() -> None:
-    api = Pods({"a": told(good=5), "b": told(good=5, bad=10), "starting": 503, "other": "<html>"})
+    api = Pods({"a": reported(good=5), "b": reported(good=5, bad=10), "starting": 503, "other": "<html>"})
     measures = PodMeasures(Client(api))  # type: ignore[arg-type]
     found = await measures.of(ME, "m-default-1", now=0)
     assert found is not None
@@ -113,5 +113,5 @@ async def test_without_an_answer_there_is_no_measure(answers: Mapping[str, str |
 
 
 async def test_another_revision_begins_anew() -> None:
-    measures = PodMeasures(Client(Pods({"a": told(good=5)})))  # type: ignore[arg-type]
+    measures = PodMeasures(Client(Pods({"a": reported(good=5)})))  # type: ignore[arg-type]
     assert [(await measures.of(ME, name, now=0)).requests for name in ("one", "one", "two")] == [5, 0, 5]  # type: ignore[union-attr]

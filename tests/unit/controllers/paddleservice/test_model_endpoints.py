@@ -57,7 +57,7 @@ def test_a_folder_in_a_volume_of_the_services_own_is_taken_from_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "reported"),
     [
         ({"model": "file:///models/digits"}, None),
         ({"model": "file:///models/a%20b"}, None),
@@ -70,14 +70,16 @@ def test_a_folder_in_a_volume_of_the_services_own_is_taken_from_there() -> None:
         ({"default": {"model": "digits:v3"}, "canary": {"model": "file:///root"}}, "canary model: folder /root"),
     ],
 )
-def test_a_folder_of_the_node_is_below_one_that_the_operator_allows(spec: dict[str, Any], told: str | None) -> None:
+def test_a_folder_of_the_node_is_below_one_that_the_operator_allows(spec: dict[str, Any], reported: str | None) -> None:
     metadata = {"name": "digits", "namespace": "default"}
     service = {"apiVersion": "serving.paddlepaddle.org/v1", "kind": "PaddleService", "metadata": metadata, "spec": spec}
     settings, _ = paddleservice.normalise(paddleservice.decode(service))
     found = folder_problem(settings, Site())
-    assert (found is None) if told is None else (told in (found or ""))
+    assert (found is None) if reported is None else (reported in (found or ""))
     assert (
-        folder_problem(settings, Site.told({"PADDLECLOUD_READ_ROOTS": "/"})) is None or ".." in told or "hidden" in told
+        folder_problem(settings, Site.from_environment({"PADDLECLOUD_READ_ROOTS": "/"})) is None
+        or ".." in reported
+        or "hidden" in reported
     )
 
 
@@ -108,12 +110,12 @@ OWN = {"name": "PADDLECLOUD_MODEL_ENDPOINT", "value": "http://elsewhere"}
     ],
 )
 def test_a_name_is_looked_up_where_the_cluster_says_unless_the_service_does(model: str, written: Any, env: Any) -> None:
-    site = Site.told({"PADDLECLOUD_MODEL_ENDPOINT": "http://models:9000"})
+    site = Site.from_environment({"PADDLECLOUD_MODEL_ENDPOINT": "http://models:9000"})
     assert pod(site, model=model, env=written)["containers"][0].get("env") == env
 
 
 def test_a_cluster_may_have_the_inference_server_under_another_name() -> None:
-    site = Site.told({"SERVING_IMAGE": "registry.example.com/serving:1"})
+    site = Site.from_environment({"SERVING_IMAGE": "registry.example.com/serving:1"})
     assert pod(site, model="digits")["containers"][0]["image"] == "registry.example.com/serving:1"
     image = {"containerImage": "python", "tag": "3", "port": 80}
     assert pod(site, default=image)["containers"][0]["image"] == "python:3"

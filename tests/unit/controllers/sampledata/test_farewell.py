@@ -37,10 +37,10 @@ async def test_what_a_set_is_made_of_goes_in_order(here: World) -> None:
     await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
     await here.gone(SAMPLESETS, "imagenet")
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return "SampleSet" in gone
 
-    await here.until(told)
+    await here.until(reported)
     firsts = [kind for kind in dict.fromkeys(gone) if kind != "Service"]
     assert firsts == ["Label", "StatefulSet", "Pod", "PersistentVolumeClaim", "PersistentVolume", "SampleSet"]
     assert gone.index("Service") > len(gone) - 1 - gone[::-1].index("Pod"), "servers are found by it until they stop"
@@ -90,12 +90,12 @@ async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World)
     await here.client.create(PODS, pod)
     await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
 
-    async def told() -> bool:
+    async def reported() -> bool:
         status = await here.status(SAMPLESETS, "imagenet")
         text = "deletion waits for PaddleJob train, Pod notebook to end"
         return condition(status, "InUse") == ("True", text)
 
-    await here.until(told, seconds=10)
+    await here.until(reported, seconds=10)
     await here.pass_time(30)
     assert await here.get(STATEFULSETS, "imagenet-runtime") is not None
     assert list((await here.labels(LABEL)).values()) == ["imagenet-runtime-0"]

@@ -26,7 +26,7 @@ CACHES = NodeFolders.for_caches({})
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "reported"),
     [
         ("/dev/shm/imagenet", None),
         ("/dev/shm", None),
@@ -46,9 +46,9 @@ CACHES = NodeFolders.for_caches({})
         ("/data/paddlecloud-cache/victim/imagenet", "caches of sets are kept there"),
     ],
 )
-def test_a_folder_is_judged_by_its_words(path: str, told: str | None) -> None:
+def test_a_folder_is_judged_by_its_words(path: str, reported: str | None) -> None:
     found = CACHES.problem(path)
-    assert (found is None) if told is None else (told in (found or ""))
+    assert (found is None) if reported is None else (reported in (found or ""))
 
 
 def test_the_operator_says_which_folders_may_be_named() -> None:
@@ -236,7 +236,7 @@ HERE = NodeFolders.for_reading({}, "/home/me", "/tmp", closed=("/home/me/platfor
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "reported"),
     [
         ("file:///home/me/data", None),
         ("file:////home/me/data", None),
@@ -248,14 +248,14 @@ HERE = NodeFolders.for_reading({}, "/home/me", "/tmp", closed=("/home/me/platfor
         ("file:///home/me/platform/samplesets/victim", "platform's own"),
     ],
 )
-def test_a_source_of_this_machine_is_below_an_allowed_folder(source: str, told: str | None) -> None:
+def test_a_source_of_this_machine_is_below_an_allowed_folder(source: str, reported: str | None) -> None:
     def build() -> dict[str, Any]:
         return transfer.sync_options(settings(), source=source, sources=HERE)
 
-    if told is None:
+    if reported is None:
         assert build()["source"].rstrip("/") == source.rstrip("/")
     else:
-        with pytest.raises(BadOptions, match=told):
+        with pytest.raises(BadOptions, match=reported):
             build()
     on_a_cluster = transfer.sync_options(settings(), source=source)  # there it is the pod's own file
     assert on_a_cluster["source"].rstrip("/") == source.rstrip("/")

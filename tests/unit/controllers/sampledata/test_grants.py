@@ -38,12 +38,12 @@ async def grant(here: World, to: str | None) -> None:
 async def refused(here: World, resource: Resource, name: str) -> str:
     """Wait for the refusal; its message."""
 
-    async def told() -> str:
+    async def reported() -> str:
         status = await here.status(resource, name)
         return str(status.get("message") or "") if "is not granted" in str(status.get("message")) else ""
 
     await here.said(name, "ErrorSecretNotGranted")
-    return str(await here.until(told, seconds=20))
+    return str(await here.until(reported, seconds=20))
 
 
 def handed_over(here: World) -> list[dict[str, str]]:

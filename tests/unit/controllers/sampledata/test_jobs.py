@@ -257,16 +257,16 @@ async def test_what_a_server_refuses_fails_the_job_with_its_words(here: World, m
 async def test_what_is_missing_is_reported_and_waited_for(here: World) -> None:
     await here.create_job("in", "sync", set="coco", secretRef={"name": "keys"})
 
-    async def told(text: str) -> None:
+    async def reported(text: str) -> None:
         async def is_said() -> bool:
             return text in (await here.status(SAMPLEJOBS, "in")).get("message", "")
 
         await here.until(is_said, seconds=20)
 
-    await told("SampleSet coco does not exist")
+    await reported("SampleSet coco does not exist")
     await here.said("in", "ErrorSampleSetNotExist")
     await here.create_set("coco")
-    await told("Secret default/keys does not exist")
+    await reported("Secret default/keys does not exist")
     await here.create_secret("keys")
     await ended(here, "in")
 

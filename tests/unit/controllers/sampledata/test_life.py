@@ -208,12 +208,12 @@ async def test_a_server_that_cannot_be_asked_to_empty_its_cache_goes_all_the_sam
 async def test_more_partitions_than_nodes_stay_partial_and_say_why(here: World) -> None:
     await here.create_set(partitions=4)
 
-    async def told() -> str:
+    async def reported() -> str:
         status = await here.status(SAMPLESETS, "imagenet")
         ready, message = condition(status, "Ready")
         return message if ready == "False" and "3 of 4" in message and "imagenet-runtime-3" in message else ""
 
-    text = await here.until(told)
+    text = await here.until(reported)
     assert "3 of 4 cache servers are ready; imagenet-runtime-3: " in text
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "PartialReady"
 
@@ -253,20 +253,20 @@ async def test_figures_are_refreshed_and_an_empty_set_is_not_an_error(here: Worl
     assert "errorMassage" not in status["cacheStatus"]
     here.servers.silent.add("imagenet-runtime-0")
 
-    async def told() -> Any:
+    async def reported() -> Any:
         return (await here.status(SAMPLESETS, "imagenet"))["cacheStatus"].get("errorMassage")
 
-    assert "does not answer" in await here.until(told)
+    assert "does not answer" in await here.until(reported)
 
 
 async def test_a_missing_secret_is_reported_and_waited_for(here: World) -> None:
     await here.create_set(source={"uri": "bos://bucket.endpoint/x", "secretRef": {"name": "keys"}})
 
-    async def told() -> bool:
+    async def reported() -> bool:
         status = await here.status(SAMPLESETS, "imagenet")
         return condition(status, "Valid") == ("False", "Secret default/keys does not exist")
 
-    await here.until(told, seconds=10)
+    await here.until(reported, seconds=10)
     await here.said("imagenet", "ErrorSecretNotExist")
     await here.create_secret("keys")
     await here.phase("Ready")
@@ -278,10 +278,10 @@ async def test_juicefs_is_chosen_where_its_driver_is_served_and_needs_its_secret
     await here.create_secret("fs", name="imagenet", storage="redis", metaurl="redis://r/0")
     await here.create_set(secretRef={"name": "fs"})
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return "lacks bucket" in condition(await here.status(SAMPLESETS, "imagenet"), "Valid")[1]
 
-    await here.until(told, seconds=10)
+    await here.until(reported, seconds=10)
     await here.client.patch(SECRETS, "fs", {"stringData": {"bucket": "redis://r/1"}}, namespace=NAMESPACE)
     assert (await here.phase("Ready"))["driver"] == "juicefs"
     volume = await here.get(PERSISTENTVOLUMES, "imagenet", None)
@@ -332,10 +332,10 @@ async def test_an_object_that_is_not_ours_is_refused_and_left_alone(here: World)
 async def test_an_invalid_set_is_reported_and_resumes_when_it_is_mended(here: World) -> None:
     await here.create_set(source={"uri": "ftp://bucket.endpoint/x"})
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return "scheme ftp is unknown" in condition(await here.status(SAMPLESETS, "imagenet"), "Valid")[1]
 
-    await here.until(told, seconds=10)
+    await here.until(reported, seconds=10)
     await here.edit(SAMPLESETS, "imagenet", {"source": {"uri": "s3://bucket.endpoint/x"}})
     await here.phase("Ready")
 
@@ -349,13 +349,13 @@ async def test_how_jobs_read_the_set_is_reported_by_epoch_and_outlives_them(here
     await here.client.patch(PADDLEJOBS, "train", {"status": status}, namespace=NAMESPACE, subresource="status")
     expected = [{"job": "train", **epoch} for epoch in epochs]
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return (await here.status(SAMPLESETS, "imagenet")).get("reads") == expected
 
-    await here.until(told)
+    await here.until(reported)
     await here.client.delete(PADDLEJOBS, "train", namespace=NAMESPACE)
     await here.pass_time(30)
-    assert await told()
+    assert await reported()
 
 
 async def test_idle_sets_cost_no_writes(here: World) -> None:
@@ -374,10 +374,10 @@ async def test_no_engine_at_all_is_reported_and_one_that_is_installed_later_is_f
         here.start_controllers()
         await here.create_set()
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return "ErrorDriverNotExist" in await here.reasons("imagenet")
 
-        await here.until(told, seconds=10)
+        await here.until(reported, seconds=10)
         assert "csi.juicefs.com is not installed" in condition(await here.status(SAMPLESETS, "imagenet"), "Valid")[1]
 
         driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "csi.juicefs.com"}}

@@ -131,14 +131,14 @@ async def test_a_redirect_of_a_pod_is_not_followed(tmp_path: Path, status: str) 
             serving(answer(status, b"", location), keys, tmp_path) as pod,
             asking(pod, keys) as (servers, server),
         ):
-            with pytest.raises(ServerSilent, match=f"answered {status[:3]}") as told:
+            with pytest.raises(ServerSilent, match=f"answered {status[:3]}") as reported:
                 await servers.figures(server)
     assert target.connections == 0
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(reported.value)
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "reported"),
     [
         (answer("200 OK", b"x" * (5 << 20)), "more than 4 MiB"),
         (answer("200 OK", b"<html>root:x:0:0</html>"), "and no JSON"),
@@ -148,10 +148,10 @@ async def test_a_redirect_of_a_pod_is_not_followed(tmp_path: Path, status: str) 
         (b"root:x:0:0\r\n\r\n", "does not answer"),
     ],
 )
-async def test_an_answer_of_another_shape_is_not_shown(tmp_path: Path, reply: bytes, told: str) -> None:
+async def test_an_answer_of_another_shape_is_not_shown(tmp_path: Path, reply: bytes, reported: str) -> None:
     keys = access.fresh()
     async with serving(reply, keys, tmp_path) as pod, asking(pod, keys) as (servers, server):
-        with pytest.raises(ServerSilent, match=told) as error:
+        with pytest.raises(ServerSilent, match=reported) as error:
             await servers.figures(server)
     assert "root:x" not in str(error.value)
 

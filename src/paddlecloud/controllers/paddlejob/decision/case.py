@@ -77,7 +77,7 @@ class Case:
 
     @cached_property
     def etcd(self) -> str:
-        """With an etcd the workers form the job among themselves: pods come and go singly, and are told nothing."""
+        """With an etcd the workers form the job among themselves: pods come and go singly, and get no addresses."""
         return env.etcd_of(self.settings, self.options.etcd)
 
     @cached_property
@@ -112,7 +112,7 @@ class Case:
 
     @property
     def workers_let_go(self) -> bool:
-        """Whether this generation's workers have been told that they may start, where they wait for that."""
+        """Whether this generation's workers may start, where they wait for that."""
         return env.servers_ready_key(self.generation) in ((self.observed.config or {}).get("data") or {})
 
     @cached_property
@@ -127,7 +127,7 @@ class Case:
 
     @property
     def formed(self) -> bool:
-        """Whether this generation has been told its endpoints: from then on a pod that is missing was lost."""
+        """Whether this generation has its endpoints: from then on a pod that is missing was lost."""
         data = (self.observed.config or {}).get("data") or {}
         return env.generation_key(self.generation) in data
 
@@ -136,8 +136,8 @@ class Case:
         """Whether the generation was formed with other numbers of pods than are wanted now."""
         if not self.formed or self.observed.config is None:
             return False
-        told = (self.observed.config["metadata"].get("annotations") or {}).get(REPLICAS)
-        return told is not None and told != self.replicas
+        written = (self.observed.config["metadata"].get("annotations") or {}).get(REPLICAS)
+        return written is not None and written != self.replicas
 
     @property
     def replicas(self) -> str:
@@ -148,8 +148,8 @@ class Case:
         """First port of the job, for life; None when every block is taken."""
         if self.settings.intranet != "Host":
             return ports.BASE
-        told = [pod.raw["metadata"].get("annotations", {}).get(names.PORT) for pod in self.current.values()]
-        known = self.old.port or next((int(port) for port in told if port), None)
+        annotated = [pod.raw["metadata"].get("annotations", {}).get(names.PORT) for pod in self.current.values()]
+        known = self.old.port or next((int(port) for port in annotated if port), None)
         if known in ports.SHARED_RANGE:
             return known
         return ports.choose(self.job["metadata"]["uid"], self.observed.ports_in_use)

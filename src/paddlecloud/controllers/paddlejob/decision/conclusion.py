@@ -26,7 +26,7 @@ from paddlecloud.kube.resource import Object
 
 def conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
     """The plan, with `new` in its phase as the status to be written, unless nothing would change."""
-    new = report.fold(new, case.observed.told, ended=phase in status.FINISHED)
+    new = report.fold(new, case.observed.reports, ended=phase in status.FINISHED)
     new = msgspec.structs.replace(
         new,
         elastic=status.elastic_state(case.settings, new.elastic, phase),

@@ -85,7 +85,7 @@ def _at_work(case: Case, warnings: list[str]) -> Plan:
 def _unheeded(case: Case) -> list[str]:
     """What the job asks for and nobody here can give."""
     found = []
-    if case.settings.heartbeat_seconds is not None and case.observed.told is None:
+    if case.settings.heartbeat_seconds is not None and case.observed.reports is None:
         found.append("hangDetection.heartbeatSeconds is not watched here: use logSilenceSeconds")
     if podgroup.missed(case.settings, case.options.gangs):
         found.append(podgroup.NOBODY)
@@ -254,7 +254,7 @@ def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[Pa
 
 
 def _tell_of_gang(case: Case, new: PaddleJobStatus) -> PaddleJobStatus:
-    """A gang that nobody schedules is told; that somebody does, only where it was not so before."""
+    """A gang that no scheduler takes is reported; that one does, only where it was not so before."""
     if podgroup.missed(case.settings, case.options.gangs):
         return status.with_condition(
             new, "GangScheduled", "False", reason="NoGangScheduler", message=podgroup.NOBODY, now=case.now

@@ -1,7 +1,7 @@
 """What is done about what went wrong: a time that is over, pods that failed or vanished, ranks that fell silent.
 
 Each rule looks at one kind of trouble and returns a plan, or None where there is none of it. What a failure is and how
-it is judged is told elsewhere (`failure`, `causes`, `silence`); here it is answered.
+it is judged stands elsewhere (`failure`); here is what follows.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _gang_message(case: Case, group: Object) -> str:
     asked = f"{spec.get('minMember', 0)} pods" + (f" need {needs} together" if needs else "")
     conditions = (group.get("status") or {}).get("conditions") or ()
     said = [str(c.get("message") or c.get("reason") or "") for c in conditions if c.get("status") == "True"]
-    answer = said[-1] if said else case.observed.gang_told or "the scheduler has not taken it up yet"
+    answer = said[-1] if said else case.observed.gang_message or "the scheduler has not taken it up yet"
     return f"{asked}; {answer}"
 
 
@@ -244,8 +244,8 @@ def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
     reason, message = waiting_reason(pod.raw)
     if not gate.awaited(reason, message, case.settings.name):
         return False
-    told = (config["metadata"].get("annotations") or {}).get(WRITTEN)
-    if (pod.raw["metadata"].get("annotations") or {}).get(names.NUDGED) == f"{float(told or 0):.3f}":
+    written = (config["metadata"].get("annotations") or {}).get(WRITTEN)
+    if (pod.raw["metadata"].get("annotations") or {}).get(names.NUDGED) == f"{float(written or 0):.3f}":
         return False  # touched since the last change
     keys = config.get("data") or {}
     return all(entry["name"] in keys for entry in env.gates(case.settings, pod.role, case.generation))

@@ -66,7 +66,7 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("PeerLost", re.compile(r"Connection (reset|closed) by (peer|remote)|SIGABRT", re.IGNORECASE)),
 )
-"""Classes told by the last lines of output, tried in order; everything else is the program's own error."""
+"""Classes recognised by the last lines of output, tried in order; everything else is the program's own error."""
 
 
 _NEW_PROGRAMS = re.compile(r"triggers bool\(Tensor\)|paddle\.static\.nn\.cond\(pred")

@@ -1,8 +1,8 @@
 """The cause of a failure that is only a consequence.
 
-When a rank dies, its peers abort: `PeerLost`, or `RendezvousTimeout` where they were about to meet. They may be heard
-of first, for their nodes are others. A dead process is told within moments, so a verdict on a consequence alone waits
-that long. A dead node is told only when it has not answered for a while, which a gang that may be restarted does not
+When a rank dies, its peers abort: `PeerLost`, or `RendezvousTimeout` where they were about to meet. Their failures may
+come first, from other nodes. A dead process is reported within moments, so a verdict on a consequence alone waits that
+long. A dead node is reported only after it has not answered for a while, which a gang that may be restarted does not
 wait for: should a pod turn out not to go, its node was the cause, and the restart is counted as a disruption after all.
 A job that may not be restarted does wait, because what it fails with stays.
 """

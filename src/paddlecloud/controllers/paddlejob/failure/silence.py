@@ -1,7 +1,7 @@
 """Ranks that have stopped reporting, although their job asked for heartbeats.
 
 Counted from the moment all pods ran, and only while somebody listens. Of a hung rank that noticed it itself the stacks
-are known: they are told with the restart.
+are known: they are reported with the restart.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Silent(NamedTuple):
 
 def ranks(case: Case) -> Silent | None:
     """The ranks that let too much time pass, and a sentence about them."""
-    limit, told = case.settings.heartbeat_seconds, case.observed.told
-    if limit is None or told is None:
+    limit, reports = case.settings.heartbeat_seconds, case.observed.reports
+    if limit is None or reports is None:
         return None
     watched = [rank for rank in _watched(case) if case.current[rank].state == "running"]
-    silent = report.silent_ranks(told, watched, limit=limit, running_since=_running_since(case), now=case.now)
+    silent = report.silent_ranks(reports, watched, limit=limit, running_since=_running_since(case), now=case.now)
     if not silent:
         return None
     who = ", ".join(_pod(case, rank) for rank in silent[:3]) + (" …" if len(silent) > 3 else "")
@@ -46,9 +46,9 @@ def due(case: Case) -> Iterator[float]:
     """When to look again: a job may have been silent for too long by then."""
     if case.settings.log_silence_seconds is not None:
         yield (case.observed.heard or case.now) + case.settings.log_silence_seconds
-    if case.settings.heartbeat_seconds is not None and case.observed.told is not None:
+    if case.settings.heartbeat_seconds is not None and case.observed.reports is not None:
         yield report.next_silence(
-            case.observed.told, limit=case.settings.heartbeat_seconds, running_since=_running_since(case)
+            case.observed.reports, limit=case.settings.heartbeat_seconds, running_since=_running_since(case)
         )
 
 
@@ -59,7 +59,7 @@ def _running_since(case: Case) -> float:
 
 def dumps(case: Case) -> list[str]:
     """What the ranks that found themselves hung were doing."""
-    stacks = case.observed.told.stacks if case.observed.told is not None else {}
+    stacks = case.observed.reports.stacks if case.observed.reports is not None else {}
     return [f"{_pod(case, rank)} was doing this:\n{stacks[rank][:DUMP_LIMIT]}" for rank in sorted(stacks)[:DUMPS_TOLD]]
 
 

@@ -21,7 +21,7 @@ def is_silent(group: Object) -> bool:
     return (status.get("phase") or "Pending") == "Pending" and not status.get("conditions")
 
 
-async def told(client: Client, group: Key) -> str:
+async def read(client: Client, group: Key) -> str:
     """The last thing that was said about a group; empty when nothing was, or when we may not know."""
     about = f"involvedObject.kind=PodGroup,involvedObject.name={group.name}"
     try:

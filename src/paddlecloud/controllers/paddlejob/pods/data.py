@@ -120,9 +120,9 @@ def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object
     container = spec["containers"][0]
     found = sample_set or {}
     status = found.get("status") or {}
-    told = [str(path) for path in status.get("cacheDirs") or () if status.get("driver") != "juicefs"]
+    folders = [str(path) for path in status.get("cacheDirs") or () if status.get("driver") != "juicefs"]
     folders = [
-        folder for folder in told if _is_own_cache(folder, settings.namespace, settings.sample_set.name, options)
+        folder for folder in folders if _is_own_cache(folder, settings.namespace, settings.sample_set.name, options)
     ]
     levels = ((found.get("spec") or {}).get("cache") or {}).get("levels") or ()
     first = levels[0] if levels else {}  # programs add to the first folder only, and share its level with the others

@@ -56,7 +56,7 @@ def holds_workers(settings: JobSettings) -> bool:
 
 
 def shared(settings: JobSettings, hosts: Hosts, *, port: int) -> dict[str, str]:
-    """What all pods are told."""
+    """What all pods get."""
     data = {"TRAINER_PORTS_NUM": str(ports.BLOCK), "PADDLE_PORT": str(port), "PADDLE_JOB_ID": job_id(settings)}
     servers, workers, heters = (
         [endpoint(host, port) for host in hosts.get(role, ())] for role in ("ps", "worker", "heter")

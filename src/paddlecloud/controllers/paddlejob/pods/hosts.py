@@ -32,10 +32,10 @@ def wanted(settings: JobSettings) -> bool:
 
 
 def _reads(container: Mapping[str, Any]) -> bool:
-    """Not where gloo is told the interface, where the template has a file of its own, or where accelerators talk."""
-    told = any(entry.get("name") == "GLOO_SOCKET_IFNAME" for entry in container.get("env") or ())
+    """Not where gloo has its interface set, where the template has a file of its own, or where accelerators talk."""
+    chosen = any(entry.get("name") == "GLOO_SOCKET_IFNAME" for entry in container.get("env") or ())
     mounted = any(mount.get("mountPath") == PATH for mount in container.get("volumeMounts") or ())
-    return not (told or mounted or env.wants_accelerator(container))
+    return not (chosen or mounted or env.wants_accelerator(container))
 
 
 def _first(template: Mapping[str, Any]) -> Mapping[str, Any]:

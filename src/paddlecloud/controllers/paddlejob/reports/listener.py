@@ -42,7 +42,7 @@ _ROLES = frozenset({"ps", "worker", "heter"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to listen, and how pods are told to find it."""
+    """Where to listen, and the address that pods get."""
 
     host: str = "127.0.0.1"
     port: int = 0

@@ -1,6 +1,6 @@
 """The controller's ear: keeps what the pods of each job report, and gives them the token they report with.
 
-Only this and `channel` know that there is a network; what was reported reaches decisions as `report.Told`.
+Only this and `listener` know that there is a network; what was reported reaches decisions as `report.Reports`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.pods import objects
 from paddlecloud.controllers.paddlejob.reports import token
 from paddlecloud.controllers.paddlejob.reports.listener import Channel, Place, Report
-from paddlecloud.controllers.paddlejob.reports.report import Listener, Told
+from paddlecloud.controllers.paddlejob.reports.report import Listener, Reports
 from paddlecloud.controllers.paddlejob.status import FINISHED
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -51,9 +51,9 @@ class ReportReceiver:
         async with self._channel.serve(place) as url:
             yield url
 
-    def told(self, job: Object) -> Told:
+    def reports(self, job: Object) -> Reports:
         """What the pods of the job's present generation have reported."""
-        return self._listener(job).told()
+        return self._listener(job).reports()
 
     def forget(self, uid: str) -> None:
         """The job is gone, or another one has its name."""

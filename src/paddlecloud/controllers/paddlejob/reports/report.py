@@ -1,6 +1,6 @@
-"""What pods have told of themselves, and what of it stands in the job's status.
+"""What pods have reported, and what of it stands in the job's status.
 
-Progress is told by the lowest rank that tells any: it speaks for the job, as rank 0 does in most programs. All of this
+The progress of a job is that of the lowest rank that reports any, as rank 0 does in most programs. All of this
 is kept in memory only. A controller that starts anew goes on from the status and from the next message, and counts
 nobody as silent before it has listened for as long as the job may be.
 """
@@ -67,8 +67,8 @@ class Message(msgspec.Struct, rename="camel"):
 
     @property
     def tells_progress(self) -> bool:
-        told = (self.step, self.epoch, self.loss, self.samples_per_second, self.metrics)
-        return any(value is not None for value in told)
+        reported = (self.step, self.epoch, self.loss, self.samples_per_second, self.metrics)
+        return any(value is not None for value in reported)
 
     @property
     def is_news(self) -> bool:
@@ -77,7 +77,7 @@ class Message(msgspec.Struct, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Reports:
     """What is known at one moment; what `decide` sees."""
 
     progress: Progress | None = None
@@ -123,7 +123,7 @@ class Listener:
         if rank != self._speaker:
             self._speaker, self._progress, self._first = rank, None, None
         old = self._progress or Progress()
-        told = {
+        sent = {
             "step": message.step,
             "total_steps": message.total_steps,
             "epoch": message.epoch,
@@ -132,7 +132,7 @@ class Listener:
             "samples_per_second": message.samples_per_second,
             "metrics": message.metrics,
         }
-        fresh = {name: value for name, value in told.items() if value is not None}
+        fresh = {name: value for name, value in sent.items() if value is not None}
         new = msgspec.structs.replace(old, **fresh, update_time=rfc3339(now))
         if message.step is not None and (self._first is None or message.step < self._first[1]):
             self._first = (now, message.step)
@@ -150,8 +150,8 @@ class Listener:
             return None
         return round(max(0, progress.total_steps - progress.step) * (now - began) / steps)
 
-    def told(self) -> Told:
-        return Told(
+    def reports(self) -> Reports:
+        return Reports(
             progress=self._progress,
             checkpoint=self._checkpoint,
             cache=self._cache(),
@@ -184,15 +184,15 @@ def _order(rank: Rank) -> tuple[bool, str, int]:
     return (rank[0] != "worker", *rank)
 
 
-def fold(status: PaddleJobStatus, told: Told | None, *, ended: bool) -> PaddleJobStatus:
-    """The status with what was told since; what a former generation told stays until somebody speaks again."""
-    if told is not None:
+def fold(status: PaddleJobStatus, reports: Reports | None, *, ended: bool) -> PaddleJobStatus:
+    """The status with what was reported since; what a former generation reported stays until the next report."""
+    if reports is not None:
         status = msgspec.structs.replace(
             status,
-            progress=told.progress or status.progress,
-            checkpoint=told.checkpoint or status.checkpoint,
-            cache=told.cache or status.cache,
-            heartbeat_time=rfc3339(min(told.heard.values())) if told.heard else status.heartbeat_time,
+            progress=reports.progress or status.progress,
+            checkpoint=reports.checkpoint or status.checkpoint,
+            cache=reports.cache or status.cache,
+            heartbeat_time=rfc3339(min(reports.heard.values())) if reports.heard else status.heartbeat_time,
         )
     if ended and status.progress is not None and status.progress.eta_seconds is not None:
         progress = msgspec.structs.replace(status.progress, eta_seconds=None, eta=None)
@@ -200,26 +200,28 @@ def fold(status: PaddleJobStatus, told: Told | None, *, ended: bool) -> PaddleJo
     return status
 
 
-def silent_ranks(told: Told, ranks: Iterable[Rank], *, limit: float, running_since: float, now: float) -> list[Rank]:
+def silent_ranks(
+    reports: Reports, ranks: Iterable[Rank], *, limit: float, running_since: float, now: float
+) -> list[Rank]:
     """Workers that let more than `limit` seconds pass without a word, once all ran and somebody listened.
 
     Who never says anything is only counted where nobody does: in many programs rank 0 alone reports.
     """
-    begin = max(running_since, told.since)
-    known = {rank: max(begin, told.heard[rank]) for rank in ranks if rank in told.heard}
+    begin = max(running_since, reports.since)
+    known = {rank: max(begin, reports.heard[rank]) for rank in ranks if rank in reports.heard}
     if not known:
         return list(ranks) if now - begin >= limit else []
     return [rank for rank, heard in known.items() if now - heard >= limit]
 
 
-def next_silence(told: Told, *, limit: float, running_since: float) -> float:
+def next_silence(reports: Reports, *, limit: float, running_since: float) -> float:
     """When a rank will have been silent for too long, if nothing comes until then."""
-    begin = max(running_since, told.since)
-    return max(begin, min(told.heard.values(), default=begin)) + limit
+    begin = max(running_since, reports.since)
+    return max(begin, min(reports.heard.values(), default=begin)) + limit
 
 
 def done(progress: Progress) -> str | None:
-    """`120/300 (40%)`, `120`, or the same in epochs where no steps are told."""
+    """`120/300 (40%)`, `120`, or the same in epochs where no steps are reported."""
     for now, total, unit in (
         (progress.step, progress.total_steps, ""),
         (progress.epoch, progress.total_epochs, "epoch "),

@@ -33,7 +33,7 @@ VERDICT = "paddlecloud.org/verdict"
 MESSAGE_LIMIT = 1024
 
 
-class _Told(NamedTuple):
+class _Written(NamedTuple):
     code: str
     message: str
     at: float
@@ -54,7 +54,7 @@ class Notices:
         self._client = client
         self._clock = clock
         self._still_waits = still_waits
-        self._written: dict[str, _Told] = {}
+        self._written: dict[str, _Written] = {}
         self._pending: dict[Key, _Pending] = {}
         self._wake = asyncio.Event()
         self._allowance = Allowance(clock, burst=BURST, rate=RATE)
@@ -116,7 +116,7 @@ class Notices:
     async def _send(self, pod: Pod, why: Why) -> None:
         now = self._clock.now()
         first = pod.uid not in self._written
-        self._written[pod.uid] = _Told(why.code, why.message, self._clock.monotonic())
+        self._written[pod.uid] = _Written(why.code, why.message, self._clock.monotonic())
         condition = {
             "type": "PodScheduled",
             "status": "False",
