@@ -60,10 +60,10 @@ def test_a_program_is_run_followed_and_read_again(client: pc.Client, here: Path)
 
 
 def test_numbers_are_taken_where_they_are_natural(client: pc.Client) -> None:
-    show = "import os; print(os.environ['LR'], os.environ['EPOCHS'])"
-    job = client.jobs.run(["python", "-c", show], image=PYTHON, cpu=0.25, env={"LR": 0.1, "EPOCHS": 3})
+    show = "import os, sys; print(os.environ['LR'], os.environ['EPOCHS'], *sys.argv[1:])"
+    job = client.jobs.run(["python", "-c", show], "--lr", 0.5, 3, image=PYTHON, cpu=0.25, env={"LR": 0.1, "EPOCHS": 3})
     assert job.wait(timeout=60) == "Completed"
-    assert list(job.logs()) == ["0.1 3"]
+    assert list(job.logs()) == ["0.1 3 --lr 0.5 3"]
     (pod,) = job.pods()
     assert pod.spec["containers"][0]["resources"]["requests"] == {"cpu": "250m"}
 
@@ -88,6 +88,10 @@ def test_waiting_has_an_end(client: pc.Client) -> None:
     with pytest.raises(TimeoutError):
         job.wait(timeout=0.5)
     job.wait_for(check=lambda body: body.get("status", {}).get("phase") == "Running", timeout=60)
+    with pytest.raises(TimeoutError, match=r"is still Running .*after 0\.5 s"):
+        job.wait(timeout=0.5)
+    with pytest.raises(ValueError, match='never has the condition "PodReady": .*did you mean "PodsReady"?'):
+        job.wait_for("PodReady", timeout=60)
     job.delete()
     with pytest.raises(NotFound):
         job.wait(timeout=60)

@@ -198,7 +198,7 @@ class AsyncJobs:
     async def run(
         self,
         program: str | Sequence[str],
-        *arguments: str,
+        *arguments: str | float,
         name: str | None = None,
         workers: int | None = None,
         ps: int = 0,
@@ -283,12 +283,18 @@ def connect_async(
     return AsyncClient(load(os.fspath(kubeconfig) if kubeconfig else None, context), namespace=namespace)
 
 
-def command_of(program: str | Sequence[str], arguments: Sequence[str]) -> list[str]:
+def command_of(program: str | Sequence[str], given: Sequence[str | float]) -> list[str]:
     """`train.py` is run by python; any other text is a command line."""
+    arguments = [str(one) for one in given]
     if not isinstance(program, str):
         return [*program, *arguments]
     if program.endswith(".py") and " " not in program:
         return ["python", program, *arguments]
+    if " " in program and program.split()[0].endswith(".py"):
+        words = ", ".join(f'"{word}"' for word in shlex.split(program))
+        raise training.TrainingError(
+            f'"{program}" names a script together with its arguments: write run({words}) or run("python {program}")'
+        )
     return [*shlex.split(program), *arguments]
 
 

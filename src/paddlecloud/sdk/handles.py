@@ -18,6 +18,7 @@ from paddlecloud.sdk.manifest import JobManifest, Manifest
 from paddlecloud.sdk.outcome import ending, is_true, message_of
 from paddlecloud.sdk.place import Place
 from paddlecloud.sdk.serving import ServiceManifest
+from paddlecloud.sdk.vocabulary import unknown_word
 from paddlecloud.sdk.watching import until
 
 if TYPE_CHECKING:
@@ -113,12 +114,17 @@ class AsyncHandle(Manifest):
         check: Callable[[Object], bool] | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Until a condition of its status is true, or `check` says yes of the object. Raises `TimeoutError`."""
+        """Until a condition of its status is true, or `check` says yes of the object. Raises `TimeoutError`.
+
+        A condition that its kind never has is a `ValueError`.
+        """
 
         def met(now: Object | None) -> bool | None:
             if now is None:
                 raise not_found(self._resource.plural, self.name, group=self._resource.group)
             self._body = now
+            if check is None and (unknown := unknown_word(now, condition=condition)) is not None:
+                raise ValueError(f"{unknown.refusal}: {unknown.why}")
             return True if (check(now) if check is not None else is_true(now, condition)) else None
 
         if not condition and check is None:

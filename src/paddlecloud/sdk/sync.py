@@ -123,7 +123,7 @@ class Jobs:
     def run(
         self,
         program: str | Sequence[str],
-        *arguments: str,
+        *arguments: str | float,
         name: str | None = None,
         workers: int | None = None,
         ps: int = 0,

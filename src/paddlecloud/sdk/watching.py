@@ -14,6 +14,7 @@ from typing import TypeVar
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import Expired, Gone, Unreachable
 from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.outcome import message_of
 from paddlecloud.sdk.place import Place
 
 T = TypeVar("T")
@@ -33,11 +34,27 @@ async def until(
     """
     import asyncio
 
+    last: Object | None = None
+
+    def seen(state: Object | None) -> T | None:
+        nonlocal last
+        last = state
+        return check(state)
+
     deadline = math.inf if timeout is None else time.monotonic() + timeout
     try:
-        return await asyncio.wait_for(observe(client, place, check, sleep=asyncio.sleep, deadline=deadline), timeout)
+        return await asyncio.wait_for(observe(client, place, seen, sleep=asyncio.sleep, deadline=deadline), timeout)
     except (asyncio.TimeoutError, TimeoutError):  # the same since Python 3.11
-        raise TimeoutError(f"{place} is not there after {timeout:g} s") from None
+        raise TimeoutError(f"{place} {_state(last)} after {timeout:g} s") from None
+
+
+def _state(last: Object | None) -> str:
+    """What is known of an object that was waited for in vain."""
+    if last is None:
+        return "does not exist"
+    phase, message = (last.get("status") or {}).get("phase"), message_of(last)
+    state = f"is still {phase}" if phase else "is not as far"
+    return f"{state} ({message})" if message and message != phase else state
 
 
 async def observe(

@@ -377,6 +377,22 @@ def test_given_a_changed_finished_job_when_the_same_file_is_applied_again_then_i
     assert result.code == 4
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("cleanPodPolicy: Allways", 'cleanPodPolicy "Allways" is unknown and read as Never; did you mean "Always"?'),
+        ("intranet: Hst", 'intranet "Hst" is unknown and read as PodIP; did you mean "Host"?'),
+        ("cleanPodPolicy: onFailed", ""),
+    ],
+)
+def test_a_word_that_the_controller_does_not_understand_is_warned_of(
+    stub: Stub, pdc: Pdc, tmp_path: Path, field: str, said: str
+) -> None:
+    (tmp_path / "job.yaml").write_text(TRAIN.format(replicas=1, image="x") + f"  {field}\n")
+    result = pdc("apply", "-f", str(tmp_path / "job.yaml"))
+    assert (result.code, result.err) == (0, f"Warning: {said}\n" if said else "")
+
+
 # diff
 
 

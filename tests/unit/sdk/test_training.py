@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.api.paddlejob import decode, normalise, validate
+from paddlecloud.sdk.core import command_of
 from paddlecloud.sdk.training import Mount, Training, TrainingError, job, next_name, stem
 
 
@@ -45,6 +46,17 @@ def test_a_job_is_called_after_its_script(command: list[str], expected: str) -> 
 )
 def test_numbers_count_on_from_the_highest(taken: list[str], expected: str) -> None:
     assert next_name("train", taken) == expected
+
+
+@pytest.mark.parametrize("program", ["mnist.py --epochs 2", "src/mnist.py x"])
+def test_a_script_and_its_arguments_in_one_text_are_answered_with_the_right_form(program: str) -> None:
+    script, *arguments = program.split()
+    words = ", ".join(f'"{word}"' for word in (script, *arguments))
+    with pytest.raises(TrainingError) as refused:
+        command_of(program, ())
+    assert str(refused.value).endswith(f'write run({words}) or run("python {program}")')
+    assert command_of(script, [*arguments, 2, 0.5]) == ["python", script, *arguments, "2", "0.5"]
+    assert command_of(f"python {program}", ()) == ["python", *program.split()]
 
 
 FULL = Training(

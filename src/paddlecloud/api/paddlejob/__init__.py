@@ -9,7 +9,7 @@ from typing import Any
 
 from paddlecloud.api import names
 from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
-from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise
+from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise, unknown_words
 from paddlecloud.api.paddlejob.spec import ROLES, PaddleJob, PaddleJobSpec, RoleSpec
 from paddlecloud.api.paddlejob.status import ALL_PHASES, CONDITIONS, PHASES, PaddleJobStatus, RoleStatus, phase_of
 from paddlecloud.api.paddlejob.validation import validate
@@ -33,6 +33,7 @@ __all__ = [
     "mode_of",
     "normalise",
     "phase_of",
+    "unknown_words",
     "validate",
 ]
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -190,13 +191,38 @@ def _replicas(role: RoleSpec) -> int:
     return 1 if role.replicas is None else max(0, role.replicas)
 
 
+class UnknownWord(NamedTuple):
+    field: str
+    written: str
+    read_as: str
+    known: tuple[str, ...]
+
+
+def unknown_words(job: PaddleJob) -> list[UnknownWord]:
+    """Free strings of the spec that mean nothing, and what the controller takes them for."""
+    spec = job.spec or PaddleJobSpec()
+    tables: tuple[tuple[str, str, str, Mapping[str, str]], ...] = (
+        ("cleanPodPolicy", _written_policy(spec, spec.run_policy or RunPolicy()), "Never", CLEAN_POD_POLICIES),
+        ("intranet", spec.intranet or "", "PodIP", INTRANETS),
+    )
+    return [
+        UnknownWord(field, written, read_as, tuple(dict.fromkeys(table.values())))
+        for field, written, read_as, table in tables
+        if written.strip().lower() not in table
+    ]
+
+
+def _written_policy(spec: PaddleJobSpec, run: RunPolicy) -> str:
+    return _first(spec.clean_pod_policy, spec.clean_policy, run.clean_pod_policy) or ""
+
+
 def _clean_pod_policy(spec: PaddleJobSpec, run: RunPolicy, warnings: list[str]) -> CleanPodPolicy:
     if spec.clean_policy is not None:
         if spec.clean_pod_policy is None:
             warnings.append("spec.cleanPolicy is read as spec.cleanPodPolicy: please write the latter")
         else:
             warnings.append("spec.cleanPolicy is ignored because spec.cleanPodPolicy is set")
-    written = _first(spec.clean_pod_policy, spec.clean_policy, run.clean_pod_policy) or ""
+    written = _written_policy(spec, run)
     known = CLEAN_POD_POLICIES.get(written.strip().lower())
     if known is None:
         choices = "Always, Never, OnFailure, OnCompletion or Running"

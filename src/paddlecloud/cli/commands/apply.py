@@ -17,6 +17,8 @@ from paddlecloud.cli.objects.serverside import Applied, Applier, add_flags
 from paddlecloud.cli.parsing import Parsers, add_files, duration
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.nearest import question
+from paddlecloud.kube.resource import PADDLEJOBS
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -51,6 +53,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
             failures.append(failure)
             continue
         done.append(applied)
+        _warn_of_unknown_words(session, applied)
         if not fmt.name:
             session.print(f"{applied.place.display} {applied.action}{' (server dry run)' if dry_run else ''}")
     if fmt.name:
@@ -66,6 +69,17 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if args.wait:
         return _wait(session, [one for one in done if one not in unused]) or (CONFLICT if unused else OK)
     return OK
+
+
+def _warn_of_unknown_words(session: Session, applied: Applied) -> None:
+    """Fields that published YAML misspells are free text in the CRD: what is not understood is read as the default."""
+    if applied.place.resource.full_name != PADDLEJOBS.full_name:
+        return
+    from paddlecloud.api.paddlejob import decode, unknown_words
+
+    for word in unknown_words(decode(applied.after)):
+        advice = question(word.written, word.known) or f"write {', '.join(word.known)}"
+        session.warn(f'{word.field} "{word.written}" is unknown and read as {word.read_as}; {advice}')
 
 
 def _note_unused_changes(session: Session, done: list[Applied]) -> list[Applied]:

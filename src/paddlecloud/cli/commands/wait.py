@@ -31,14 +31,13 @@ from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.parsing import Parsers, add_selectors, duration
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.nearest import nearest, question
+from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.vocabulary import unknown_word
 
 FIRST_NEWS, NEXT_NEWS = 1.0, 3.0
 ENDED = frozenset(("complete", "completed", "succeed", "succeeded", "finish", "finished", "done", "ended"))
 """Words for the end of a job, in lower case."""
-SUCCEEDED = frozenset(("complete", "completed", "succeed"))
-"""Words for the condition or phase of a job that ended well, in lower case."""
 USAGE = "pdc wait KIND/NAME… --for=condition=Ready"
 Check = Callable[[Object | None], Outcome | None]
 
@@ -150,34 +149,16 @@ def _unknown_condition(obj: Object, goal: Goal) -> str:
 
 
 def _refuse_impossible(place: Place, obj: Object, goal: Goal) -> None:
-    """A condition or phase that our controllers never write is a mistake, and waiting for it is in vain.
-
-    Of other kinds nobody knows all the words, and an object that has the condition already knows better.
-    """
-    if not (goal.condition or goal.phase) or outcome.condition(obj, goal.condition) is not None:
+    """A condition or phase that our controllers never write is a mistake, and waiting for it is in vain."""
+    unknown = unknown_word(obj, condition=goal.condition, phase=goal.phase)
+    if unknown is None:
         return
-    from paddlecloud.api.catalogue import find
-
-    declared = find(str(obj.get("apiVersion")), str(obj.get("kind")))
-    if declared is None or declared.foreign:
-        return
-    word, known = (goal.condition, declared.conditions) if goal.condition else (goal.phase, declared.phases)
-    if not known or word.lower() in (one.lower() for one in known):
-        return
-    what = "condition" if goal.condition else "phase"
-    meant = "Succeeded" if word.lower() in SUCCEEDED and "Succeeded" in known else nearest(word, known)
-    if word.lower() in ENDED and declared.kind in outcome.FINISHING:
+    if unknown.word.lower() in ENDED and unknown.kind in outcome.FINISHING:
         right = "finished"
-    elif meant:
-        right = f"condition={meant}" if goal.condition else f"jsonpath='{{.status.phase}}'={meant}"
     else:
-        right = f"condition={known[0]}" if goal.condition else f"jsonpath='{{.status.phase}}'={known[0]}"
-    why = f"its {what}s are {', '.join(known)}"
-    raise UsageError(
-        f'a {declared.kind} never has the {what} "{word}"',
-        why=f'{why}; did you mean "{meant}"?' if meant else why,
-        next=f"pdc wait {place.display} --for={right}",
-    )
+        word = unknown.meant or unknown.known[0]
+        right = f"condition={word}" if goal.condition else f"jsonpath='{{.status.phase}}'={word}"
+    raise UsageError(unknown.refusal, why=unknown.why, next=f"pdc wait {place.display} --for={right}")
 
 
 class _Progress:
