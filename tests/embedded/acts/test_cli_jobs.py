@@ -71,10 +71,8 @@ def test_following_survives_restarts_without_losing_or_repeating_a_line(run: Pdc
     assert done.stdout.splitlines() == [f"line {n}" for n in range(20)]
 
 
-def test_a_job_in_want_of_an_image_says_the_command_that_makes_it(
-    run: Pdc, platform_data: Path, environment: dict[str, str], namespace: str
-) -> None:
-    """ErrImagePull names a folder and a command: following both to the letter makes the pod run."""
+def test_a_job_in_want_of_an_image_says_the_command_that_makes_it(run: Pdc, tmp_path: Path, namespace: str) -> None:
+    """ErrImagePull names a file and a command: following both to the letter makes the pod run."""
     name = f"example.com/{namespace}:v1"
     run("apply", "-f", "-", input=pod("needy", "python3", "/app/hello.py").replace("python:3.11", name))
 
@@ -84,14 +82,11 @@ def test_a_job_in_want_of_an_image_says_the_command_that_makes_it(
         return str(((states[0].get("state") or {}).get("waiting") or {}).get("message") or "")
 
     until(lambda: "pdc image build" in message(), timeout=60)
-    reported = re.search(r"write (\S+)/<name>/image.yaml .*then: pdc (image build \S+)", message())
+    reported = re.search(r"then: pdc image build -f (image.yaml) -t (\S+)", message())
     assert reported is not None
-    folder = Path(reported[1]) / namespace
-    folder.mkdir(parents=True)
-    assert folder.is_relative_to(platform_data)
-    (folder / "image.yaml").write_text(f"names: [{name}]\nbase: python\nfiles: {{/app/hello.py: hello.py}}\n")
-    (folder / "hello.py").write_text("print('at last')\n")
-    built = run(*reported[2].split())
+    (tmp_path / reported[1]).write_text("base: python\nfiles: {/app/hello.py: hello.py}\n")
+    (tmp_path / "hello.py").write_text("print('at last')\n")
+    built = run("image", "build", "-f", str(tmp_path / reported[1]), "-t", reported[2])
     assert built.returncode == 0, built.stderr
     assert run("wait", "pod/needy", "--for=finished", "--timeout=80s").returncode == 0
     assert run("logs", "needy").stdout == "at last\n"
@@ -107,7 +102,7 @@ def test_a_job_whose_image_does_not_exist_fails_and_frees_its_room(
         _, err = child.communicate(timeout=300)
     assert child.returncode == 100, err
     assert "absent-worker-0 failed: Image: no recipe answers for image" in err
-    assert err.splitlines()[-1] == "next:  pdc image build nosuch:1, then: pdc retry absent"
+    assert err.splitlines()[-1] == "next:  pdc image build -f image.yaml -t nosuch:1, then: pdc retry absent"
 
     def phases() -> list[str]:
         pods = json.loads(run("get", "pods", "-o", "json").stdout)["items"]

@@ -151,8 +151,7 @@ def test_mistakes(pdc: Pdc, data: Path, arguments: list[str], code: int) -> None
 
 def test_an_unknown_image_is_answered_with_the_command_that_makes_it_known(pdc: Pdc, data: Path) -> None:
     result = pdc("image", "build", "nobody/knows:1")
-    assert f"write {data}/images/<name>/image.yaml" in result.err
-    assert "pdc image build nobody/knows:1" in result.err
+    assert "pdc image build -f image.yaml -t nobody/knows:1" in result.err
 
 
 def test_rm_asks_first(pdc: Pdc, data: Path, recipe: Path) -> None:

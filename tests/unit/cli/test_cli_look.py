@@ -572,12 +572,25 @@ def test_an_object_that_is_no_job_is_scaled_in_a_phase_that_would_be_the_end_of_
     ],
 )
 def test_suspend_and_resume(stub: Stub, pdc: Pdc, command: str, subject: str, patch: dict[str, Any], says: str) -> None:
-    make_job(stub)
+    make_job(stub)["spec"]["suspend"] = command == "resume"
     stub.add({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}})
     result = pdc(command, subject)
     assert result.code == 0
     assert says in result.out
     assert stub.asked("PATCH")[0][2] == patch
+
+
+@pytest.mark.parametrize(("command", "suspended"), [("suspend", True), ("resume", False), ("resume", None)])
+def test_a_job_that_is_as_asked_for_is_unchanged(stub: Stub, pdc: Pdc, command: str, suspended: bool | None) -> None:
+    make_job(stub)["spec"]["suspend"] = suspended
+    result = pdc(command, "wide")
+    assert (result.code, result.out) == (0, "paddlejob.batch.paddlepaddle.org/wide unchanged\n")
+    assert stub.asked("PATCH") == []
+
+
+def test_a_job_that_its_run_policy_suspends_is_resumed(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub, phase="Suspended")["spec"]["runPolicy"] = {"suspend": True}
+    assert pdc("resume", "wide").out == "paddlejob.batch.paddlepaddle.org/wide resumed\n"
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def run_scale(session: Session, args: argparse.Namespace) -> int:
         places = _scaled(session, args.words)
         for where in places:
             _refuse_ended(session, where, "scaled")
-        answers = [(where, _scale(session, where, args.replicas)) for where in places]
-    return _print(session, answers, fmt, "scaled")
+        answers = [(where, _scale(session, where, args.replicas), "scaled") for where in places]
+    return _print(session, answers, fmt)
 
 
 def _scaled(session: Session, words: list[str]) -> list[Place]:
@@ -114,36 +114,49 @@ def _not_scalable(where: Place) -> UsageError:
 
 
 def run_suspend(session: Session, args: argparse.Namespace) -> int:
-    return _patch_each(session, args, lambda where: _suspension(where, suspend=True), "suspended")
+    return _set_suspend(session, args, suspend=True)
 
 
 def run_resume(session: Session, args: argparse.Namespace) -> int:
-    return _patch_each(session, args, lambda where: _suspension(where, suspend=False), "resumed")
+    return _set_suspend(session, args, suspend=False)
 
 
-def _suspension(where: Place, *, suspend: bool) -> Object:
+def _set_suspend(session: Session, args: argparse.Namespace, *, suspend: bool) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    done = "suspended" if suspend else "resumed"
+    with attempting(f"{args.command} {' '.join(args.words)}"):
+        places = [_job(session, word) for word in args.words]
+        paths = [_suspend_path(where) for where in places]
+        for where in places:
+            _refuse_ended(session, where, done)
+        answers = []
+        for where, path in zip(places, paths, strict=True):
+            found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
+            if _is_suspended(found, path) is suspend:
+                answers.append((where, found, "unchanged"))
+                continue
+            patch: Any = suspend
+            for field in reversed(path):
+                patch = {field: patch}
+            call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace)
+            answers.append((where, session.api.do(call), done))
+    return _print(session, answers, fmt)
+
+
+def _suspend_path(where: Place) -> tuple[str, ...]:
     path = SUSPENDABLE.get((where.resource.group, where.resource.kind))
     if path is None:
         kinds = ", ".join(sorted({kind for _, kind in SUSPENDABLE}))
         raise UsageError(f"{where.display} cannot be suspended", why=f"only {kinds} can", next="pdc ps")
-    patch: Any = suspend
-    for field in reversed(path):
-        patch = {field: patch}
-    return dict(patch)
+    return path
 
 
-def _patch_each(session: Session, args: argparse.Namespace, patch_of: Any, done: str) -> int:
-    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
-    with attempting(f"{args.command} {' '.join(args.words)}"):
-        places = [_job(session, word) for word in args.words]
-        patches = [patch_of(where) for where in places]
-        for where in places:
-            _refuse_ended(session, where, done)
-        answers = []
-        for where, patch in zip(places, patches, strict=True):
-            call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace)
-            answers.append((where, session.api.do(call)))
-    return _print(session, answers, fmt, done)
+def _is_suspended(obj: Object, path: tuple[str, ...]) -> bool:
+    """What the field says; where it says nothing, another one may (`runPolicy.suspend`), and the status shows it."""
+    value: Any = obj
+    for field in path:
+        value = value.get(field) if isinstance(value, dict) else None
+    return (obj.get("status") or {}).get("phase") == "Suspended" if value is None else bool(value)
 
 
 def _job(session: Session, word: str) -> Place:
@@ -151,11 +164,11 @@ def _job(session: Session, word: str) -> Place:
     return Place(entry.resource, name, session.namespace if entry.resource.namespaced else None)
 
 
-def _print(session: Session, answers: list[tuple[Place, Object]], fmt: output.Format, done: str) -> int:
+def _print(session: Session, answers: list[tuple[Place, Object, str]], fmt: output.Format) -> int:
     if fmt.name:
-        objects = [output.without_managed_fields(obj) for _, obj in answers]
+        objects = [output.without_managed_fields(obj) for _, obj, _ in answers]
         output.print_objects(session, objects, fmt, single=len(objects) == 1)
         return 0
-    for where, _ in answers:
+    for where, _, done in answers:
         session.print(f"{where.display} {done}")
     return 0

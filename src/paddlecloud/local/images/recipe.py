@@ -29,6 +29,7 @@ from typing import Any
 
 import yaml
 
+from paddlecloud.kube.nearest import question
 from paddlecloud.local.images.errors import RecipeError
 from paddlecloud.local.images.reference import Reference, parse_reference
 
@@ -86,7 +87,8 @@ def parse_recipe(body: Any, path: Path) -> Recipe:
         raise RecipeError(f"{path}: an image.yaml is a mapping of fields, beginning with names")
     unknown = sorted(set(map(str, body)) - set(KNOWN_FIELDS))
     if unknown:
-        raise RecipeError(f"{path}: unknown field {unknown[0]!r}; known are {', '.join(sorted(KNOWN_FIELDS))}")
+        known = question(unknown[0], KNOWN_FIELDS) or f"known are {', '.join(sorted(KNOWN_FIELDS))}"
+        raise RecipeError(f"{path}: unknown field {unknown[0]!r}; {known}")
     fields: dict[str, Any] = {}
     for name in _LISTS:
         fields[name.replace("-", "_")] = _list(body.get(name), f"{path}: {name}")

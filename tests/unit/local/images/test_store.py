@@ -211,7 +211,8 @@ async def test_a_base_gives_its_files_and_settings(store: ImageStore, recipes: P
     ("fields", "message"),
     [
         ({"names": []}, "names must list"),
-        ({"nmaes": ["x"]}, "unknown field 'nmaes'"),
+        ({"nmaes": ["x"]}, "unknown field 'nmaes'; did you mean \"names\""),
+        ({"names": ["x"], "pips": ["numpy"]}, "unknown field 'pips'; did you mean \"pip\""),
         ({"names": ["x"], "pip": "numpy"}, "pip must be a list"),
         ({"names": ["x"], "python": 3.1}, "put it in quotes"),
         ({"names": ["x"], "files": {"relative": "f"}}, "must be an absolute path"),
