@@ -136,7 +136,7 @@ async def test_an_image_without_a_recipe_says_what_would_fix_it(machine: TestMac
     await machine.run("true", container={"image": "example.com/team/unknown:v1"})
     pod = await machine.until("pod", lambda pod: waiting_reason(pod) in ("ErrImagePull", "ImagePullBackOff"))
     message = state_of(pod)["state"]["waiting"]["message"]
-    assert "pdc image build example.com/team/unknown:v1" in message
+    assert "pdc image build -f image.yaml -t example.com/team/unknown:v1" in message
     assert pod["status"]["phase"] == "Pending"
 
 

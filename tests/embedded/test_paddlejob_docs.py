@@ -22,7 +22,7 @@ from paddlecloud.kube.resource import Object
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "paddlejob.md", DOCS / "paddlejob.zh.md")
-CONTROLLER = Path(cause.__file__).parent
+CONTROLLER = Path(cause.__file__).parents[1]
 PATIENT = ("explain", "events")
 """Commands that show what a job comes to: they are repeated until it has."""
 
@@ -106,7 +106,7 @@ def test_every_command_prints_what_the_page_shows(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_phase_condition_event_and_class_of_failure_is_on_the_page(page: Path) -> None:
-    source = "".join(path.read_text() for path in CONTROLLER.glob("*.py"))
+    source = "".join(path.read_text() for path in CONTROLLER.rglob("*.py"))
     events = set(re.findall(r'(?:PlannedEvent\(|record\(job, |REASON = |INVALID = )"(\w+)"', source))
     events |= set(re.findall(r'Obstacle\("\w+", "(\w+)"', source))
     conditions = set(re.findall(r'with_condition\(\s*[\w.]+, "(\w+)"', source)) | {"Running", "PodsReady", "Restarting"}
