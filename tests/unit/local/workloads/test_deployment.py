@@ -248,6 +248,22 @@ def test_a_rollout_that_does_not_move_is_called_late_after_its_deadline(cluster:
     assert progressing(cluster) == ("True", "NewReplicaSetAvailable")
 
 
+def test_a_rollout_that_is_undone_after_its_deadline_is_not_called_late_again(cluster: Cluster) -> None:
+    strategy = {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+    cluster.add(deployment(1, progressDeadlineSeconds=60, strategy=strategy))
+    live(cluster)
+    set_image(cluster, "broken")
+    cluster.settle()
+    cluster.now += 61
+    cluster.settle()
+    assert progressing(cluster) == ("False", "ProgressDeadlineExceeded")
+    set_image(cluster, "v1")
+    cluster.step("Deployment", "web")
+    assert progressing(cluster) == ("True", "FoundNewReplicaSet"), "as `kubectl rollout status` reads it at once"
+    live(cluster)
+    assert progressing(cluster) == ("True", "NewReplicaSetAvailable")
+
+
 def test_pods_lost_after_a_rollout_are_no_new_rollout(cluster: Cluster) -> None:
     cluster.add(deployment(2, progressDeadlineSeconds=60))
     live(cluster)

@@ -92,8 +92,9 @@ def _progress(
         return conditions  # it was complete and no other template has begun; lost pods are not a rollout
     if is_complete(deployment, numbers):
         return said("True", COMPLETE, f'ReplicaSet "{name}" has successfully progressed.')
-    if before is None:
-        return said("True", "FoundNewReplicaSet", f'Found new replica set "{name}"')
+    # In Kubernetes `rollout status` right after `rollout undo` may still read the time-out of the other set.
+    if before is None or (reason == TIMED_OUT and f'"{name}"' not in before.get("message", "")):
+        return said("True", "FoundNewReplicaSet", f'Found new replica set "{name}"', touch=True)
     if _moved(deployment.get("status") or {}, numbers):
         return said("True", "ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.', touch=True)
     if reason == COMPLETE:  # another template has just begun
