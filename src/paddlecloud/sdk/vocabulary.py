@@ -34,7 +34,7 @@ class UnknownWord(NamedTuple):
 def unknown_word(obj: Object, *, condition: str = "", phase: str = "") -> UnknownWord | None:
     """What is wrong with a condition or phase that our controllers never write.
 
-    Of other kinds nobody knows all the words, and an object that has the condition already knows better.
+    None for kinds of others, whose conditions are not declared here, and for a condition that the object already has.
     """
     if not (condition or phase) or outcome.condition(obj, condition) is not None:
         return None

@@ -46,7 +46,7 @@ def _outdated(job: Object) -> bool:
 
 
 def _runs_again(job: Object) -> bool:
-    """Of its own accord: a spec that was refused is read again, and the annotation asks for another run."""
+    """Whether the controller starts it again by itself: after InvalidSpec, or because of the annotation `retry-at`."""
     status = job.get("status") or {}
     asked = (job["metadata"].get("annotations") or {}).get(RETRY_AT)
     return status.get("reason") == "InvalidSpec" or bool(asked and asked != status.get("retriedAt"))

@@ -115,7 +115,7 @@ class Parsed:
 @dataclass(frozen=True, slots=True)
 class Observed:
     parsed: Parsed | None = None
-    """The set itself, where whoever observed had to decode it; one pass decodes it once."""
+    """The decoded set, if observing it took decoding: `decide` then does not decode it again."""
     volume: Object | None = None
     """The set's own volume, under whichever of its names."""
     taken: frozenset[str] = frozenset()
