@@ -141,13 +141,13 @@ def test_every_command_has_json_and_refuses_a_format_it_does_not_have(run: Run) 
         if command in STREAMS:
             continue
         for _, line in named(row, own_name(row, run))[-1:]:
-            plain = run(*line)[0]
+            plain, _, said_plainly = run(*line)
             for form in FORMATS:
                 code, out, said = run(*line, "-o", form)
                 if code == USAGE and "is not offered here" in said:
                     assert form != "json", f"pdc {command} has no JSON"
                     continue
-                assert code == plain, f"pdc {command} -o {form}: {said}"
+                assert code == plain, f"pdc {command} -o {form}: {said}; without: {said_plainly}"
                 if code == OK and form in ("json", "yaml"):
                     assert {"json": json.loads, "yaml": yaml.safe_load}[form](out)["kind"]
             assert run(*line, "-o", "nonsense")[0] == USAGE, f"pdc {command} takes any format"

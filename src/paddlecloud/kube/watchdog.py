@@ -54,14 +54,14 @@ class LoopWatchdog:
         while not self._ended.wait(self._look_every):
             seen = _callback_of(sys._current_frames().get(self._watched))
             ran, blocked = self._times.since_last(longest=2 * self._look_every)
-            if seen is not callback:
+            if seen is None or seen is not callback:
                 callback, held, reported = seen, 0.0, False
                 if ran >= self._limit:  # without a look in between: the lock was kept all the while
                     self._report("one call into C", ran)
                     reported = True
                 continue
             held += ran + blocked
-            if seen is not None and held >= self._limit and not reported:
+            if held >= self._limit and not reported:
                 self._report(self._name(seen), held)
                 reported = True
 

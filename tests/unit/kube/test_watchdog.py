@@ -51,12 +51,18 @@ async def test_a_task_that_holds_the_loop_is_named_once_with_its_stack(
     assert "in culprit" in said, "the stack shows where"
 
 
-async def test_one_long_call_into_c_is_reported_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "look_every",
+    [pytest.param(LOOK, id="while a look is due"), pytest.param(20 * LIMIT, id="with an idle loop before and after")],
+)
+async def test_one_long_call_into_c_is_reported_when_it_ends(
+    look_every: float, caplog: pytest.LogCaptureFixture
+) -> None:
     def keep_the_interpreters_lock() -> None:
         re.match(r"(a+)+$", "a" * 25 + "b")
 
     loop = asyncio.get_running_loop()
-    with caplog.at_level(logging.WARNING), LoopWatchdog(loop, limit=LIMIT, look_every=LOOK):
+    with caplog.at_level(logging.WARNING), LoopWatchdog(loop, limit=LIMIT, look_every=look_every):
         loop.call_soon(keep_the_interpreters_lock)
         while not caplog.records:  # the watchdog gets its turn when the call has ended; the test's own limit bounds it
             await asyncio.sleep(LOOK)

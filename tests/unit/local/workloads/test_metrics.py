@@ -53,6 +53,20 @@ async def test_who_asks_first_waits_a_moment_for_a_rate() -> None:
     assert rate.window == pytest.approx(GLANCE)
 
 
+async def test_a_container_that_begins_between_two_readings_has_used_nothing_yet() -> None:
+    machine = Machine()
+    began = machine.pass_time
+
+    async def begins(seconds: float) -> None:
+        machine.containers = ["main", "late"]
+        await began(seconds)
+
+    machine.pass_time = begins  # type: ignore[method-assign]
+    rates = await machine.ask(waits=True)
+    assert rates["main"].cores == pytest.approx(0.5)
+    assert (rates["late"].cores, rates["late"].memory) == (0.0, 64 << 20)
+
+
 async def test_who_asks_again_is_answered_at_once_with_the_rate_since() -> None:
     machine = Machine()
     await machine.ask(waits=True)

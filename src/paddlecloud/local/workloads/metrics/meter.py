@@ -52,7 +52,8 @@ class Meter:
         now = self._clock.monotonic()
         rates: dict[str, dict[str, Rate]] = {uid: {} for uid in uids}
         for (uid, container), usage in first.items():
-            base = self._kept[(uid, container)]
+            # One that began between the two readings has nothing to be compared to yet.
+            base = self._kept.setdefault((uid, container), _Reading(now, usage.cpu_seconds))
             window = max(now - base.at, SHORTEST)
             # A container that was restarted begins to count anew.
             cores = max(0.0, usage.cpu_seconds - base.cpu) / window
