@@ -2,7 +2,7 @@
 
 A `KindDeclaration` names a kind, points at the msgspec struct that holds its fields, and lists what the API server must
 know besides the fields: printer columns, subresources, short names. The CRD (`crd`), the reference page (docs/kinds)
-and the decoder (`decoding`) are all made from it, so they cannot disagree. Nothing here talks to a server.
+and the decoder (`problems.decode_as`) are all made from it, so they cannot disagree. Nothing here talks to a server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Waiting for an object to reach a state: one list, then a watch, never polling.
 
 `observe` awaits nothing but the client and `sleep`, so the command line drives it without an event loop and interrupts
-it by an alarm (`cli.objects.waiting`); the SDK runs it on one, with its time-out (`until` of `handles`).
+it by an alarm (`cli.objects.waiting`); the SDK runs it on one, with its time-out (`until`).
 """
 
 from __future__ import annotations

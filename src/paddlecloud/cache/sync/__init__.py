@@ -1,1 +1,1 @@
-"""Copying a source into a set: what to copy (`patterns`, `choice`), and doing it with many threads (`copier`)."""
+"""Copying a source into a set: what to copy (`patterns`), and doing it with many threads (`copier`)."""

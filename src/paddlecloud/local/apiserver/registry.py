@@ -1,8 +1,8 @@
 """Which kinds the API server serves, and everything it must know about each.
 
-Built-in kinds are a table (`builtin.py`); custom kinds enter and leave while the server runs, one per CRD version.
-The REST layer is driven by this registry alone: no handler knows a kind by name unless Kubernetes gives that kind a
-behaviour of its own.
+Built-in kinds are a table (`builtin/kinds.py`); custom kinds enter and leave while the server runs, one per CRD
+version. The REST layer is driven by this registry alone: no handler knows a kind by name unless Kubernetes gives that
+kind a behaviour of its own.
 """
 
 from __future__ import annotations

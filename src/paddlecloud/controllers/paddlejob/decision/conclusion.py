@@ -1,7 +1,7 @@
 """How a decision ends: a plan, and the status that tells of it.
 
-The rules (`decide`, `answers`) say what is to happen and why. Here that becomes a phase with its conditions, counts and
-times, and what every end of a generation has in common is done once.
+The rules (`decide`, `failures`) say what is to happen and why. Here that becomes a phase with its conditions, counts
+and times, and what every end of a generation has in common is done once.
 """
 
 from __future__ import annotations

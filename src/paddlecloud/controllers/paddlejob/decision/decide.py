@@ -2,7 +2,7 @@
 
 The rules are tried in order and the first that gives a plan decides: not ours, being deleted, finished, invalid,
 suspended, succeeded, out of time, failed, unable to start, silent, resized, refused, and finally: form the gang. What
-is done about trouble stands in `answers`, how a decision becomes a status in `conclusion`. Whatever is remembered
+is done about failures stands in `failures`, how a decision becomes a status in `conclusion`. Whatever is remembered
 between passes stands in the job's own status, so that any pass can follow any crash.
 """
 

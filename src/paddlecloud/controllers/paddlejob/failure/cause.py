@@ -1,4 +1,4 @@
-"""Why a pod failed. What is to be done about it is judged elsewhere (`judgement`).
+"""Why a pod failed. What the job does about it is decided in `policy`.
 
 A failure has a class that a person understands and a rule can match. Some classes are nobody's fault: a lost node, an
 eviction, a preemption. Those restart the job on a budget of their own, so that a busy cluster cannot use up the

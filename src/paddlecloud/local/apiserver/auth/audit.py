@@ -223,7 +223,7 @@ def _identity(user: User) -> Object:
 
 
 def _moment(seconds: float) -> str:
-    """As `rfc3339_micro`; the seconds, which most entries share, are formatted once."""
+    """RFC 3339 with microseconds; the seconds, which most entries share, are formatted once."""
     whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
     return f"{rfc3339(whole)[:-1]}.{micros:06d}Z"
 

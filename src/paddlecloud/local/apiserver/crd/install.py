@@ -1,7 +1,7 @@
 """What a CustomResourceDefinition means to the server: is it acceptable, which kinds does it add, what is its status.
 
-Pure functions of the definition. Schemas are judged in `crd_schema`; serving the kinds is the registry's business, and
-conversion between versions changes the version alone: all versions of a kind store and show the same fields.
+Pure functions of the definition. Schemas are judged in `crd/schema.py`; serving the kinds is the registry's business,
+and conversion between versions changes the version alone: all versions of a kind store and show the same fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Is a schema structural? The rules a schema in a CRD must obey so that pruning and defaulting mean something.
 
 A structural schema states the type of every field outside of `allOf`, `anyOf`, `oneOf` and `not`; those may only add
-constraints on values. The rules and their wording are Kubernetes'. Expressions of CEL are read in `schema_rules`.
+constraints on values. The rules and their wording are Kubernetes'. Expressions of CEL are read in `schema/rules.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """LimitRanges: defaults and bounds for the resources of single pods, containers and claims of a namespace.
 
-Pure functions. `apply_defaults` fills in what a new pod leaves open, `violations` says what is out of bounds, in the
-words of Kubernetes. Totals over a namespace are the business of quotas.
+Pure functions. `apply_defaults` fills in what a new pod leaves open, `pod_violations` and `claim_violations` say what
+is out of bounds, in the words of Kubernetes. Totals over a namespace are the business of quotas.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ for walking objects: references followed, children looked up once, extensions re
 at a time, so recursive types cost nothing until an object really recurses. Strategic merge, server-side apply, pruning
 and validation all ask the same nodes, so there is one merge-key table and it is true for all of them.
 
-Nodes hold no rules of their own: pruning and defaulting are in `schema`, value checks in `schema_validate`.
+Nodes hold no rules of their own: pruning and defaulting are in `structural`, value checks in `validate`.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class Node:
     default_value: Any
     """None where there is none: Kubernetes ignores a default of null, too."""
     checks: Any
-    """Compiled by `schema_validate` on first use."""
+    """Compiled by `validate` on first use."""
     codec: Any
-    """Compiled by `builtin_decode` on first use."""
+    """Compiled by `builtin/decode.py` on first use."""
     rules: Any
-    """Of this place and all below it; compiled by `schema_validate` on first use."""
+    """Of this place and all below it; compiled by `validate` on first use."""
 
     def __new__(cls, schema: Schema, definitions: Mapping[str, Schema]) -> Node:
         return _remembered(schema, definitions)

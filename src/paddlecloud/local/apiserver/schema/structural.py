@@ -1,7 +1,7 @@
 """Structural schemas at work: pruning, defaulting, unknown fields; and, re-exported, validation and `Node`.
 
 Pure functions over plain dicts. They mirror what Kubernetes does to custom resources, and the embedded API server uses
-them for built-in kinds too. What makes a schema acceptable in a CRD is not decided here but in `crd_install`.
+them for built-in kinds too. What makes a schema acceptable in a CRD is not decided here but in `crd/schema.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Does an object fit its schema? Causes in the words of Kubernetes.
 
 A node's constraints are compiled once into `Rules`, so that a sound object costs little more than a walk. This is the
-walk, and the schemas that judge one value together; what each keyword asks is in `schema_constraints`.
+walk, and the schemas that judge one value together; what each keyword asks is in `constraints`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From a container of a pod to the order for its shim: argv, environment, mounts, identity. Pure.
 
-The files and directories that the result names as sources are made by `materialize` just before the start.
+The files and directories that the result names as sources are made by `PodFiles` just before the start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which states of a pod are worth an Event: troubles and stand-ins, in the words of `kubectl describe pod`. Pure.
 
-The steps on the way to running have theirs in `steps`.
+The steps on the way to running have theirs in `container_events`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """May a pod of this shape run on that node? Each rule answers with nothing or with the reason why not.
 
 The reasons are the words of kube-scheduler, because people search for them; numbers are added where there are any.
-Rules stand in the order of their price. Those about neighbours are in `social`.
+Rules stand in the order of their price. Those about neighbours are in `affinity`.
 """
 
 from __future__ import annotations

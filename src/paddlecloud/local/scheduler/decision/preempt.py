@@ -1,8 +1,9 @@
 """Making room for what matters more: the fewest and least important pods whose leaving lets a unit in.
 
 Who may be made to leave: pods of lower priority in the same queue, and pods of other queues that use more than they
-deserve when the asking queue would stay within its own (`reclaim`). Without Queue objects there is one queue, and this
-is the preemption of Kubernetes. A gang that would fall below its least number leaves whole, and counts whole.
+deserve when the asking queue would stay within its own (Volcano calls that reclaim). Without Queue objects there is one
+queue, and this is the preemption of Kubernetes. A gang that would fall below its least number leaves whole, and counts
+whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a pod asks of a node, compiled once and shared by all pods that ask for the same.
 
 Two pods of one shape get the same answer from every node, so a gang of ten thousand costs one look at each node and not
-ten thousand. Labels and namespace are no part of a shape: only rules about neighbours (`social`) read those.
+ten thousand. Labels and namespace are no part of a shape: only rules about neighbours (`affinity`) read those.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ as the zero value (most of what controllers report in status).
 
 Attributes: `set`, `map=key,key` (list type), `merge`, `merge=key`, `retainKeys`, `replace` (strategic merge), `atomic`,
 `granular` (map type, also on a type's own line), `enum=A|B`, `default=VALUE` (JSON where it parses, else a string).
-Scalars are in `_SCALARS`. Nothing here knows which kinds are served (`builtin.py`) or rules between fields
-(`builtin_validation.py`, `builtin_defaults.py`).
+Scalars are in `_SCALARS`. Nothing here knows which kinds are served (`builtin/kinds.py`) or rules between fields
+(`builtin/validation`, `builtin/defaults.py`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,158 @@
+"""Names in backticks, in docstrings and comments of the source, exist: a file that moves takes its name along."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).parents[3] / "src" / "paddlecloud"
+
+# Commands, values and protocol words: names of something else than Python.
+OTHER_NAMES = {
+    # commands, and what people type after them
+    *("deploy", "edit", "ls", "pdc", "pdj", "pdjs", "pds", "ps", "slow", "undo"),
+    # values and files of users
+    *("digits", "fit", "image.yaml", "train", "train.py"),
+    # expressions on objects
+    *("client.jobs", "client.jobs.run", "job.spec", "job.status", "spec.nodeName"),
+    # of Paddle, Python, Go, Linux
+    *("auto", "await", "fmt", "no_new_privs", "set_epoch", "start_tls"),
+}
+
+QUOTED = re.compile(r"(?<!`)`([a-z_][a-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*|(?:[a-z0-9_]+/)+[a-z0-9_]+\.py)`")
+COMMENT = re.compile(r"(?:^|\s)# .*`.*")
+
+
+class Mention(NamedTuple):
+    line: int
+    name: str
+
+
+class Source(NamedTuple):
+    mentions: list[Mention]
+    identifiers: set[str]
+    defined: set[str]
+
+
+@cache
+def sources() -> dict[Path, Source]:
+    files = [file for file in SOURCE.rglob("*.py") if "recipes" not in file.parts]
+    return {file.relative_to(SOURCE): read(file.read_text()) for file in files}
+
+
+def read(program: str) -> Source:
+    tree = ast.parse(program)
+    # Attributes have docstrings, too: a string that stands alone documents what is above it.
+    documentation = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
+    mentions = [mention for text in documentation for mention in quoted(text.lineno, str(text.value))]
+    for number, line in enumerate(program.splitlines(), 1):
+        if comment := COMMENT.search(line):
+            mentions += quoted(number, comment[0])
+    return Source(mentions, identifiers(tree, {id(text) for text in documentation}), set(definitions(tree)))
+
+
+def quoted(line: int, text: str) -> list[Mention]:
+    return [Mention(line + text[: match.start()].count("\n"), match[1]) for match in QUOTED.finditer(text)]
+
+
+def identifiers(tree: ast.Module, documentation: set[int]) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                found.add(name)
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.alias(name=name)
+            ):
+                found |= set(name.split("."))
+            case ast.Constant(value=str(text)) if id(node) not in documentation:
+                found |= set(re.findall(r"\w+", text))
+            case ast.Constant(value=bytes(data)):
+                found |= set(re.findall(r"\w+", data.decode("latin-1")))
+    return found
+
+
+def definitions(tree: ast.Module) -> list[str]:
+    """Names that the module gives to its importers, and those of the classes in it."""
+    found: list[str] = []
+    for statement in ast.walk(tree):
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.append(name)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                found.append(name)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found += [alias.asname or alias.name for alias in names]
+    return found
+
+
+@cache
+def places() -> dict[str, list[Path]]:
+    """Modules, packages and data files, by the name that a sentence gives them."""
+    found: dict[str, list[Path]] = {}
+    for path in SOURCE.rglob("*"):
+        if "recipes" not in path.parts and "__pycache__" not in path.parts:
+            found.setdefault(path.stem, []).append(path)
+            found.setdefault(path.name, []).append(path)
+    return found
+
+
+def exists(name: str, file: Path) -> bool:
+    if "/" in name:
+        return any(str(path).endswith("/" + name) for path in places().get(Path(name).name, []))
+    if "." in name:
+        return dotted_exists(name, file)
+    return (
+        name in places()
+        or name in sys.stdlib_module_names
+        or name in identifiers_in(file.parent)
+        or name in OTHER_NAMES
+    )
+
+
+@cache
+def identifiers_in(folder: Path) -> set[str]:
+    return {name for file, source in sources().items() if file.parent == folder for name in source.identifiers}
+
+
+def dotted_exists(name: str, file: Path) -> bool:
+    """Whether a name like `kube.errors.invalid` leads to a module or to what one defines.
+
+    Names that begin with none of our modules are fields of objects, or of other libraries: not judged here.
+    """
+    if name.endswith((".org", ".com")) or name in OTHER_NAMES:
+        return True
+    if name.endswith(".py"):
+        return name in places()
+    first, *rest = name.removeprefix("paddlecloud.").split(".")
+    starts = [path for path in places().get(first, []) if path.is_dir() or path.suffix == ".py"]
+    return not starts or first in sources()[file].identifiers or any(leads(path, rest) for path in starts)
+
+
+def leads(path: Path, rest: list[str]) -> bool:
+    if not rest:
+        return True
+    if path.is_dir():
+        inside = [path / rest[0], path / f"{rest[0]}.py"]
+        return any(leads(place, rest[1:]) for place in inside if place.exists()) or leads(path / "__init__.py", rest)
+    source = sources().get(path.relative_to(SOURCE))
+    return source is not None and set(rest) <= source.defined
+
+
+def test_every_module_that_a_docstring_names_exists() -> None:
+    unknown = [
+        f"{file}:{mention.line}: `{mention.name}`"
+        for file, source in sorted(sources().items())
+        for mention in source.mentions
+        if not exists(mention.name, file)
+    ]
+    assert unknown == []
