@@ -9,8 +9,9 @@ import time
 import pytest
 
 from harness import Kubectl, until
-from paddlecloud.cli.commands.events import order, rows
+from paddlecloud.cli.objects.events import order
 from paddlecloud.cli.objects.why import why
+from paddlecloud.cli.render.events import rows
 
 from .hands import HOLD, Hands, Story, apply, identities, job, kill, reached, read, release, status
 

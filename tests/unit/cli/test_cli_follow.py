@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.objects import follow
+from paddlecloud.cli.render import follow
 from paddlecloud.sdk import following, watching
 from unit.cli.conftest import Pdc
 from unit.cli.samples import PENDING, READY, make_job, pod_with

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.commands.events import rows
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.members import member
 from paddlecloud.cli.objects.why import why
+from paddlecloud.cli.phrases import PHRASES, preferred
 from paddlecloud.cli.render import description
-from paddlecloud.cli.render.phrases import PHRASES, preferred
+from paddlecloud.cli.render.events import rows
 
 NOW = 1_800_000_000.0
 

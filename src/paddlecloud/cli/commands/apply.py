@@ -108,9 +108,9 @@ def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format)
 
 def _follow(session: Session, done: list[Applied]) -> int:
     """Until the job ends; its end is the exit code."""
-    from paddlecloud.cli.commands.logs import Writer
-    from paddlecloud.cli.objects.follow import Printer
     from paddlecloud.cli.objects.outcome import FINISHING
+    from paddlecloud.cli.render.follow import Printer
+    from paddlecloud.cli.render.log_lines import Writer
     from paddlecloud.sdk.logs import Options
 
     jobs = [applied for applied in done if applied.after["kind"] in (*FINISHING, "Pod")]

@@ -14,27 +14,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from paddlecloud.cli.failures import ERROR, OK
+from paddlecloud.cli.objects.checks import Check, Finding, api
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
 from paddlecloud.platform import endpoint
 
 GIB = 1 << 30
 SPACE_WARN, SPACE_FAIL = 5 * GIB, GIB // 2
-
-
-class Finding(NamedTuple):
-    status: str  # ok, warn, fail
-    detail: str
-    meaning: str = ""
-    fix: str = ""
-
-
-class Check(NamedTuple):
-    name: str
-    run: Callable[[Session], Finding]
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -235,18 +223,6 @@ def _data(session: Session) -> Finding:
         meaning = "the platform that ran there ended without being stopped; nothing is lost"
         return Finding("warn", f"{folder}: process {running.pid} is gone", meaning, f"pdc up --data {folder}")
     return Finding("ok", f"{folder}: a platform runs at {running.url}" if running else f"{folder}: no platform runs")
-
-
-def api(session: Session) -> Finding:
-    from paddlecloud.kube.errors import ApiError, ConfigError
-
-    try:
-        version = session.api.json("/version")
-    except ConfigError as error:
-        return Finding("warn", error.message, "commands that need an API server fail", "pdc up")
-    except ApiError as error:
-        return Finding("fail", error.message, "commands that need an API server fail", "pdc up")
-    return Finding("ok", f"{session.api.config.context}: {version.get('gitVersion')} at {session.api.config.server}")
 
 
 CHECKS: tuple[Check, ...] = (

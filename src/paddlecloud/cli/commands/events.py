@@ -7,17 +7,16 @@ import sys
 import time
 from collections.abc import Sequence
 
-from paddlecloud.api.paddlejob import gate
 from paddlecloud.cli.failures import attempting
 from paddlecloud.cli.objects import suggestions, targets
+from paddlecloud.cli.objects.events import order
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces
-from paddlecloud.cli.render import output, times
+from paddlecloud.cli.render import output
+from paddlecloud.cli.render.events import COLUMNS, rows
 from paddlecloud.cli.render.table import Printer
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Expired, Gone
 from paddlecloud.kube.resource import EVENTS, Object
-
-COLUMNS = ("Last seen", "Type", "Reason", "Object", "Message")
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -48,48 +47,6 @@ def run(session: Session, args: argparse.Namespace) -> int:
             suggestions.check_namespace(session)
             session.note("No events found" if session.scope is None else f"No events found in {session.scope}.")
     return 0
-
-
-def about(session: Session, obj: Object) -> list[Object]:
-    """The events that concern one object, oldest first."""
-    meta = obj["metadata"]
-    fields = {"name": meta["name"], "uid": meta.get("uid")}
-    selector = ",".join(f"involvedObject.{key}={value}" for key, value in fields.items() if value)
-    namespace = meta.get("namespace") or "default"  # events about cluster-wide objects live in default
-    found = session.api.do(session.api.client.list(EVENTS, namespace, field_selector=selector, limit=500))
-    return sorted(found.items, key=order)
-
-
-def order(event: Object) -> tuple[str, int]:
-    """By time; within a second as they were written."""
-    version = str(event["metadata"].get("resourceVersion") or "")
-    return moment(event), int(version) if version.isdigit() else 0
-
-
-def moment(event: Object) -> str:
-    """When an event happened last; every writer fills other fields. RFC 3339 in UTC sorts as text."""
-    series = event.get("series") or {}
-    for text in (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime")):
-        if text:
-            return str(text)
-    return str(event.get("firstTimestamp") or event["metadata"].get("creationTimestamp") or "")
-
-
-def rows(events: Sequence[Object], now: float) -> list[list[object]]:
-    lines: list[list[object]] = []
-    for event in events:
-        subject = event.get("involvedObject") or {}
-        count = int((event.get("series") or {}).get("count") or event.get("count") or 1)
-        first = event.get("firstTimestamp") or event["metadata"].get("creationTimestamp")
-        seen = times.age(moment(event), now)
-        if count > 1:
-            seen = f"{seen} (x{count} over {times.age(first, now)})"
-        about_whom = f"{str(subject.get('kind', '')).lower()}/{subject.get('name', '')}"
-        kind, reason, message = event.get("type") or "Normal", event.get("reason") or "", event.get("message") or ""
-        if others := gate.event_awaited(event):  # kubelets know no other word for the start barrier than a warning
-            kind, reason, message = "Normal", "Waiting", others
-        lines.append([seen, kind, reason, about_whom, " ".join(str(message).split())])
-    return lines
 
 
 def _selector(session: Session, subject: str) -> str:

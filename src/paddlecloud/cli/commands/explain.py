@@ -12,8 +12,8 @@ from typing import Any
 from paddlecloud.cli.failures import attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.parsing import Parsers
+from paddlecloud.cli.phrases import LANGUAGES, preferred
 from paddlecloud.cli.render import output
-from paddlecloud.cli.render.phrases import LANGUAGES, preferred
 from paddlecloud.cli.session import Session
 
 USAGE = "pdc explain KIND/NAME, JOB or KIND[.FIELD…]"
@@ -41,7 +41,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
 
 def _object(session: Session, args: argparse.Namespace, subject: str, fmt: output.Format) -> int:
-    from paddlecloud.cli.commands.describe import examine
+    from paddlecloud.cli.objects.examination import examine
 
     entry, name = targets.one(session.api, [subject], usage=USAGE)
     namespace = session.namespace if entry.resource.namespaced else None
@@ -66,14 +66,15 @@ def _object(session: Session, args: argparse.Namespace, subject: str, fmt: outpu
 
 
 def _field(session: Session, args: argparse.Namespace, fmt: output.Format) -> int:
+    from paddlecloud.cli.objects.schema import descend, fetch
     from paddlecloud.cli.render import schema
 
     kind, *path = args.subject.split(".")
     resource = session.api.entry(kind).resource
     if args.api_version:
         resource = session.api.resource_of({"apiVersion": args.api_version, "kind": resource.kind})
-    document = schema.fetch(session.api, resource)
-    field = schema.descend(document, resource, path)
+    document = fetch(session.api, resource)
+    field = descend(document, resource, path)
     if fmt.name:
         body: dict[str, Any] = {"group": resource.group, "version": resource.version, "kindName": resource.kind}
         output.print_report(session, "FieldReport", {**body, **schema.report(document, field)})

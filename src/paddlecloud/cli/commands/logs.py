@@ -7,28 +7,21 @@ too. Ctrl-C detaches and never ends the job. With -f the exit code is the job's:
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
-from paddlecloud.cli.objects import members, outcome, targets
+from paddlecloud.cli.objects import members, outcome
 from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.pods import find
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
-from paddlecloud.cli.session import SCHEMA, Session
-from paddlecloud.kube.discovery import UnknownKind
-from paddlecloud.kube.errors import NotFound
+from paddlecloud.cli.render.log_lines import Writer
+from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.images import stand_in
-from paddlecloud.sdk.logs import Line, Options, merged
+from paddlecloud.sdk.logs import Options, merged
 
-USAGE = "pdc logs JOB, POD, SERVICE or KIND/NAME"
-BARE = ("pdj", "pods", "pds")
-"""What a name without a kind may mean, the likeliest first."""
 SERVICE = "PaddleService"
 ASLEEP = "it sleeps: without requests it is scaled to zero, and the next request starts a pod"
-PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -59,7 +52,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         writer = Writer(session, as_json=fmt.name == "json")
         ended = outcome.finished(owner) if args.follow else None
         if args.follow and (ended is None or members.members_of(session, owner)):
-            from paddlecloud.cli.objects.follow import Printer
+            from paddlecloud.cli.render.follow import Printer
 
             return Printer(session, place, writer, options).run(owner)
         chosen = choose(session, owner)
@@ -70,25 +63,6 @@ def run(session: Session, args: argparse.Namespace) -> int:
         for line in session.api.each(merged(session.api.client, chosen, options)):
             writer.write(line)
     return ended.exit_code if ended else OK
-
-
-def find(session: Session, subject: str) -> tuple[Place, Object]:
-    """The job, pod or other owner of pods that is meant; a bare name is looked for among the `BARE` kinds in turn."""
-    api, namespace = session.api, session.namespace
-    if "/" in subject:
-        entry, name = targets.one(api, [subject], usage=USAGE)
-        place = Place(entry.resource, name, namespace if entry.resource.namespaced else None)
-        return place, api.do(api.client.get(place.resource, name, place.namespace))
-    served = []
-    for kind in BARE:
-        try:
-            place = Place(api.entry(kind).resource, subject, namespace)
-            served.append(kind)
-            return place, api.do(api.client.get(place.resource, subject, namespace))
-        except (UnknownKind, NotFound):
-            continue  # not installed, or it is of another kind
-    message = f'no PaddleJob, pod or PaddleService "{subject}" in namespace {namespace}'
-    raise CliError(message, next="pdc ps", exit_code=NOT_FOUND, missing=(subject, tuple(served)))
 
 
 def choose(session: Session, owner: Object) -> list[Member]:
@@ -119,47 +93,8 @@ def _started(session: Session, chosen: list[Member]) -> list[Member]:
     return started
 
 
-class Writer:
-    """Prints lines: with the rank before each when there are several, coloured by rank on a terminal."""
-
-    def __init__(self, session: Session, *, as_json: bool) -> None:
-        self._session = session
-        self._json = as_json
-        self._stamps = session.args.timestamps
-        self._prefixes: dict[str, str] = {}
-        self._several = False
-        self._notes: set[str] = set()
-
-    def introduce(self, chosen: Sequence[Member]) -> None:
-        """Make room for the longest name before the first line is printed."""
-        self._several = self._several or len({one.tag for one in chosen}) > 1
-        size = max((len(one.tag) for one in chosen), default=0)
-        for one in chosen:
-            if one.name not in self._prefixes:
-                colour = PALETTE[len(self._prefixes) % len(PALETTE)]
-                self._prefixes[one.name] = self._session.paint(f"{one.tag:<{size}} |", colour) + " "
-
-    def write(self, line: Line) -> None:
-        if self._json:
-            self._session.print(output.to_json_line(_record(line)))
-            return
-        if stand_in.is_log_line(line.text):  # once for all ranks and restarts that begin with it
-            if line.text in self._notes:
-                return
-            self._notes.add(line.text)
-        prefix = self._prefixes.get(line.member.name, "") if self._several else ""
-        stamp = f"{line.time} " if self._stamps else ""
-        sys.stdout.write(f"{prefix}{stamp}{line.text}\n")
-
-
-def _record(line: Line) -> dict[str, object]:
-    one = line.member
-    body = {"pod": one.name, "role": one.role, "rank": one.rank, "time": line.time, "message": line.text}
-    return {"apiVersion": SCHEMA, "kind": "LogLine", **body}
-
-
 def _no_pods(session: Session, place: Place, owner: Object) -> CliError:
-    from paddlecloud.cli.commands.describe import examine
+    from paddlecloud.cli.objects.examination import examine
 
     _, _, verdict = examine(session, owner)
     asleep = owner.get("kind") == SERVICE and verdict.state == "ok"

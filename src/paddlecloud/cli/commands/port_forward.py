@@ -15,10 +15,9 @@ import signal
 import sys
 from typing import NamedTuple
 
-from paddlecloud.cli.commands.logs import find
 from paddlecloud.cli.failures import CONFLICT, INTERRUPTED, CliError, UsageError, attempting
 from paddlecloud.cli.objects.members import Member
-from paddlecloud.cli.objects.pods import one_pod
+from paddlecloud.cli.objects.pods import find, one_pod
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session

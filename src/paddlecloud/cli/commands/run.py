@@ -173,8 +173,8 @@ def _show(session: Session, obj: Object, fmt: output.Format) -> int:
 
 
 def _follow(session: Session, created: Object, fmt: output.Format) -> int:
-    from paddlecloud.cli.commands.logs import Writer
-    from paddlecloud.cli.objects.follow import Printer
+    from paddlecloud.cli.render.follow import Printer
+    from paddlecloud.cli.render.log_lines import Writer
     from paddlecloud.sdk.logs import Options
 
     session.note(f"{output.name_of(created)} created")

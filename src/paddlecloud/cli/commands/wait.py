@@ -129,7 +129,7 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
 
 def _too_late(session: Session, last: Object | None, goal: Goal, *, timeout: float) -> Outcome:
     """How a wait ends that did not get what it waited for: with the reason, where one can be found."""
-    from paddlecloud.cli.commands.describe import examine
+    from paddlecloud.cli.objects.examination import examine
 
     if timeout == 0 and goal.text == "finished":
         return Outcome("not finished", NOT_FINISHED, "")

@@ -96,7 +96,7 @@ class Api:
 
     def core_document(self, *, fresh: bool = False) -> tuple[Object, bool]:
         """The OpenAPI schemas of core/v1, and whether they are a remembered answer."""
-        from paddlecloud.cli.render import schema
+        from paddlecloud.cli.objects import schema
         from paddlecloud.kube.resource import PODS
 
         path = self._cache_file("openapi")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from paddlecloud.cli.commands.doctor import Check, Finding, api
+from paddlecloud.cli.objects.checks import Check, Finding, api
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import CSIDRIVERS, DEPLOYMENTS, SELFSUBJECTACCESSREVIEWS

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from paddlecloud.cli.failures import CliError
+from paddlecloud.cli.objects import schema
 from paddlecloud.cli.objects.api import Api
-from paddlecloud.cli.render import schema
-from paddlecloud.cli.render.schema import Schema
+from paddlecloud.cli.objects.schema import Schema
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import PODS, Object

@@ -1,12 +1,39 @@
-"""The one pod that `exec`, `cp` and `port-forward` mean: named itself, or a rank of a job, or one of a Deployment's."""
+"""Which job or pod a word of the command line means: for `logs` the owner of pods, for `exec`, `cp` and `port-forward`
+one pod, named itself, or a rank of a job, or one of a Deployment's."""
 
 from __future__ import annotations
 
-from paddlecloud.cli.commands.logs import find
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError
-from paddlecloud.cli.objects import members
+from paddlecloud.cli.objects import members, targets
 from paddlecloud.cli.objects.members import Member
+from paddlecloud.cli.objects.placing import Place
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.discovery import UnknownKind
+from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.resource import Object
+
+USAGE = "pdc logs JOB, POD, SERVICE or KIND/NAME"
+BARE = ("pdj", "pods", "pds")
+"""What a name without a kind may mean, the likeliest first."""
+
+
+def find(session: Session, subject: str) -> tuple[Place, Object]:
+    """The job, pod or other owner of pods that is meant; a bare name is looked for among the `BARE` kinds in turn."""
+    api, namespace = session.api, session.namespace
+    if "/" in subject:
+        entry, name = targets.one(api, [subject], usage=USAGE)
+        place = Place(entry.resource, name, namespace if entry.resource.namespaced else None)
+        return place, api.do(api.client.get(place.resource, name, place.namespace))
+    served = []
+    for kind in BARE:
+        try:
+            place = Place(api.entry(kind).resource, subject, namespace)
+            served.append(kind)
+            return place, api.do(api.client.get(place.resource, subject, namespace))
+        except (UnknownKind, NotFound):
+            continue  # not installed, or it is of another kind
+    message = f'no PaddleJob, pod or PaddleService "{subject}" in namespace {namespace}'
+    raise CliError(message, next="pdc ps", exit_code=NOT_FOUND, missing=(subject, tuple(served)))
 
 
 def one_pod(session: Session, subject: str, *, rank: int | None = None) -> Member:

@@ -67,7 +67,7 @@ def add_fields(session: Session, error: CliError, obj: Object) -> None:
 
 
 def _add_field(session: Session, error: CliError, obj: Object, path: str, *, several: bool) -> None:
-    from paddlecloud.cli.render import schema
+    from paddlecloud.cli.objects import schema
 
     resource = session.api.resource_of(obj)
     try:

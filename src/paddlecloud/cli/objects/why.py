@@ -14,9 +14,9 @@ from typing import NamedTuple
 from paddlecloud.api.outputs import first_and_last, verdict_of
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
+from paddlecloud.cli import times
 from paddlecloud.cli.objects import outcome
-from paddlecloud.cli.render import times
-from paddlecloud.cli.render.phrases import say
+from paddlecloud.cli.phrases import say
 from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 
 OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from paddlecloud.cli.commands import events as event_rows
+from paddlecloud.cli import times
 from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.why import Verdict, why
-from paddlecloud.cli.render import times
+from paddlecloud.cli.render import events as event_rows
 from paddlecloud.cli.render.table import render
 from paddlecloud.kube.resource import Object, controller_of
 

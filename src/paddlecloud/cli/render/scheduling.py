@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paddlecloud.cli.render.phrases import say
+from paddlecloud.cli.phrases import say
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Forbidden, NotFound
 from paddlecloud.kube.resource import NODES, PADDLEJOBS, PODGROUPS, PODS, QUEUES, Object, Resource

@@ -1,50 +1,13 @@
-"""The documentation of fields, out of the server's OpenAPI v3 document: what `pdc explain KIND.field` prints."""
+"""The documentation of fields: what `pdc explain KIND.field` prints."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from paddlecloud.cli.failures import NOT_FOUND, CliError
-from paddlecloud.cli.objects.api import Api
-from paddlecloud.kube.nearest import question
+from paddlecloud.cli.objects import schema as schemas
+from paddlecloud.cli.objects.schema import Field, Schema
 from paddlecloud.kube.resource import Resource
-
-Schema = Mapping[str, Any]
-MAX_DEPTH = 12
-"""Schemas may contain themselves (JSONSchemaProps does)."""
-
-
-class Field(NamedTuple):
-    path: tuple[str, ...]
-    schema: Schema
-    required: bool = False
-
-
-def fetch(api: Api, resource: Resource) -> dict[str, Any]:
-    """The document of the kind's group and version."""
-    group = f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
-    index = api.json("/openapi/v3").get("paths") or {}
-    if group not in index:
-        message = f"the server documents nothing of {resource.api_version}"
-        raise CliError(message, next="pdc api-resources", exit_code=NOT_FOUND)
-    address, _, query = str(index[group]["serverRelativeURL"]).partition("?")
-    parameters = dict(pair.split("=", 1) for pair in query.split("&") if "=" in pair)
-    return api.json(address, query=parameters or None)
-
-
-def descend(document: Schema, resource: Resource, path: list[str]) -> Field:
-    """The field at the end of the path; lists and maps are passed through to what they hold."""
-    schema = _root(document, resource)
-    field = Field((), schema)
-    for depth, name in enumerate(path):
-        inner = _inside(document, field.schema)
-        properties = inner.get("properties") or {}
-        if name not in properties:
-            raise _unknown(resource, path[:depth], name, list(properties))
-        field = Field((*field.path, name), properties[name], name in (inner.get("required") or ()))
-    return field
 
 
 def render(document: Schema, resource: Resource, field: Field, *, recursive: bool) -> str:
@@ -52,9 +15,9 @@ def render(document: Schema, resource: Resource, field: Field, *, recursive: boo
     lines += [f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""]
     if field.path:
         required = " -required-" if field.required else ""
-        lines += [f"FIELD: {field.path[-1]} <{type_name(document, field.schema)}>{required}", ""]
+        lines += [f"FIELD: {field.path[-1]} <{schemas.type_name(document, field.schema)}>{required}", ""]
     lines += ["DESCRIPTION:", *_wrapped(_description(document, field.schema) or "<empty>", 4), ""]
-    fields = list(children(document, field))
+    fields = list(schemas.children(document, field))
     if fields:
         lines.append("FIELDS:")
         if recursive:
@@ -62,7 +25,7 @@ def render(document: Schema, resource: Resource, field: Field, *, recursive: boo
         else:
             for child in fields:
                 required = " -required-" if child.required else ""
-                lines.append(f"  {child.path[-1]}\t<{type_name(document, child.schema)}>{required}")
+                lines.append(f"  {child.path[-1]}\t<{schemas.type_name(document, child.schema)}>{required}")
                 lines += [*_wrapped(_description(document, child.schema) or "<no description>", 4), ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -71,95 +34,27 @@ def report(document: Schema, field: Field) -> dict[str, Any]:
     """The same for programs, one level deep."""
     return {
         "field": ".".join(field.path),
-        "type": type_name(document, field.schema),
+        "type": schemas.type_name(document, field.schema),
         "required": field.required,
         "description": _description(document, field.schema),
         "fields": [
             {
                 "name": child.path[-1],
-                "type": type_name(document, child.schema),
+                "type": schemas.type_name(document, child.schema),
                 "required": child.required,
                 "description": _description(document, child.schema),
             }
-            for child in children(document, field)
+            for child in schemas.children(document, field)
         ],
     }
-
-
-def children(document: Schema, field: Field) -> Iterator[Field]:
-    inner = _inside(document, field.schema)
-    required = inner.get("required") or ()
-    for name, schema in sorted((inner.get("properties") or {}).items()):
-        yield Field((*field.path, name), schema, name in required)
-
-
-def type_name(document: Schema, schema: Schema) -> str:
-    """`string`, `[]Container`, `map[string]string`, `Object`."""
-    reference = _reference(schema)
-    schema = resolve(document, schema)
-    if "items" in schema:
-        return f"[]{type_name(document, schema['items'])}"
-    if isinstance(schema.get("additionalProperties"), dict):
-        return f"map[string]{type_name(document, schema['additionalProperties'])}"
-    if schema.get("x-kubernetes-int-or-string"):
-        return "IntOrString"
-    kind = str(schema.get("type") or "Object")
-    if kind != "object":
-        return kind
-    return reference.rpartition(".")[2] if reference else "Object"
-
-
-def resolve(document: Schema, schema: Schema) -> Schema:
-    """A schema with its reference followed; references in OpenAPI v3 hide in an allOf of one."""
-    for _ in range(MAX_DEPTH):
-        reference = _reference(schema)
-        if not reference:
-            return schema
-        target = ((document.get("components") or {}).get("schemas") or {}).get(reference) or {}
-        own = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-        schema = {**target, **own}
-    return schema
-
-
-def _reference(schema: Schema) -> str:
-    options: list[Schema] = schema.get("allOf") or []
-    found = schema.get("$ref") or (options[0].get("$ref") if len(options) == 1 else None) or ""
-    return str(found).rpartition("/")[2]
-
-
-def _inside(document: Schema, schema: Schema) -> Schema:
-    """Where the named fields are: below any lists and maps."""
-    for _ in range(MAX_DEPTH):
-        schema = resolve(document, schema)
-        if "items" in schema:
-            schema = schema["items"]
-        elif isinstance(schema.get("additionalProperties"), dict):
-            schema = schema["additionalProperties"]
-        else:
-            break
-    return schema
-
-
-def _description(document: Schema, schema: Schema) -> str:
-    text = str(schema.get("description") or resolve(document, schema).get("description") or "")
-    choices = resolve(document, schema).get("enum")
-    return f"{text}\nPossible values: {', '.join(map(str, choices))}".strip() if choices else text
-
-
-def _root(document: Schema, resource: Resource) -> Schema:
-    wanted = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    for schema in ((document.get("components") or {}).get("schemas") or {}).values():
-        if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
-            return dict(schema)
-    raise CliError(f"the server documents no {resource.kind}", next="pdc api-resources", exit_code=NOT_FOUND)
 
 
 def _outline(document: Schema, fields: list[Field], depth: int) -> list[str]:
     lines = []
     for field in fields:
-        lines.append(f"{' ' * depth}{field.path[-1]}\t<{type_name(document, field.schema)}>")
-        if len(field.path) < MAX_DEPTH:
-            lines += _outline(document, list(children(document, field)), depth + 2)
+        lines.append(f"{' ' * depth}{field.path[-1]}\t<{schemas.type_name(document, field.schema)}>")
+        if len(field.path) < schemas.MAX_DEPTH:
+            lines += _outline(document, list(schemas.children(document, field)), depth + 2)
     return lines
 
 
@@ -171,12 +66,7 @@ def _wrapped(text: str, depth: int) -> list[str]:
     return lines
 
 
-def _unknown(resource: Resource, above: list[str], name: str, known: list[str]) -> CliError:
-    where = ".".join([resource.kind.lower(), *above])
-    why = f"it has {len(known)} others" if known else "its fields are not documented one by one"
-    return CliError(
-        f'{where} has no field "{name}"',
-        why=question(name, known) or why,
-        next=f"pdc explain {where}",
-        exit_code=NOT_FOUND,
-    )
+def _description(document: Schema, schema: Schema) -> str:
+    text = str(schema.get("description") or schemas.resolve(document, schema).get("description") or "")
+    choices = schemas.resolve(document, schema).get("enum")
+    return f"{text}\nPossible values: {', '.join(map(str, choices))}".strip() if choices else text

@@ -141,7 +141,7 @@ def parse(answer: Object) -> Table:
 def _plain_row(obj: Object) -> Row:
     import time
 
-    from paddlecloud.cli.render import times
+    from paddlecloud.cli import times
 
     meta = obj.get("metadata") or {}
     return Row([meta.get("name"), times.age(meta.get("creationTimestamp"), time.time())], obj)

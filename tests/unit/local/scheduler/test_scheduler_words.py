@@ -10,7 +10,7 @@ import pytest
 from scheduler_things import group, node, pod, queue
 
 from paddlecloud.cli.objects.node_values import pairs, quantities, taint
-from paddlecloud.cli.render.phrases import LANGUAGES, PHRASES
+from paddlecloud.cli.phrases import LANGUAGES, PHRASES
 from paddlecloud.cli.render.scheduling import Cluster, explanation, fitting_workers, lines_of
 from paddlecloud.local.scheduler.explanation.remedies import KINDS
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY
 from paddlecloud.cli.failures import INTERRUPTED, OK
@@ -18,13 +18,11 @@ from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.outcome import GONE
 from paddlecloud.cli.objects.placing import Place
 from paddlecloud.cli.objects.thread_tasks import ThreadTasks
+from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, Object
 from paddlecloud.sdk.following import Follower
 from paddlecloud.sdk.logs import Line, Options
-
-if TYPE_CHECKING:
-    from paddlecloud.cli.commands.logs import Writer
 
 FIRST_NEWS, NEXT_NEWS, NEXT_LIVE = 2.0, 5.0, 1.0
 UNSCHEDULABLE = frozenset(("Unschedulable", "NotEnoughResources"))
@@ -106,7 +104,7 @@ class News:
     def tell(self, owner: Object) -> None:
         if time.monotonic() < self._quiet_until or self._session.args.output:
             return
-        from paddlecloud.cli.commands.describe import examine
+        from paddlecloud.cli.objects.examination import examine
 
         self._quiet_until = time.monotonic() + (NEXT_LIVE if self._terminal else NEXT_NEWS)
         _, _, verdict = examine(self._session, owner)

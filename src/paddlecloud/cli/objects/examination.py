@@ -1,0 +1,49 @@
+"""Reads what a verdict on an object rests on, its pods and events, and finds the verdict (`why`)."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from paddlecloud.cli.objects import events
+from paddlecloud.cli.objects.members import Member, members_of
+from paddlecloud.cli.objects.why import Verdict, why
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import Forbidden, NotFound
+from paddlecloud.kube.resource import SAMPLESETS, Object
+
+NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
+"""As schedulers and kubelets write it."""
+
+
+def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[list[Member], list[Object], Verdict]:
+    """Everything a verdict rests on. Who may not list pods or events still gets what the object itself tells."""
+    try:
+        members = members_of(session, obj)
+    except Forbidden:
+        members = []
+    try:
+        happened = events.about(session, obj)
+        if obj.get("kind") != "Pod":
+            unwell = [one.pod for one in members if why(one.pod, now=time.time()).state != "ok"]
+            for pod in unwell[:3]:  # three tell as much as three hundred
+                happened += events.about(session, pod)
+            happened.sort(key=events.order)
+    except Forbidden:
+        happened = []
+    pods = [one.pod for one in members]
+    verdict = why(obj, pods=pods, events=happened, now=time.time(), language=language)
+    return members, happened, _with_cause_of_claim(session, obj, verdict, language=language)
+
+
+def _with_cause_of_claim(session: Session, obj: Object, verdict: Verdict, *, language: str) -> Verdict:
+    """The claim of a SampleSet is missing as long as something is wrong with the set: then that is the reason."""
+    missing = NO_CLAIM.search(verdict.text)
+    if missing is None:
+        return verdict
+    try:
+        found = session.api.do(session.api.client.get(SAMPLESETS, missing[1], obj["metadata"].get("namespace")))
+    except (NotFound, Forbidden):
+        return verdict  # another claim, or a set that may not be read
+    cause = why(found, now=time.time(), language=language)
+    return verdict._replace(text=f"{verdict.text}; sampleset/{missing[1]}: {cause.text}")

@@ -1,0 +1,53 @@
+"""Lines of logs as `pdc logs`, `pdc run` and `pdc apply` print them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from paddlecloud.cli.objects.members import Member
+from paddlecloud.cli.render import output
+from paddlecloud.cli.session import SCHEMA, Session
+from paddlecloud.local.images import stand_in
+from paddlecloud.sdk.logs import Line
+
+PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+
+class Writer:
+    """Prints lines: with the rank before each when there are several, coloured by rank on a terminal."""
+
+    def __init__(self, session: Session, *, as_json: bool) -> None:
+        self._session = session
+        self._json = as_json
+        self._stamps = session.args.timestamps
+        self._prefixes: dict[str, str] = {}
+        self._several = False
+        self._notes: set[str] = set()
+
+    def introduce(self, chosen: Sequence[Member]) -> None:
+        """Make room for the longest name before the first line is printed."""
+        self._several = self._several or len({one.tag for one in chosen}) > 1
+        size = max((len(one.tag) for one in chosen), default=0)
+        for one in chosen:
+            if one.name not in self._prefixes:
+                colour = PALETTE[len(self._prefixes) % len(PALETTE)]
+                self._prefixes[one.name] = self._session.paint(f"{one.tag:<{size}} |", colour) + " "
+
+    def write(self, line: Line) -> None:
+        if self._json:
+            self._session.print(output.to_json_line(_record(line)))
+            return
+        if stand_in.is_log_line(line.text):  # once for all ranks and restarts that begin with it
+            if line.text in self._notes:
+                return
+            self._notes.add(line.text)
+        prefix = self._prefixes.get(line.member.name, "") if self._several else ""
+        stamp = f"{line.time} " if self._stamps else ""
+        sys.stdout.write(f"{prefix}{stamp}{line.text}\n")
+
+
+def _record(line: Line) -> dict[str, object]:
+    one = line.member
+    body = {"pod": one.name, "role": one.role, "rank": one.rank, "time": line.time, "message": line.text}
+    return {"apiVersion": SCHEMA, "kind": "LogLine", **body}
