@@ -170,6 +170,9 @@ class SampleJobStatus(Wire):
     missing: Annotated[list[str] | None, doc("Partitions that were not covered, when it failed.")] = None
     start_time: Annotated[Time | None, doc("When the work began.")] = None
     completion_time: Annotated[Time | None, doc("When it ended.")] = None
+    retried_at: Annotated[
+        str | None, doc("Value of the annotation paddlepaddle.org/retry-at that was last followed.")
+    ] = None
     active: Annotated[list[ObjectReference] | None, doc("Jobs of the schedule that run now.")] = None
     last_schedule_time: Annotated[Time | None, doc("When the schedule last created a job.")] = None
     last_successful_time: Annotated[Time | None, doc("When such a job last succeeded.")] = None

@@ -127,9 +127,9 @@ def test_a_failed_job_is_run_again_under_its_name(run: Pdc, tmp_path: Path) -> N
     assert (again.returncode, again.stdout) == (0, "second\n"), again.stderr
     after = json.loads(run("get", "pdj/two", "-o", "json").stdout)
     assert after["spec"] == before["spec"]
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["metadata"]["uid"] == before["metadata"]["uid"], "its history stays"
     assert after["status"]["phase"] == "Completed"
-    assert "failures" not in after["status"]
+    assert [failure["failureClass"] for failure in after["status"]["failures"]] == ["UserError"]
 
 
 def test_top_shows_how_far_a_job_says_it_is(run: Pdc, tmp_path: Path) -> None:

@@ -1,55 +1,77 @@
-"""`pdc retry`: the same job as a new object, and nothing lost when something comes between."""
+"""`pdc retry`: the annotation that asks for another run, and what is said until the controller has taken it up."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from paddlecloud.api.names import RETRY_AT
+from paddlecloud.cli.commands import retry
+from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.sdk import watching
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
 from unit.cli.stub import Stub
 
 KEY = ("paddlejobs", "default", "wide")
-PATH = "/apis/batch.paddlepaddle.org/v1/namespaces/default/paddlejobs"
+
+
+def asked_for(job: dict[str, Any]) -> str:
+    return str((job["metadata"].get("annotations") or {}).get(RETRY_AT) or "")
 
 
 @pytest.fixture
 def failed(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A job that has ended, and a controller that takes requests up."""
     monkeypatch.setattr(watching, "ROUND_SECONDS", 0.01)
     job = make_job(stub, phase="Failed", workers=1, servers=0)
-    job["metadata"] |= {"labels": {"team": "a"}, "annotations": {"note": "b"}, "finalizers": ["x"], "generation": 4}
+
+    def controller(method: str, _: str) -> None:
+        for one in stub.objects.values():
+            if method == "GET" and asked_for(one):
+                one["status"] = {"phase": "Restarting", "retriedAt": asked_for(one)}
+
+    stub.before = controller
     return job
 
 
-def test_the_new_job_has_the_users_words_and_nothing_else(stub: Stub, pdc: Pdc, failed: dict[str, Any]) -> None:
-    spec, uid = failed["spec"], failed["metadata"]["uid"]
+def test_another_run_is_requested_of_this_very_job(stub: Stub, pdc: Pdc, failed: dict[str, Any]) -> None:
     result = pdc("retry", "wide")
     assert (result.code, result.out) == (0, "paddlejob.batch.paddlepaddle.org/wide runs again\n")
-    [(_, _, options)] = stub.asked("DELETE")
-    assert options["preconditions"] == {"uid": uid}, "another job of that name is not ours to delete"
-    [(path, _, sent)] = stub.asked("POST")
-    assert path == PATH
-    assert sent["spec"] == spec
-    assert "status" not in sent
-    assert sent["metadata"] == {
-        "name": "wide", "namespace": "default", "labels": {"team": "a"}, "annotations": {"note": "b"},
-    }  # fmt: skip
+    [(_, _, patch)] = stub.asked("PATCH")
+    assert patch["metadata"]["uid"] == failed["metadata"]["uid"], "another job of that name was not meant"
+    assert stub.objects[KEY]["spec"] == failed["spec"]
+    assert (stub.asked("DELETE"), stub.asked("POST")) == ([], [])
 
 
-def test_an_applied_job_keeps_its_owner(stub: Stub, pdc: Pdc, failed: dict[str, Any]) -> None:
-    failed["metadata"]["managedFields"] = [
-        {"manager": "controller", "operation": "Apply", "subresource": "status"},
-        {"manager": "argo", "operation": "Apply"},
-    ]
-    assert pdc("retry", "wide").code == 0
-    assert stub.asked("POST") == []
-    [(path, query, _)] = stub.asked("PATCH")
-    assert (path, query["fieldManager"]) == (f"{PATH}/wide", "argo")
+def test_the_request_is_later_than_the_end_whatever_this_machines_clock_says() -> None:
+    job = {"status": {"completionTime": "2030-01-01T00:00:00Z"}}
+    end = parse_rfc3339("2030-01-01T00:00:00Z")
+    assert parse_rfc3339(retry.request_time(job, end - 3600)) > end
+    assert parse_rfc3339(retry.request_time(job, end + 3600)) == pytest.approx(end + 3600)
+
+
+def test_a_request_that_nobody_takes_up_is_kept_and_said(
+    stub: Stub, pdc: Pdc, failed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "TAKEN_UP_SECONDS", 0.05)
+    stub.before = lambda method, path: None
+    result = pdc("retry", "wide")
+    assert result.code == 124
+    assert "the request is kept" in result.err
+    assert asked_for(stub.objects[KEY])
+
+
+def test_a_job_that_was_deleted_meanwhile_is_not_waited_for(stub: Stub, pdc: Pdc, failed: dict[str, Any]) -> None:
+    def deleted(method: str, _: str) -> None:
+        if method == "GET" and stub.asked("PATCH"):
+            stub.objects.pop(KEY, None)
+
+    stub.before = deleted
+    result = pdc("retry", "wide")
+    assert result.code == 4
+    assert "was deleted before it ran again" in result.err
 
 
 @pytest.mark.parametrize("phase", ["Running", "Pending", "Suspended", "Restarting"])
@@ -58,31 +80,34 @@ def test_a_job_that_has_not_ended_is_left_alone(stub: Stub, pdc: Pdc, failed: di
     result = pdc("retry", "wide")
     assert result.code == 4
     assert phase in result.err
-    assert stub.asked("DELETE") == []
+    assert stub.asked("PATCH") == []
 
 
 def test_one_that_has_not_ended_spares_the_others(stub: Stub, pdc: Pdc, failed: dict[str, Any]) -> None:
     stub.add({**failed, "metadata": {"name": "other"}, "status": {"phase": "Running"}})
     assert pdc("retry", "wide", "other").code == 4
-    assert stub.asked("DELETE") == []
+    assert stub.asked("PATCH") == []
 
 
-def test_a_job_that_cannot_be_created_again_is_kept_in_a_file(stub: Stub, pdc: Pdc, failed: dict[str, Any]) -> None:
-    spec = failed["spec"]
-    stub.refuse["POST", PATH] = (403, {"reason": "Forbidden", "code": 403, "message": "quota exceeded"})
+def test_a_job_whose_spec_was_refused_needs_another_spec(stub: Stub, pdc: Pdc, failed: dict[str, Any]) -> None:
+    failed["status"] |= {"reason": "InvalidSpec", "message": "worker: no image"}
     result = pdc("retry", "wide")
-    assert result.code == 1
-    assert "quota exceeded" in result.err
-    found = re.search(r"pdc apply -f (\S+)", result.err)
-    assert found is not None
-    saved = Path(found[1])
-    try:
-        assert yaml.safe_load(saved.read_text())["spec"] == spec
-    finally:
-        saved.unlink()
+    assert result.code == 5
+    assert "worker: no image" in result.err
+    assert stub.asked("PATCH") == []
 
 
-def test_only_paddlejobs_can_be_retried(stub: Stub, pdc: Pdc) -> None:
+@pytest.mark.parametrize(("phase", "code"), [("Failed", 0), ("Succeeded", 4)])
+def test_a_samplejob_runs_again_after_a_failure_only(
+    stub: Stub, pdc: Pdc, failed: dict[str, Any], phase: str, code: int
+) -> None:
+    job = {"apiVersion": "batch.paddlepaddle.org/v1alpha1", "kind": "SampleJob", "metadata": {"name": "warm"}}
+    stub.add({**job, "status": {"phase": phase}})
+    assert pdc("retry", "samplejob/warm").code == code
+    assert len(stub.asked("PATCH")) == (1 if code == 0 else 0)
+
+
+def test_other_kinds_cannot_be_retried(stub: Stub, pdc: Pdc) -> None:
     stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
     assert pdc("retry", "pod/p").code == 2
     assert pdc("retry", "nothing").code == 3

@@ -1,33 +1,34 @@
-"""`pdc retry`: run a finished job again, from the beginning: the same spec under the same name, as a new object.
+"""`pdc retry`: run a finished PaddleJob, or a failed SampleJob, again, with the spec it has now.
 
-The old object is deleted with everything it owns and created again, so retries, deadlines and failures are counted
-anew and no controller has to know of it. Logs of the earlier run go with its pods. Should anything come between the
-two, the job is kept in a file that `pdc apply` takes.
+It writes the annotation `paddlepaddle.org/retry-at`, as `kubectl annotate` can, and waits until the controller has
+taken it up (`status.retriedAt`). Retries and deadlines are counted anew; a training program that wrote a checkpoint
+goes on from it. Logs of the earlier run go with its pods.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
+import time
 
-from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting
+from paddlecloud.api.names import RETRY_AT
+from paddlecloud.cli.failures import CONFLICT, INVALID, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.placing import Place
 from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PADDLEJOBS, SAMPLEJOBS, Object
+from paddlecloud.kube.times import parse_rfc3339, rfc3339_micro
 
-GONE_SECONDS = 60.0
-KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences")
-"""What of the metadata is the user's; the rest belongs to one incarnation."""
+TAKEN_UP_SECONDS = 30.0
+KINDS = {PADDLEJOBS.full_name: ("succeeded", "failed"), SAMPLEJOBS.full_name: ("failed",)}
+"""The endings after which another run can be requested."""
 
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("retry", description=__doc__)
-    parser.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, or pdj/NAME")
+    parser.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, pdj/NAME or samplejob/NAME")
     parser.set_defaults(run=run)
 
 
@@ -42,17 +43,26 @@ def run(session: Session, args: argparse.Namespace) -> int:
         return 0
     for place, _ in again:
         session.print(f"{place.display} runs again")
-    session.note(f"to follow it: pdc logs -f {again[0][0].name}" if len(again) == 1 else "to see them: pdc ps")
+    session.note(f"to follow it: {_follow(again[0][0])}" if len(again) == 1 else "to see them: pdc ps")
     return 0
+
+
+def _follow(place: Place) -> str:
+    if place.resource.full_name == PADDLEJOBS.full_name:
+        return f"pdc logs -f {place.name}"
+    return f"pdc wait {place.display} --for=finished"
 
 
 def _finished(session: Session, word: str) -> tuple[Place, Object]:
     entry, name = targets.one(session.api, [word if "/" in word else f"pdj/{word}"], usage="pdc retry JOB")
     place = Place(entry.resource, name, session.namespace)
-    if entry.resource.kind != "PaddleJob":
-        raise UsageError(f"{place.display} cannot be retried", why="only a PaddleJob can", next="pdc ps")
+    allowed = KINDS.get(entry.resource.full_name)
+    if allowed is None:
+        why = "only a PaddleJob or a SampleJob can"
+        raise UsageError(f"{place.display} cannot be retried", why=why, next="pdc ps")
     job = session.api.do(session.api.client.get(place.resource, name, place.namespace))
-    if outcome.finished(job) is None:
+    ended = outcome.finished(job)
+    if ended is None:
         phase = (job.get("status") or {}).get("phase") or "waiting"
         raise CliError(
             f"{place.display} has not ended",
@@ -61,59 +71,54 @@ def _finished(session: Session, word: str) -> tuple[Place, Object]:
             exit_code=CONFLICT,
             reason="NotFinished",
         )
+    if _is_invalid(job):
+        raise CliError(
+            f"{place.display} cannot run",
+            why=ended.message,
+            next="correct its spec: pdc apply -f FILE; it starts by itself then",
+            exit_code=INVALID,
+        )
+    if ended.state not in allowed:
+        raise CliError(
+            f"{place.display} has {ended.state}",
+            why="only a failed SampleJob runs again",
+            next="a SampleJob of another name: pdc samplejob --help",
+            exit_code=CONFLICT,
+            reason="NotFailed",
+        )
     return place, job
 
 
+def _is_invalid(job: Object) -> bool:
+    """Its spec was refused before anything began: the controller looks at it again when the spec changes."""
+    failed = outcome.condition(job, "Failed") or {}
+    return "InvalidSpec" in ((job.get("status") or {}).get("reason"), failed.get("reason"))
+
+
 def _again(session: Session, place: Place, job: Object) -> Object:
-    fresh = fresh_copy(job)
+    uid, asked = job["metadata"]["uid"], request_time(job, time.time())
+    patch = {"metadata": {"uid": uid, "annotations": {RETRY_AT: asked}}}
     client = session.api.client
-    deletion = client.delete(
-        place.resource, place.name, namespace=place.namespace, propagation="Background", uid=job["metadata"]["uid"]
-    )
-    session.api.do(deletion)
+    session.api.do(client.patch(place.resource, place.name, patch, namespace=place.namespace, kind="merge"))
+
+    def taken_up(now: Object | None) -> Object | None:
+        if now is None or now["metadata"].get("uid") != uid:
+            raise CliError(f"{place.display} was deleted before it ran again", exit_code=CONFLICT, reason="Deleted")
+        return now if (now.get("status") or {}).get("retriedAt") == asked else None
+
     try:
-        until(session.api, place, lambda obj: True if _is_gone(obj, job) else None, timeout=GONE_SECONDS)
-        return _create(session, place, fresh, applier(job))
+        return until(session.api, place, taken_up, timeout=TAKEN_UP_SECONDS)
     except DeadlineError as late:
-        raise _interrupted(place, fresh, f"it is still being deleted after {GONE_SECONDS:g} s") from late
-    except BaseException as error:
-        raise _interrupted(place, fresh, str(error) or type(error).__name__) from error
+        raise CliError(
+            f"{place.display} does not run again yet",
+            why=f"its controller has not taken the request up in {TAKEN_UP_SECONDS:g} s; the request is kept",
+            next=f"pdc explain {place.display}, pdc doctor",
+            exit_code=TIMEOUT,
+            reason="NotTakenUp",
+        ) from late
 
 
-def _create(session: Session, place: Place, fresh: Object, manager: str | None) -> Object:
-    client = session.api.client
-    if manager is None:
-        return session.api.do(client.create(place.resource, fresh))
-    patch = client.patch(
-        place.resource, place.name, fresh, namespace=place.namespace, kind="apply", field_manager=manager
-    )
-    return session.api.do(patch)
-
-
-def fresh_copy(job: Object) -> Object:
-    """The job as its author wrote it: nothing of the life it had."""
-    meta = {key: value for key, value in job["metadata"].items() if key in KEPT}
-    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "metadata": meta, "spec": job.get("spec") or {}}
-
-
-def applier(job: Object) -> str | None:
-    """Who applied it, if anybody did: under the same owner the next `apply` of its file meets no conflict."""
-    for entry in job["metadata"].get("managedFields") or ():
-        if entry.get("operation") == "Apply" and not entry.get("subresource"):
-            return str(entry["manager"])
-    return None
-
-
-def _is_gone(now: Object | None, job: Object) -> bool:
-    return now is None or now["metadata"].get("uid") != job["metadata"].get("uid")
-
-
-def _interrupted(place: Place, fresh: Object, why: str) -> CliError:
-    from paddlecloud.kube.yamlio import dump
-
-    handle, path = tempfile.mkstemp(prefix=f"{place.name}-", suffix=".yaml")
-    with os.fdopen(handle, "w") as file:
-        file.write(dump(fresh))
-    return CliError(
-        f"{place.display} was deleted but not created again", why=why, next=f"pdc apply -f {path}", reason="Interrupted"
-    )
+def request_time(job: Object, now: float) -> str:
+    """A request counts when it is later than the end of the run before, by whatever clock that end was written."""
+    ended = (job.get("status") or {}).get("completionTime")
+    return rfc3339_micro(max(now, parse_rfc3339(ended) + 1e-6 if ended else now))

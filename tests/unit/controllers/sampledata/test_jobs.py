@@ -225,7 +225,9 @@ async def test_a_failed_job_is_run_again_when_its_secret_changes_or_when_asked(h
     here.servers.ends["sync"] = done()
     annotation = {"metadata": {"annotations": {"paddlepaddle.org/retry-at": "now"}}}
     await here.client.patch(SAMPLEJOBS, "in", annotation, namespace=NAMESPACE)
-    assert (await ended(here, "in"))["jobName"] not in (first["jobName"], second["jobName"])
+    third = await ended(here, "in")
+    assert third["jobName"] not in (first["jobName"], second["jobName"])
+    assert third["retriedAt"] == "now", "who asked sees that it was followed"
 
 
 async def test_a_succeeded_job_is_not_run_again(here: World) -> None:

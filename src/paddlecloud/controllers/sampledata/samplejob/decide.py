@@ -94,7 +94,7 @@ def _begin_again(draft: Draft, *, changed: bool) -> bool:
     """Whether a job that has ended starts anew: a failed one whose request is another now."""
     if draft.old.phase == "Failed" and changed and _asks_for_something_else(draft):
         kept = [c for c in draft.old.conditions or () if c.type == "Valid"]
-        draft.status = SampleJobStatus(conditions=kept or None)
+        draft.status = SampleJobStatus(conditions=kept or None, retried_at=draft.again or None)
         return True
     limit = draft.settings.ttl_seconds_after_finished
     if limit is not None and draft.old.completion_time:
