@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import paddlecloud as pc
 from embedded.serving_world import AUTOSCALER, Load, apply, ask, endpoint, paddleservice, read, url_of
 from harness import Kubectl, Target, pdc, until
 
@@ -129,6 +130,38 @@ def test_a_revision_that_never_starts_leaves_the_old_one_serving_and_says_why(ku
     print(f"reported after {reported:.2f} s")
     apply(kubectl, paddleservice("m", "one"))
     url_of(kubectl, KIND, "m")
+
+
+BROKEN = {
+    "an image that nobody has": ({"containerImage": "nobody/has-this", "tag": "1"}, "nobody/has-this:1"),
+    "a program that ends": ({"arg": "echo no such table >&2; exit 3"}, "exited with code 3"),
+}
+
+
+@pytest.mark.parametrize("place", ["default", "canary"])
+@pytest.mark.parametrize(("change", "reason"), BROKEN.values(), ids=BROKEN.keys())
+def test_waiting_for_a_broken_revision_ends_with_the_reason(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path, place: str, change: dict[str, Any], reason: str
+) -> None:
+    """Without a time-out: what ends the commands is what the service reports."""
+    apply(kubectl, paddleservice("m", "one"))
+    url_of(kubectl, KIND, "m")
+    broken = paddleservice("m", "one", "two")
+    broken["spec"][place] |= change
+    file = tmp_path / "service.yaml"
+    file.write_text(json.dumps(broken))
+    apply_and_wait = ("-n", namespace, "apply", "--force-conflicts", "-f", str(file), "--wait")
+    applied = pdc(*apply_and_wait, env=server.env, check=False, timeout=120)
+    assert applied.returncode == 100, applied.stderr
+    assert reason in applied.stderr
+    goal = {"default": "Ready", "canary": "CanaryEndpointReady"}[place]
+    wait = ("-n", namespace, "wait", "pds/m", f"--for=condition={goal}", "--timeout=1h")
+    waited = pdc(*wait, env=server.env, check=False, timeout=120)
+    assert waited.returncode == 100, waited.stderr
+    assert reason in waited.stderr
+    connection = pc.connect(kubeconfig=server.kubeconfig, namespace=namespace)
+    with connection as client, pytest.raises(pc.NotServed, match=reason):
+        client.get("pds", "m").wait_for(goal, timeout=3600)
 
 
 BAD = {

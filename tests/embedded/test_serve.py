@@ -57,9 +57,9 @@ def test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason(serve: Any,
     folder.mkdir()
     (folder / "model.onnx").write_text("junk")
     failed = serve(str(folder), check=False)
-    assert failed.returncode == 1
+    assert failed.returncode == 100
     assert "model.onnx cannot be loaded" in failed.stderr
-    assert "next:  pdc describe pds/broken" in failed.stderr
+    assert "next:  pdc describe pds/broken; to remove it: pdc delete pds/broken" in failed.stderr
 
 
 def test_what_is_no_model_is_refused_before_anything_is_made(serve: Any, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from paddlecloud.sdk import members
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.logs import Line, Options, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
-from paddlecloud.sdk.outcome import ending, is_true, message_of
+from paddlecloud.sdk.outcome import ending, is_true, message_of, service_failure
 from paddlecloud.sdk.place import Place
-from paddlecloud.sdk.serving import ServiceManifest
+from paddlecloud.sdk.serving import NotServed, ServiceManifest
 from paddlecloud.sdk.vocabulary import unknown_word
 from paddlecloud.sdk.watching import until
 
@@ -116,20 +116,27 @@ class AsyncHandle(Manifest):
     ) -> None:
         """Until a condition of its status is true, or `check` says yes of the object. Raises `TimeoutError`.
 
-        A condition that its kind never has is a `ValueError`.
+        A condition that its kind never has is a `ValueError`. For a service whose newest revision failed it raises
+        `NotServed` with the reason.
         """
 
-        def met(now: Object | None) -> bool | None:
+        def reached(now: Object | None) -> bool | None:
             if now is None:
                 raise not_found(self._resource.plural, self.name, group=self._resource.group)
             self._body = now
             if check is None and (unknown := unknown_word(now, condition=condition)) is not None:
                 raise ValueError(f"{unknown.refusal}: {unknown.why}")
-            return True if (check(now) if check is not None else is_true(now, condition)) else None
+            met = check(now) if check is not None else is_true(now, condition)
+            if not met and check is None:
+                self._refuse_hopeless(condition)
+            return True if met else None
 
         if not condition and check is None:
             raise ValueError("name a condition, or give a check")
-        await until(self._client.api, self.place, met, timeout=timeout)
+        await until(self._client.api, self.place, reached, timeout=timeout)
+
+    def _refuse_hopeless(self, condition: str) -> None:
+        """Raises when the condition does not become true any more; a kind that can tell overrides it."""
 
     async def pods(self) -> list[AsyncHandle]:
         """The pods it owns or selects, workers first, by rank."""
@@ -230,6 +237,10 @@ class AsyncJob(JobManifest, AsyncHandle):
 
 class AsyncService(ServiceManifest, AsyncHandle):
     """A PaddleService."""
+
+    def _refuse_hopeless(self, condition: str) -> None:
+        if (failure := service_failure(self.body, condition)) is not None:
+            raise NotServed(f"{self.name} failed: {failure.message}")
 
 
 def _moment(event: Object) -> str:

@@ -1,8 +1,9 @@
-"""How far an object that ends by itself is, whoever made it: PaddleJob, Job, Workflow, Pod. Pure."""
+"""How far an object is: the end of one that ends by itself (PaddleJob, Job, Workflow, Pod), and the failure of a
+PaddleService. Pure."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from paddlecloud.api.names import RETRY_AT
 from paddlecloud.kube.resource import Object
@@ -12,6 +13,17 @@ FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Abor
 
 FINISHING = frozenset(("Job", "PaddleJob", "SampleJob", "Workflow"))
 """Kinds whose purpose is to end."""
+
+SERVICE_REFUSALS = frozenset(("InvalidSpec", "FolderNotAllowed", "Conflict"))
+"""Reasons with which the controller refuses a PaddleService before it makes anything of it."""
+
+_ENDPOINTS = {"Ready": ("DefaultEndpointReady",), "DefaultEndpointReady": ("DefaultEndpointReady",)}
+"""By condition that is waited for: the endpoints whose failure it does not survive; of others, the one of that name."""
+
+
+class ServiceFailure(NamedTuple):
+    reason: str
+    message: str
 
 
 def condition(obj: Object, kind: str) -> Object | None:
@@ -57,3 +69,23 @@ def is_final(obj: Object) -> bool:
         return False
     observed = status.get("observedGeneration")
     return observed is None or int(observed) >= int(meta.get("generation") or 0)
+
+
+def service_failure(service: Object, wanted: str) -> ServiceFailure | None:
+    """Why the condition `wanted` of a PaddleService does not become true unless its spec or what it needs is changed.
+
+    The controller refused the spec, or reports that the newest revision failed: its image cannot be pulled, its
+    configuration is missing, its program ended (which is how the inference server refuses a model), or it made no
+    progress until the deadline of its Deployment. As Knative's `kn service create`, this takes False for a failure and
+    Unknown for a start in progress. Kubernetes goes on trying, so a later success is not excluded. A plan that the API
+    refused (`Refused`) is not meant: the controller retries it.
+    """
+    generation = int((service.get("metadata") or {}).get("generation") or 0)
+    for kind in ("Ready", *_ENDPOINTS.get(wanted, (wanted,))):
+        entry = condition(service, kind) or {}
+        reason = str(entry.get("reason") or "")
+        if entry.get("status") != "False" or int(entry.get("observedGeneration") or 0) < generation:
+            continue
+        if kind != "Ready" or reason in SERVICE_REFUSALS:
+            return ServiceFailure(reason, str(entry.get("message") or reason))
+    return None

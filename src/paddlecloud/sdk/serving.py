@@ -14,7 +14,7 @@ HTTP2 = ("grpc", "h2c")
 
 
 class NotServed(Exception):
-    """The service does not answer yet; the text says what its status says."""
+    """The service does not answer yet, or its newest revision failed; the text says what its status says."""
 
 
 class ServiceManifest(Manifest):

@@ -49,7 +49,8 @@ class Handle(Manifest):
     def wait_for(
         self, condition: str = "", *, check: Callable[[Object], bool] | None = None, timeout: float | None = None
     ) -> None:
-        """Until a condition of its status is true, or `check` says yes of the object. Raises `TimeoutError`."""
+        """Until a condition of its status is true, or `check` says yes of the object. Raises `TimeoutError`, and
+        `NotServed` for a service whose newest revision failed."""
         self._portal.run(self._core.wait_for(condition, check=check, timeout=timeout))
 
     def pods(self) -> list[Handle]:

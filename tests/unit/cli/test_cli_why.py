@@ -342,8 +342,8 @@ def test_another_configmap_that_is_missing_stays_a_warning() -> None:
     assert "settings" in why(job("Starting"), events=[missing], now=NOW).text
 
 
-@pytest.mark.parametrize(("canary", "ready"), [("True", True), ("Unknown", False), ("False", False)])
-def test_a_service_is_settled_with_its_canary(canary: str, ready: bool) -> None:
+@pytest.mark.parametrize(("canary", "state"), [("True", "ready"), ("Unknown", None), ("False", "failed")])
+def test_a_service_is_settled_with_its_canary(canary: str, state: str | None) -> None:
     conditions = [{"type": "Ready", "status": "True"}, {"type": "CanaryEndpointReady", "status": canary}]
     service = {
         "kind": "PaddleService",
@@ -351,7 +351,49 @@ def test_a_service_is_settled_with_its_canary(canary: str, ready: bool) -> None:
         "spec": {"canary": {"tag": "2"}},
         "status": {"conditions": conditions},
     }
-    assert (outcome.settled(service) is not None) is ready
-    assert (why(service, now=NOW).state == "ok") is ready
+    found = outcome.settled(service)
+    assert (found.state if found else None) == state
+    assert (why(service, now=NOW).state == "ok") is (state == "ready")
     del service["spec"], conditions[1]
     assert outcome.settled(service) is not None, "without one, only the default counts"
+
+
+def endpoint(kind: str, status: str, reason: str, *, generation: int = 2) -> dict[str, Any]:
+    text = f"{reason} of {kind}"
+    return {"type": kind, "status": status, "reason": reason, "message": text, "observedGeneration": generation}
+
+
+DEFAULT_FAILED = [endpoint("Ready", "False", "ErrImagePull"), endpoint("DefaultEndpointReady", "False", "ErrImagePull")]
+CANARY_FAILED = [endpoint("Ready", "True", "Ready"), endpoint("CanaryEndpointReady", "False", "ExitCode1")]
+REVISIONS = {
+    "its image is missing": (DEFAULT_FAILED, "Ready", "ErrImagePull of DefaultEndpointReady"),
+    "it made no progress": (
+        [endpoint("DefaultEndpointReady", "False", "ProgressDeadlineExceeded")],
+        "Ready",
+        "ProgressDeadlineExceeded of DefaultEndpointReady",
+    ),
+    "the canary's program ends": (CANARY_FAILED, "CanaryEndpointReady", "ExitCode1 of CanaryEndpointReady"),
+    "the canary does not make the service unready": (CANARY_FAILED, "Ready", None),
+    "the spec is refused": ([endpoint("Ready", "False", "InvalidSpec")], "CanaryEndpointReady", "InvalidSpec of Ready"),
+    "the API refused a write, which is retried": ([endpoint("Ready", "False", "Refused")], "Ready", None),
+    "it is starting": ([endpoint("DefaultEndpointReady", "Unknown", "Waiting")], "Ready", None),
+    "that was an earlier spec": (
+        [endpoint("DefaultEndpointReady", "False", "ErrImagePull", generation=1)],
+        "Ready",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("conditions", "wanted", "message"), REVISIONS.values(), ids=REVISIONS.keys())
+def test_waiting_for_a_service_ends_when_its_newest_revision_failed(
+    conditions: list[dict[str, Any]], wanted: str, message: str | None
+) -> None:
+    meta, status = {"name": "s", "generation": 2}, {"conditions": conditions}
+    service = {"kind": "PaddleService", "metadata": meta, "status": status}
+    found = outcome.ended_otherwise(service, wanted)
+    assert (found and (found.exit_code, found.message)) == (message and (100, message))
+    if wanted != "Ready":
+        service["spec"] = {"canary": {"tag": "2"}}
+    settled = outcome.settled(service)
+    assert (settled.message if settled and settled.exit_code else None) == message

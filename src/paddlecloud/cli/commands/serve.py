@@ -4,7 +4,7 @@ MODEL is a folder with inference.json and inference.pdiparams (or model.onnx), t
 NAME:VERSION in a model store. On the embedded platform a folder of this machine is served as it lies there, and a new
 version put into it is taken up by itself. Another model takes the place of a service only when --name names it.
 
-Exit codes: 0 it answers; 1 it cannot be served; 4 another model has the name; 5 it is refused, and nothing is left of
+Exit codes: 0 it answers; 100 it cannot be served; 4 another model has the name; 5 it is refused, and nothing is left of
 it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME.
 """
 
@@ -15,7 +15,16 @@ import re
 from pathlib import Path
 
 from paddlecloud.cli.commands.wait import Goal, wait_for
-from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, OK, CliError, InputError, UsageError, attempting
+from paddlecloud.cli.failures import (
+    CONFLICT,
+    INVALID,
+    JOB_FAILED,
+    OK,
+    CliError,
+    InputError,
+    UsageError,
+    attempting,
+)
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.embedded import data_of, is_embedded
 from paddlecloud.cli.objects.outcome import Outcome
@@ -27,11 +36,10 @@ from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import PADDLESERVICES, Object
 from paddlecloud.platform import endpoint
+from paddlecloud.sdk.outcome import SERVICE_REFUSALS, service_failure
 
 MANAGER = "pdc-serve"
 REFUSED = "refused"
-REFUSALS = ("InvalidSpec", "FolderNotAllowed")
-"""Reasons with which the controller refuses a service before it makes anything of it."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -73,7 +81,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
             if ended.state == REFUSED and before is None:
                 raise _withdrawn(session, place, ended)
             session.note(f"error: {output.name_of(made)} does not answer: {ended.message or ended.state}")
-            session.note(f"next:  pdc describe pds/{place.name}")
+            session.note(f"next:  pdc describe pds/{place.name}; to remove it: pdc delete pds/{place.name}")
             return ended.exit_code
         served = session.api.do(session.api.client.get(PADDLESERVICES, place.name, place.namespace))
     if fmt.name:
@@ -191,15 +199,13 @@ def _withdrawn(session: Session, place: Place, ended: Outcome) -> CliError:
 
 def _answers(service: Object | None) -> Outcome | None:
     """Ready, or known not to become so."""
-    ready = outcome.condition(service or {}, "Ready")
-    if ready is None or ready.get("observedGeneration") != (service or {})["metadata"].get("generation"):
+    if service is None:
         return None
-    if ready.get("status") == "True":
-        return Outcome("served", OK)
-    if ready.get("status") != "False":
-        return None
-    state = REFUSED if ready.get("reason") in REFUSALS else "failed"
-    return Outcome(state, ERROR, str(ready.get("message") or ""))
+    if (failure := service_failure(service, "Ready")) is not None:
+        return Outcome(REFUSED if failure.reason in SERVICE_REFUSALS else "failed", JOB_FAILED, failure.message)
+    ready = outcome.condition(service, "Ready") or {}
+    current = ready.get("observedGeneration") == service["metadata"].get("generation")
+    return Outcome("served", OK) if current and ready.get("status") == "True" else None
 
 
 def _show(session: Session, service: Object, fmt: output.Format, what: str) -> int:

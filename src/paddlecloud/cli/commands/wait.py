@@ -1,8 +1,8 @@
 """`pdc wait`: until a condition holds, a value is reached, an object is gone or a job is finished.
 
 Exit codes: 0 it happened; 124 time ran out; 8 time ran out and the scheduler says why; 100 it cannot happen any more,
-because the job or pod has ended otherwise; for `--for=finished` 103 it was deleted meanwhile, and with `--timeout=0`
-101 it is not finished.
+because the job or pod has ended otherwise, or because the newest revision of the service failed; for `--for=finished`
+103 it was deleted meanwhile, and with `--timeout=0` 101 it is not finished.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class Goal(NamedTuple):
     """Whether only the status decides: it is in vain once that is final."""
     condition: str = ""
     """The type of the condition that is waited for."""
+    true: bool = False
+    """Whether it is to become true."""
     phase: str = ""
     """What `status.phase` is to be."""
 
@@ -116,7 +118,7 @@ def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | Non
         if answer is None and obj is not None:
             _refuse_impossible(place, obj, goal)
         if answer is None and obj is not None and goal.of_status:
-            answer = outcome.ended_otherwise(obj)
+            answer = outcome.ended_otherwise(obj, goal.condition if goal.true else "")
         if answer is None and obj is not None:
             progress.tell(obj)
         return answer
@@ -181,7 +183,9 @@ def parse_goal(text: str) -> Goal:
     kind, _, rest = text.partition("=")
     if kind == "condition" and rest:
         name, _, wanted = rest.partition("=")
-        return Goal("condition met", _condition(name, wanted or "True"), of_status=True, condition=name)
+        wanted = wanted or "True"
+        true = wanted.lower() == "true"
+        return Goal("condition met", _condition(name, wanted), of_status=True, condition=name, true=true)
     if kind == "jsonpath" and rest:
         phase = _PHASE.fullmatch(rest)
         wanted = phase[1] if phase else ""

@@ -14,7 +14,7 @@ from paddlecloud.cli.failures import CANCELLED, JOB_FAILED, OK
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.outcome import FINISHING as FINISHING
 from paddlecloud.sdk.outcome import condition as condition
-from paddlecloud.sdk.outcome import ending, is_final
+from paddlecloud.sdk.outcome import ending, is_final, service_failure
 from paddlecloud.sdk.outcome import is_true as is_true
 from paddlecloud.sdk.outcome import message_of as message_of
 
@@ -54,8 +54,13 @@ def next_step(obj: Object) -> str:
     return ""
 
 
-def ended_otherwise(obj: Object) -> Outcome | None:
-    """The end of an object whose status will not change any more, for those who wait for another status."""
+def ended_otherwise(obj: Object, wanted: str = "") -> Outcome | None:
+    """How a wait for a status ends that will not come: the object has ended, or the revision of a service failed.
+
+    `wanted` is the condition that is to become true, where it is one.
+    """
+    if wanted and obj.get("kind") == "PaddleService":
+        return _failed(obj, wanted)
     state = ending(obj)
     if state is None or not is_final(obj):
         return None
@@ -74,7 +79,15 @@ def settled(obj: Object) -> Outcome | None:
         return finished(obj)
     if phase in ("SyncFailed", "Lost"):
         return finished(obj)
+    if kind == "PaddleService" and (failed := _failed(obj, *_awaited_of(obj))) is not None:
+        return failed
     return Outcome("ready", OK) if _READY.get(kind, _generic)(obj) else None
+
+
+def _failed(service: Object, *wanted: str) -> Outcome | None:
+    failures = (service_failure(service, kind) for kind in wanted)
+    failure = next((found for found in failures if found is not None), None)
+    return Outcome("failed", JOB_FAILED, failure.message) if failure else None
 
 
 def unschedulable(obj: Object) -> str:
@@ -137,10 +150,13 @@ def _has_ready(obj: Object) -> bool:
 
 
 def _service(obj: Object) -> bool:
+    found = [condition(obj, kind) or {} for kind in _awaited_of(obj)]
+    return all(entry.get("status") == "True" and _observed_by(entry, obj) for entry in found)
+
+
+def _awaited_of(service: Object) -> tuple[str, ...]:
     """With its canary, where it has one: its share of the traffic is not answered before."""
-    canary = condition(obj, "CanaryEndpointReady") or {}
-    with_canary = canary.get("status") == "True" and _observed_by(canary, obj)
-    return _has_ready(obj) and (with_canary or not (obj.get("spec") or {}).get("canary"))
+    return ("Ready", "CanaryEndpointReady") if (service.get("spec") or {}).get("canary") else ("Ready",)
 
 
 _READY: dict[str, Callable[[Object], bool]] = {
