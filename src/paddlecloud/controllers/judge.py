@@ -24,7 +24,7 @@ LOOK_EVERY = 1.0
 DATA_CENTER = "data-center"
 
 
-class Verdict(NamedTuple):
+class TrialResult(NamedTuple):
     good: bool
     text: str
 
@@ -33,7 +33,7 @@ class Trial(NamedTuple):
     resource: Resource
     make: Callable[[str], Object]
     """The spec, given the image to use."""
-    judge: Callable[[Object], Verdict | None]
+    judge: Callable[[Object], TrialResult | None]
     """None while it is too early to say."""
     needs: str = ""
     """A Secret without which there is nothing to try."""
@@ -57,30 +57,30 @@ def _service(image: str) -> Object:
     return {"default": endpoint, "service": {"minScale": 1, "maxScale": 1}}
 
 
-def _by_phase(*, good: str, bad: tuple[str, ...]) -> Callable[[Object], Verdict | None]:
-    def judge(obj: Object) -> Verdict | None:
+def _by_phase(*, good: str, bad: tuple[str, ...]) -> Callable[[Object], TrialResult | None]:
+    def judge(obj: Object) -> TrialResult | None:
         status = obj.get("status") or {}
         phase = str(status.get("phase") or "")
         if phase == good or phase in bad:
-            return Verdict(phase == good, f"{phase} {status.get('message', '')}".strip())
+            return TrialResult(phase == good, f"{phase} {status.get('message', '')}".strip())
         return None
 
     return judge
 
 
-def _set_ready(obj: Object) -> Verdict | None:
+def _set_ready(obj: Object) -> TrialResult | None:
     """A cluster without a cache engine is no fault of the installation, as long as the set says so."""
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Valid" and condition.get("status") == "False":
             absent = condition.get("reason") == "DriverNotExist"
-            return Verdict(absent, f"{'not tried: ' if absent else ''}{condition.get('message', '')}")
+            return TrialResult(absent, f"{'not tried: ' if absent else ''}{condition.get('message', '')}")
     return _by_phase(good="Ready", bad=("SyncFailed",))(obj)
 
 
-def _by_ready(obj: Object) -> Verdict | None:
+def _by_ready(obj: Object) -> TrialResult | None:
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready" and condition.get("status") == "True":
-            return Verdict(True, f"Ready at {obj['status'].get('url', '')}")
+            return TrialResult(True, f"Ready at {obj['status'].get('url', '')}")
     return None
 
 
@@ -91,11 +91,11 @@ TRIALS = {
 }
 
 
-async def judge(client: Client, name: str, *, namespace: str, image: str, patience: float = PATIENCE) -> Verdict:
+async def judge(client: Client, name: str, *, namespace: str, image: str, patience: float = PATIENCE) -> TrialResult:
     """Make it, watch it, take it away."""
     trial = TRIALS[name]
     if trial.needs and not await _exists(client, trial.needs, namespace):
-        return Verdict(True, f"not tried: there is no Secret {trial.needs} in {namespace}")
+        return TrialResult(True, f"not tried: there is no Secret {trial.needs} in {namespace}")
     own = f"helm-test-{name}"
     obj: Object = {
         "apiVersion": trial.resource.api_version,
@@ -107,20 +107,20 @@ async def judge(client: Client, name: str, *, namespace: str, image: str, patien
         await client.create(trial.resource, obj)
         return await _until_judged(client, trial, own, namespace, patience)
     except ApiError as error:
-        return Verdict(False, str(error))
+        return TrialResult(False, str(error))
     finally:
         await _remove(client, trial.resource, own, namespace)
 
 
-async def _until_judged(client: Client, trial: Trial, name: str, namespace: str, patience: float) -> Verdict:
+async def _until_judged(client: Client, trial: Trial, name: str, namespace: str, patience: float) -> TrialResult:
     deadline = time.monotonic() + patience
     while True:
         seen = await client.get(trial.resource, name, namespace)
-        verdict = trial.judge(seen)
-        if verdict is not None:
-            return verdict
+        result = trial.judge(seen)
+        if result is not None:
+            return result
         if time.monotonic() > deadline:
-            return Verdict(False, f"nothing after {patience:g} s; its status: {seen.get('status')}")
+            return TrialResult(False, f"nothing after {patience:g} s; its status: {seen.get('status')}")
         await asyncio.sleep(LOOK_EVERY)
 
 
@@ -144,9 +144,9 @@ async def run(names: list[str], *, namespace: str, image: str) -> int:
     failed = 0
     try:
         for name in names:
-            verdict = await judge(client, name, namespace=namespace, image=image)
-            print(f"{'ok  ' if verdict.good else 'FAIL'} {name}: {verdict.text}", flush=True)
-            failed += not verdict.good
+            result = await judge(client, name, namespace=namespace, image=image)
+            print(f"{'ok  ' if result.good else 'FAIL'} {name}: {result.text}", flush=True)
+            failed += not result.good
     finally:
         await client.close()
     return 1 if failed else 0

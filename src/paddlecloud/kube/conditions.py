@@ -9,12 +9,22 @@ Conditions of objects are mappings; those of this project's own kinds are `api.f
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from paddlecloud.api.fields import Condition
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import Object
+
+
+class ConditionState(NamedTuple):
+    """What a condition says: `status` is True, False or Unknown; what holds needs no reason."""
+
+    status: str
+    reason: str = ""
+    message: str = ""
+
 
 # Conditions of objects
 
@@ -28,6 +38,10 @@ def condition_in(conditions: Iterable[Object], kind: str) -> Object | None:
         if condition.get("type") == kind:
             return condition
     return None
+
+
+def state_of(condition: Object) -> ConditionState:
+    return ConditionState(str(condition["status"]), condition.get("reason", ""), condition.get("message", ""))
 
 
 def dated(condition: Object, old: Object | None, now: float) -> Object:

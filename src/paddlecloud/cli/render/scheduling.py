@@ -47,7 +47,7 @@ class Cluster(NamedTuple):
         )
 
 
-class Verdict(NamedTuple):
+class SchedulingExplanation(NamedTuple):
     lines: list[str]
     body: Object
 
@@ -90,7 +90,7 @@ def waits_for_a_node(pod: Object) -> bool:
     )
 
 
-def scheduling(session: Session, obj: Object, pods: Sequence[Object], *, language: str) -> Verdict | None:
+def scheduling(session: Session, obj: Object, pods: Sequence[Object], *, language: str) -> SchedulingExplanation | None:
     """The verdict on the first of an object's pods that waits for a node, or on its PodGroup while it has none.
 
     None if neither waits, or we may not know.
@@ -113,7 +113,7 @@ def scheduling(session: Session, obj: Object, pods: Sequence[Object], *, languag
         text = say(language, "remedy-replicas", workers=fewer, job=obj["metadata"]["name"])
         lines += _row("" if found.remedies else say(language, "would-start"), [text])
         body["wouldStartIf"].append({"change": "replicas", "replicas": fewer})
-    return Verdict(lines, body)
+    return SchedulingExplanation(lines, body)
 
 
 def fitting_workers(obj: Object, pods: Sequence[Object]) -> int:

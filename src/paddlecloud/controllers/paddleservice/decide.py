@@ -10,9 +10,10 @@ from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers.paddleservice import aliases, deployment, knative, status, traffic
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK
 from paddlecloud.controllers.paddleservice.observe import Observed
-from paddlecloud.controllers.paddleservice.status import READY, Verdict
+from paddlecloud.controllers.paddleservice.status import READY
 from paddlecloud.controllers.paddleservice.template import Wanted, folder_problem, wanted
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.conditions import ConditionState
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object, owner_reference
 
@@ -120,13 +121,13 @@ def _not_routed(kservice: Object | None) -> str:
     return str(found.get("message", "")) if found.get("status") == "False" else ""
 
 
-def _routes(kservice: Object | None) -> Verdict:
+def _routes(kservice: Object | None) -> ConditionState:
     found = _condition((kservice or {}).get("status") or {}, "RoutesReady")
     if not found:
-        return Verdict("Unknown", "Creating", "the route is being created")
+        return ConditionState("Unknown", "Creating", "the route is being created")
     if found.get("status") == "True":
         return READY
-    return Verdict(str(found.get("status")), found.get("reason") or "NotReady", found.get("message", ""))
+    return ConditionState(str(found.get("status")), found.get("reason") or "NotReady", found.get("message", ""))
 
 
 def _on_deployments(
@@ -147,9 +148,9 @@ def _on_deployments(
         shares[found[CANARY].name] = percent
     url = f"http://{name}.{settings.namespace}.svc.cluster.local"
     note = deployment.NOTE + (deployment.NO_STEPS if settings.rollout else "")
-    routes = Verdict("True", "WithoutKnative", note)
+    routes = ConditionState("True", "WithoutKnative", note)
     if observed.services.get(name) is None:
-        routes = Verdict("Unknown", "Creating", "the Service is being created")
+        routes = ConditionState("Unknown", "Creating", "the Service is being created")
     plan.status = status.status_of(
         service,
         settings,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, selector
@@ -11,65 +10,59 @@ from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
 from paddlecloud.controllers.paddleservice.template import Wanted
 from paddlecloud.controllers.paddleservice.traffic import Answer
 from paddlecloud.kube.clock import rfc3339
-from paddlecloud.kube.conditions import dated
+from paddlecloud.kube.conditions import ConditionState, dated, state_of
 from paddlecloud.kube.resource import Object
 
 SEVERITIES = {"CanaryEndpointReady": "Info", "Conflict": "Info"}
 
 
-class Verdict(NamedTuple):
-    status: str
-    reason: str
-    message: str = ""
-
-
-READY = Verdict("True", "Ready")
+READY = ConditionState("True", "Ready")
 CONFLICT = "Conflict"
 AWAITED = "Waiting"
 """A revision is starting, and what it waits for is known."""
 
 
-def with_conditions(old: Object, verdicts: Mapping[str, Verdict], *, generation: int, now: float) -> list[Object]:
+def with_conditions(old: Object, states: Mapping[str, ConditionState], *, generation: int, now: float) -> list[Object]:
     """In a fixed order; a time moves only with its status."""
     known = {c.get("type"): c for c in old.get("conditions") or ()}
     return [
         dated(
             {
                 "type": kind,
-                "status": verdict.status,
-                "reason": verdict.reason,
-                **({"message": verdict.message} if verdict.message else {}),
+                "status": state.status,
+                "reason": state.reason,
+                **({"message": state.message} if state.message else {}),
                 "severity": SEVERITIES.get(kind, "Error"),
                 "observedGeneration": generation,
             },
             known.get(kind),
             now,
         )
-        for kind, verdict in verdicts.items()
+        for kind, state in states.items()
     ]
 
 
-def endpoint_verdict(view: RevisionView | None, name: str) -> Verdict:
+def endpoint_state(view: RevisionView | None, name: str) -> ConditionState:
     if view is None:
-        return Verdict("Unknown", "Creating", f"revision {name} is being created")
+        return ConditionState("Unknown", "Creating", f"revision {name} is being created")
     if view.ready is None and view.message:
-        return Verdict("Unknown", AWAITED, f"revision {name} is starting: {view.message}")
+        return ConditionState("Unknown", AWAITED, f"revision {name} is starting: {view.message}")
     if view.ready is None:
-        return Verdict("Unknown", "Starting", f"revision {name} is starting")
+        return ConditionState("Unknown", "Starting", f"revision {name} is starting")
     if view.ready:
         return READY
-    return Verdict("False", view.reason or "RevisionFailed", f"revision {name}: {view.message or 'failed'}")
+    return ConditionState("False", view.reason or "RevisionFailed", f"revision {name}: {view.message or 'failed'}")
 
 
 def refused(service: Object, reason: str, message: str, *, now: float) -> Object:
     """The status of a service whose spec cannot be carried out: what serves goes on, and is still described."""
     old = service.get("status") or {}
     generation = int(service["metadata"].get("generation") or 0)
-    before = {c["type"]: Verdict(c["status"], c.get("reason", ""), c.get("message", "")) for c in _conditions(old)}
+    before = {c["type"]: state_of(c) for c in _conditions(old)}
     if reason == CONFLICT:
-        before = {CONFLICT: Verdict("True", "NameInUse", message)}
+        before = {CONFLICT: ConditionState("True", "NameInUse", message)}
     conditions = with_conditions(
-        old, {**before, "Ready": Verdict("False", reason, message)}, generation=generation, now=now
+        old, {**before, "Ready": ConditionState("False", reason, message)}, generation=generation, now=now
     )
     return {**old, "observedGeneration": generation, "conditions": conditions, "message": message}
 
@@ -85,7 +78,7 @@ def status_of(
     observed: Observed,
     answer: Answer,
     *,
-    routes: Verdict,
+    routes: ConditionState,
     place: Object,
     note: str,
     now: float,
@@ -94,19 +87,19 @@ def status_of(
     old = service.get("status") or {}
     generation = int(service["metadata"].get("generation") or 0)
     views = observed.revisions
-    default = endpoint_verdict(views.get(wanted[DEFAULT].name), wanted[DEFAULT].name)
-    verdicts = {"DefaultEndpointReady": default}
+    default = endpoint_state(views.get(wanted[DEFAULT].name), wanted[DEFAULT].name)
+    states = {"DefaultEndpointReady": default}
     if CANARY in wanted:
-        verdicts["CanaryEndpointReady"] = endpoint_verdict(views.get(wanted[CANARY].name), wanted[CANARY].name)
-    verdicts["RoutesReady"] = routes
+        states["CanaryEndpointReady"] = endpoint_state(views.get(wanted[CANARY].name), wanted[CANARY].name)
+    states["RoutesReady"] = routes
     if observed.trouble:
-        verdicts["Ready"] = Verdict("False", "Refused", observed.trouble)
+        states["Ready"] = ConditionState("False", "Refused", observed.trouble)
     else:
-        verdicts["Ready"] = next((v for v in (default, routes) if v.status != "True"), READY)
+        states["Ready"] = next((v for v in (default, routes) if v.status != "True"), READY)
     status: Object = {
         **place,
         "observedGeneration": generation,
-        "conditions": with_conditions(old, verdicts, generation=generation, now=now),
+        "conditions": with_conditions(old, states, generation=generation, now=now),
         "default": _endpoint(wanted[DEFAULT].name, views, answer),
         "traffic": _traffic(wanted, answer),
         "replicas": sum(view.replicas for view in views.values()),
@@ -127,7 +120,7 @@ def status_of(
         status["annotations"] = {WENT_BACK: answer.went_back}
     if cold := next((dict(view.cold_start) for view in views.values() if view.cold_start), None):
         status["coldStart"] = cold
-    message = next((v.message for v in verdicts.values() if v.status != "True" and v.message), "") or note
+    message = next((v.message for v in states.values() if v.status != "True" and v.message), "") or note
     if message:
         status["message"] = message
     return status

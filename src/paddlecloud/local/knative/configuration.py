@@ -6,9 +6,10 @@ import copy
 from collections.abc import Collection
 from typing import NamedTuple
 
+from paddlecloud.kube.conditions import ConditionState
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.resource import Object, owner_reference
-from paddlecloud.local.knative.conditions import Verdict, judged, ready_of
+from paddlecloud.local.knative.conditions import judged, ready_of
 from paddlecloud.local.knative.names import CONFIGURATION, GENERATION, REVISIONS, SERVICE
 
 IDLE_KEPT = 20
@@ -88,18 +89,18 @@ def generation_of(revision: Object) -> int:
 def _status(
     configuration: Object, revisions: tuple[Object, ...], name: str, newest: Object | None, *, taken: bool, now: float
 ) -> Object:
-    verdict = ready_of(newest)
+    state = ready_of(newest)
     if taken:
         text = f'The revision name "{name}" is taken by a conflicting Revision, so traffic will not be migrated'
-        verdict = Verdict("False", TAKEN, text)
-    elif verdict.status == "False":
-        verdict = verdict._replace(
-            reason="RevisionFailed", message=f'Revision "{name}" failed with message: {verdict.message}.'
+        state = ConditionState("False", TAKEN, text)
+    elif state.status == "False":
+        state = state._replace(
+            reason="RevisionFailed", message=f'Revision "{name}" failed with message: {state.message}.'
         )
     status: Object = {
         "observedGeneration": configuration["metadata"].get("generation", 0),
         "latestCreatedRevisionName": name,
-        "conditions": judged(configuration, {"Ready": verdict}, now, informative={}),
+        "conditions": judged(configuration, {"Ready": state}, now, informative={}),
     }
     ready = [revision for revision in revisions if ready_of(revision).status == "True"]
     before = (configuration.get("status") or {}).get("latestReadyRevisionName")

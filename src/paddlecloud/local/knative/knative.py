@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from paddlecloud.api.names import COLD_START, MEASURES
+from paddlecloud.kube.conditions import ConditionState
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, DEPLOYMENTS, ENDPOINTSLICES, PODS, Key, Object, key_of
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
@@ -14,7 +15,7 @@ from paddlecloud.local.apiserver.auth.identities import KNATIVE
 from paddlecloud.local.knative import configuration, revision, route, service
 from paddlecloud.local.knative.autoscaler import Autoscaler, Scene
 from paddlecloud.local.knative.coldstart import ColdStarts, stages_of
-from paddlecloud.local.knative.conditions import YES, Verdict
+from paddlecloud.local.knative.conditions import YES
 from paddlecloud.local.knative.h2c.envoy import find_envoy
 from paddlecloud.local.knative.measures import Measures
 from paddlecloud.local.knative.names import CONFIGURATIONS, REVISION, REVISIONS, ROUTES, SERVICES, deployment_of
@@ -195,15 +196,15 @@ class Knative:
             reconciler.controller.watch(informer, map=concerned)
         return reconciler
 
-    def _way_in(self, revisions: Iterable[Object]) -> tuple[int | None, Verdict | None]:
+    def _way_in(self, revisions: Iterable[Object]) -> tuple[int | None, ConditionState | None]:
         """Of a route to these revisions: the port its clients come to, and whether HTTP/2 is taken there."""
         port = self.gateways.port if self.gateways.ready else None
         if not any(map(revision.speaks_h2c, revisions)):
             return port, None
         if self._envoy is None:
-            return port, Verdict("False", "EnvoyMissing", route.NO_ENVOY)
+            return port, ConditionState("False", "EnvoyMissing", route.NO_ENVOY)
         port = self.gateways.h2c_port
-        return port, Verdict("Unknown", "GatewayStarting") if port is None else YES
+        return port, ConditionState("Unknown", "GatewayStarting") if port is None else YES
 
     def _ports_of(self, obj: Object) -> Mapping[str, int]:
         namespace = obj["metadata"]["namespace"]

@@ -10,11 +10,11 @@ import copy
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from paddlecloud.kube.conditions import condition_in, conditions_of
+from paddlecloud.kube.conditions import ConditionState, condition_in, conditions_of
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import DEPLOYMENTS, Object, owner_reference
-from paddlecloud.local.knative.conditions import YES, Verdict, judged
+from paddlecloud.local.knative.conditions import YES, judged
 from paddlecloud.local.knative.names import (
     CONFIGURATION,
     CONTAINER,
@@ -213,8 +213,10 @@ def status_of(revision: Object, observed: Observed, now: float) -> Object:
     wanted = int(((observed.deployment or {}).get("spec") or {}).get("replicas") or 0)
     healthy = _healthy(revision, active, ready)
     resources = _resources(revision, observed.deployment, ready)
-    trouble = Verdict("False", "NoTraffic", "The target is not receiving traffic.")
-    awaited = Verdict("Unknown", "Queued", "Requests to the target are being buffered as resources are provisioned.")
+    trouble = ConditionState("False", "NoTraffic", "The target is not receiving traffic.")
+    awaited = ConditionState(
+        "Unknown", "Queued", "Requests to the target are being buffered as resources are provisioned."
+    )
     return {
         "observedGeneration": revision["metadata"].get("generation", 0),
         "serviceName": revision["metadata"]["name"],
@@ -230,7 +232,7 @@ def status_of(revision: Object, observed: Observed, now: float) -> Object:
     }
 
 
-def _healthy(revision: Object, active: list[Object], ready: list[Object]) -> Verdict:
+def _healthy(revision: Object, active: list[Object], ready: list[Object]) -> ConditionState:
     if ready:
         return YES
     trouble = _trouble(active)
@@ -240,21 +242,23 @@ def _healthy(revision: Object, active: list[Object], ready: list[Object]) -> Ver
         return YES
     before = condition_in(conditions_of(revision), "ContainerHealthy") or {}
     if before.get("status") == "False" and active:
-        return Verdict("False", before.get("reason", ""), before.get("message", ""))  # between two attempts
+        return ConditionState("False", before.get("reason", ""), before.get("message", ""))  # between two attempts
     if any(phase_of(pod) == "Running" for pod in active):
-        return Verdict("Unknown", "ContainerStarting", f"port {port_of(revision)} of its program does not answer yet")
-    return Verdict("Unknown", "Deploying", "")
+        return ConditionState(
+            "Unknown", "ContainerStarting", f"port {port_of(revision)} of its program does not answer yet"
+        )
+    return ConditionState("Unknown", "Deploying", "")
 
 
-def _trouble(pods: list[Object]) -> Verdict | None:
+def _trouble(pods: list[Object]) -> ConditionState | None:
     for pod in pods:
         for container in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (container.get("state") or {}).get("waiting") or {}
             if waiting.get("reason") in HOPELESS:
-                return Verdict("False", str(waiting["reason"]), _words(container, waiting))
+                return ConditionState("False", str(waiting["reason"]), _words(container, waiting))
             ended = (container.get("state") or {}).get("terminated") or {}
             if ended and not container.get("ready"):
-                return Verdict("False", f"ExitCode{ended.get('exitCode')}", _words(container, ended))
+                return ConditionState("False", f"ExitCode{ended.get('exitCode')}", _words(container, ended))
     return None
 
 
@@ -271,15 +275,15 @@ def _words(container: Object, state: Object) -> str:
     return f"Container {container.get('name')}: {text or state.get('reason', '')}"
 
 
-def _resources(revision: Object, deployment: Object | None, ready: list[Object]) -> Verdict:
+def _resources(revision: Object, deployment: Object | None, ready: list[Object]) -> ConditionState:
     if ready or is_reached(revision):
         return YES
     progress = condition_in(conditions_of(deployment or {}), "Progressing") or {}
     failure = condition_in(conditions_of(deployment or {}), "ReplicaFailure") or {}
     if failure.get("status") == "True":
-        return Verdict("False", failure.get("reason", "FailedCreate"), failure.get("message", ""))
+        return ConditionState("False", failure.get("reason", "FailedCreate"), failure.get("message", ""))
     if progress.get("status") == "False":
-        return Verdict(
+        return ConditionState(
             "False", progress.get("reason", ""), f"Initial scale was never achieved: {progress.get('message', '')}"
         )
-    return Verdict("Unknown", "Deploying", "")
+    return ConditionState("Unknown", "Deploying", "")

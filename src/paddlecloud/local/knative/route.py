@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from paddlecloud.api.names import HTTP2_READY, NAME_URL
-from paddlecloud.kube.conditions import condition_in, conditions_of
+from paddlecloud.kube.conditions import ConditionState, condition_in, conditions_of
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import ENDPOINTSLICES, Object, owner_reference
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
-from paddlecloud.local.knative.conditions import YES, Verdict, judged, ready_of
+from paddlecloud.local.knative.conditions import YES, judged, ready_of
 from paddlecloud.local.knative.names import OPENABLE, ROUTE, address_of, is_label
 from paddlecloud.local.knative.routing import NO_PORTS, route_entries
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL
@@ -23,8 +23,8 @@ GATEWAY_ADDRESS = "127.0.0.1"
 PORT_NAME = "http"
 LOOK_AGAIN = 1.0
 """Seconds between looks at a route that gateways have not acknowledged: one that hangs is not waited for."""
-STARTING = Verdict("Unknown", "GatewayStarting", "The gateway does not take connections yet.")
-NOT_CONFIGURED = Verdict(
+STARTING = ConditionState("Unknown", "GatewayStarting", "The gateway does not take connections yet.")
+NOT_CONFIGURED = ConditionState(
     "Unknown", "IngressNotConfigured", "Not all gateways have acknowledged the traffic of this route yet."
 )
 
@@ -42,7 +42,7 @@ class Observed(NamedTuple):
     service: Object | None = None
     slice: Object | None = None
     port: int | None = None
-    http2: Verdict | None = None
+    http2: ConditionState | None = None
     """Of a route to a revision that speaks HTTP/2: whether it is routed."""
     published: bool = False
     """Whether all gateways on `port` have acknowledged the route's present `status.traffic`."""
@@ -75,16 +75,16 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
     elif before.get("url"):
         status |= {name: before[name] for name in ("url", "annotations") if name in before}
         status |= {"traffic": targets} if targets else {}
-    verdicts = {"AllTrafficAssigned": assigned, "IngressReady": _ingress(route, status, observed)}
-    status["conditions"] = judged(route, verdicts, now, informative=_http2(observed))
+    states = {"AllTrafficAssigned": assigned, "IngressReady": _ingress(route, status, observed)}
+    status["conditions"] = judged(route, states, now, informative=_http2(observed))
     plan.status = status
-    if status.get("traffic") and verdicts["IngressReady"] == NOT_CONFIGURED:
+    if status.get("traffic") and states["IngressReady"] == NOT_CONFIGURED:
         plan.after = LOOK_AGAIN
     plan.events += _news(route, observed)
     return plan
 
 
-def _ingress(route: Object, status: Object, observed: Observed) -> Verdict:
+def _ingress(route: Object, status: Object, observed: Observed) -> ConditionState:
     """As Knative: Unknown while the ingress is being programmed."""
     entries = route_entries({**route, "status": status}, observed.ports)
     unchanged = bool(entries) and entries == route_entries(route, observed.ports)
@@ -103,7 +103,7 @@ def _news(route: Object, observed: Observed) -> list[PlannedEvent]:
     return [PlannedEvent(observed.http2.reason, observed.http2.message, type="Warning")]
 
 
-def _http2(observed: Observed) -> dict[str, Verdict]:
+def _http2(observed: Observed) -> dict[str, ConditionState]:
     return {} if observed.http2 is None else {HTTP2_READY: observed.http2}
 
 
@@ -123,7 +123,7 @@ def _with_url(target: Object, meta: Object, observed: Observed) -> Object:
     return {**target, "url": _url(f"{target['tag']}-{meta['name']}", meta, observed)}
 
 
-def resolve(route: Object, observed: Observed) -> tuple[list[Object] | None, Verdict]:
+def resolve(route: Object, observed: Observed) -> tuple[list[Object] | None, ConditionState]:
     """The targets by name of revision; None while one of them cannot take traffic."""
     found: list[Object] = []
     for target in (route.get("spec") or {}).get("traffic") or ():
@@ -160,18 +160,18 @@ def _serves(route: Object, revision: str) -> bool:
     return any(target.get("revisionName") == revision for target in traffic)
 
 
-def _missing(kind: str, name: str) -> Verdict:
-    return Verdict("False", f"{kind}Missing", f'{kind} "{name}" referenced in traffic not found.')
+def _missing(kind: str, name: str) -> ConditionState:
+    return ConditionState("False", f"{kind}Missing", f'{kind} "{name}" referenced in traffic not found.')
 
 
-def _unready(obj: Object, kind: str) -> Verdict:
-    verdict = ready_of(obj)
+def _unready(obj: Object, kind: str) -> ConditionState:
+    state = ready_of(obj)
     name = obj["metadata"]["name"]
-    if verdict.status == "False":
-        return Verdict(
-            "False", "RevisionMissing", f'{kind} "{name}" does not have any ready Revision: {verdict.message}'
+    if state.status == "False":
+        return ConditionState(
+            "False", "RevisionMissing", f'{kind} "{name}" does not have any ready Revision: {state.message}'
         )
-    return Verdict("Unknown", "Unready", f'{kind} "{name}" is waiting for a Revision to become ready.')
+    return ConditionState("Unknown", "Unready", f'{kind} "{name}" is waiting for a Revision to become ready.')
 
 
 # The Service of the route's name: pods call the gateway by it

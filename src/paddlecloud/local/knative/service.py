@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from paddlecloud.api.names import HTTP2_READY
-from paddlecloud.kube.conditions import condition_in, conditions_of
+from paddlecloud.kube.conditions import ConditionState, condition_in, conditions_of, state_of
 from paddlecloud.kube.plan import Patch, Plan
 from paddlecloud.kube.resource import Object, Resource, owner_reference
-from paddlecloud.local.knative.conditions import Verdict, judged, ready_of
+from paddlecloud.local.knative.conditions import judged, ready_of
 from paddlecloud.local.knative.configuration import TAKEN
 from paddlecloud.local.knative.names import CONFIGURATIONS, ROUTE, ROUTES, SERVICE
 
@@ -73,12 +73,12 @@ def _bring(plan: Plan, service: Object, resource: Resource, current: Object | No
 def _status(service: Object, observed: Observed, now: float) -> Object:
     made = ready_of(observed.configuration)
     routed = made if made.reason == TAKEN else ready_of(observed.route)
-    verdicts: Mapping[str, Verdict] = {"ConfigurationsReady": made, "RoutesReady": routed}
+    states: Mapping[str, ConditionState] = {"ConfigurationsReady": made, "RoutesReady": routed}
     configuration = (observed.configuration or {}).get("status") or {}
     route = (observed.route or {}).get("status") or {}
     status: Object = {
         "observedGeneration": service["metadata"].get("generation", 0),
-        "conditions": judged(service, verdicts, now, informative=_http2(observed.route)),
+        "conditions": judged(service, states, now, informative=_http2(observed.route)),
     }
     for source, fields in (
         (configuration, ("latestCreatedRevisionName", "latestReadyRevisionName")),
@@ -88,7 +88,7 @@ def _status(service: Object, observed: Observed, now: float) -> Object:
     return status
 
 
-def _http2(route: Object | None) -> dict[str, Verdict]:
+def _http2(route: Object | None) -> dict[str, ConditionState]:
     """What the route says of HTTP/2, where it is asked to."""
     found = condition_in(conditions_of(route or {}), HTTP2_READY)
-    return {HTTP2_READY: Verdict(found["status"], found.get("reason", ""), found.get("message", ""))} if found else {}
+    return {HTTP2_READY: state_of(found)} if found else {}

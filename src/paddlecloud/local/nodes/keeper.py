@@ -19,8 +19,8 @@ from paddlecloud.local.kubelet.node.node import NodeConfig
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.supervised import SupervisedPod
 from paddlecloud.local.nodes.marks import NODE_KIND, SIMULATED, VIRTUAL
+from paddlecloud.local.nodes.node_loss import failed
 from paddlecloud.local.nodes.objects import declared_capacity, new_node, simulated_name
-from paddlecloud.local.nodes.verdict import failed
 from paddlecloud.local.scheduler.controller.watches import ON_NODE, Watches
 
 log = logging.getLogger(__name__)

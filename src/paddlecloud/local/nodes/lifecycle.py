@@ -1,6 +1,6 @@
 """Nodes that stop answering, and what becomes of their pods: as the node controllers of Kubernetes do it.
 
-A node whose Lease was not renewed in time is Unknown and tainted unreachable, and its pods leave: `verdict` decides,
+A node whose Lease was not renewed in time is Unknown and tainted unreachable, and its pods leave: `node_loss` decides,
 this carries out. Leases are timed by this process's own clock: a jump of the wall clock kills no node.
 """
 
@@ -16,7 +16,7 @@ from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import LEASES, NODES, PODS, Key, Object
-from paddlecloud.local.nodes.verdict import MISSING_SECONDS, UNREACHABLE, Removal, Verdict, failed, judge
+from paddlecloud.local.nodes.node_loss import MISSING_SECONDS, UNREACHABLE, NodeLossPlan, Removal, failed, judge
 from paddlecloud.local.scheduler.controller.watches import ON_NODE, Watches
 
 log = logging.getLogger(__name__)
@@ -64,16 +64,16 @@ class NodeLifecycle:
             await self._watches.synced()
             while True:
                 self._wake.clear()
-                verdict = self._look()
-                await self._carry_out(verdict)
-                await sleep_until_set(self._wake, min(PERIOD, verdict.again or PERIOD), self._clock)
+                plan = self._look()
+                await self._carry_out(plan)
+                await sleep_until_set(self._wake, min(PERIOD, plan.again or PERIOD), self._clock)
         finally:
             leases.cancel()
             await asyncio.gather(leases, return_exceptions=True)
 
-    def _look(self) -> Verdict:
+    def _look(self) -> NodeLossPlan:
         nodes, pods = self._watches.nodes.cache, self._watches.pods.cache
-        verdict = judge(
+        plan = judge(
             nodes.list(),
             {name: pods.by_index(ON_NODE, name) for name in pods.values(ON_NODE)},
             heard=self._heard,
@@ -81,16 +81,16 @@ class NodeLifecycle:
             missing=self._missing,
             now=self._clock.monotonic(),
         )
-        self._tainted, self._missing = verdict.tainted, verdict.missing
-        return verdict
+        self._tainted, self._missing = plan.tainted, plan.missing
+        return plan
 
-    async def _carry_out(self, verdict: Verdict) -> None:
-        for name in verdict.lost:
+    async def _carry_out(self, plan: NodeLossPlan) -> None:
+        for name in plan.lost:
             await self._mark(name, lost=True)
-        for name in verdict.back:
+        for name in plan.back:
             await self._mark(name, lost=False)
-        await asyncio.gather(*(self._remove(removal) for removal in verdict.remove))
-        if verdict.lost:
+        await asyncio.gather(*(self._remove(removal) for removal in plan.remove))
+        if plan.lost:
             self._wake.set()  # their pods are judged by the new taint
 
     async def _mark(self, name: str, *, lost: bool) -> None:

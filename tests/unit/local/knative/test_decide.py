@@ -9,12 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paddlecloud.api.names import NAME_URL
+from paddlecloud.kube.conditions import ConditionState
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.knative import configuration, names, revision, route, service
-from paddlecloud.local.knative.conditions import Verdict
 from paddlecloud.local.knative.routing import (
     MOST_PORTS,
     is_split,
@@ -66,7 +66,7 @@ def test_a_port_that_speaks_http2_is_known_by_its_name() -> None:
 
 def test_a_route_without_envoy_says_what_to_install_and_is_ready_all_the_same() -> None:
     found = {"r": obj("Revision", "r", {}, status=ready())}
-    missing = Verdict("False", "EnvoyMissing", route.NO_ENVOY)
+    missing = ConditionState("False", "EnvoyMissing", route.NO_ENVOY)
     traffic = [{"revisionName": "r", "percent": 100}]
     made = obj("Route", "s", {"traffic": traffic}, status={"traffic": traffic})
     plan = route.decide(made, route.Observed(found, {}, port=80, http2=missing, published=True), NOW)

@@ -11,11 +11,11 @@ from harness import PATIENCE
 from paddlecloud.local.kubelet.pod import grpc_health
 from paddlecloud.local.kubelet.pod.grpc_health import ACK, DATA, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, frame
 from paddlecloud.local.kubelet.pod.handlers import Result, Target, ask, port_of
-from paddlecloud.local.kubelet.pod.probes import Verdict
+from paddlecloud.local.kubelet.pod.probes import ProbeState
 
 
 @pytest.mark.parametrize(
-    ("failures", "successes", "results", "verdicts"),
+    ("failures", "successes", "results", "states"),
     [
         (3, 1, "+", [True]),
         (3, 1, "--", [None, None]),
@@ -27,14 +27,14 @@ from paddlecloud.local.kubelet.pod.probes import Verdict
     ],
 )
 def test_enough_of_the_same_in_a_row_decide(
-    failures: int, successes: int, results: str, verdicts: list[bool | None]
+    failures: int, successes: int, results: str, states: list[bool | None]
 ) -> None:
-    verdict = Verdict(failures, successes)
+    state = ProbeState(failures, successes)
     seen = []
     for result in results:
-        verdict.record(result == "+")
-        seen.append(verdict.value)
-    assert seen == verdicts
+        state.record(result == "+")
+        seen.append(state.value)
+    assert seen == states
 
 
 def test_a_port_may_be_named() -> None:

@@ -10,9 +10,9 @@ from scheduler_things import node, placed, play, pod
 from paddlecloud.local.nodes import lives
 from paddlecloud.local.nodes.lives import Life, LifeError, life_of
 from paddlecloud.local.nodes.marks import FAILED, NODE_KIND, SIMULATE, SIMULATED, VIRTUAL
+from paddlecloud.local.nodes.node_loss import LEASE_SECONDS, UNREACHABLE, alive, judge, stays
 from paddlecloud.local.nodes.objects import declared_capacity, new_node, share_of
 from paddlecloud.local.nodes.simulated import Addresses
-from paddlecloud.local.nodes.verdict import LEASE_SECONDS, UNREACHABLE, alive, judge, stays
 
 
 def living(text: str, **spec: Any) -> dict[str, Any]:
@@ -143,8 +143,8 @@ def test_a_silent_node_is_lost_its_pods_may_wait_and_it_may_come_back() -> None:
 def test_pods_of_a_dead_node_and_of_one_that_is_no_more_are_removed_by_force() -> None:
     pods = {"n": [pod("a", tolerations=PATIENT), pod("b", phase="Failed")], "never": [pod("c")]}
     dead = node("n", annotations={FAILED: "now"}, taints=[GONE])
-    verdict = judge([dead], pods, heard={}, tainted={}, missing={"never": 0.0}, now=40.0)
-    assert [(r.key.name, r.force, r.why) for r in verdict.remove] == [
+    node_loss = judge([dead], pods, heard={}, tainted={}, missing={"never": 0.0}, now=40.0)
+    assert [(r.key.name, r.force, r.why) for r in node_loss.remove] == [
         ("a", True, f"node n has taint {UNREACHABLE}"),
         ("b", True, f"node n has taint {UNREACHABLE}"),
         ("c", True, "node never no longer exists"),

@@ -16,8 +16,7 @@ from paddlecloud.api.sampleset import decode as decode_set
 from paddlecloud.api.sampleset import normalise as normalise_set
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.samplejob import cron, work
-from paddlecloud.controllers.sampledata.samplejob import phase as verdict
+from paddlecloud.controllers.sampledata.samplejob import cron, phase, work
 from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Decision, Draft, Observed
 from paddlecloud.controllers.sampledata.sampleset import case as sets
 from paddlecloud.controllers.sampledata.sampleset.draft import set_finalizers
@@ -156,9 +155,9 @@ def _start(draft: Draft) -> None:
         return
     if _lacks_secret(draft):
         return
-    phase = case.phase or "new"
-    if settings.type == "warmup" and phase not in ("PartialReady", "Ready"):
-        draft.wait(f"SampleSet {settings.sample_set} is {phase}: waiting for its data")
+    of_set = case.phase or "new"
+    if settings.type == "warmup" and of_set not in ("PartialReady", "Ready"):
+        draft.wait(f"SampleSet {settings.sample_set} is {of_set}: waiting for its data")
         return
     partitions = case.settings.partitions
     targets = work.targets(settings.type, partitions)
@@ -177,7 +176,7 @@ def _start(draft: Draft) -> None:
         return
     if observed.refused:
         draft.set(job_name=wanted.id, partitions=len(targets))
-        _end(draft, verdict.Verdict("Failed", observed.refused, ()))
+        _end(draft, phase.PhaseResult("Failed", observed.refused, ()))
         return
     if settings.terminate:
         draft.say("CreateTerminateSuccessfully", "ending what the cache servers are doing")
@@ -208,10 +207,10 @@ def _follow(draft: Draft) -> None:
     """Ask how it goes; a server that does not know the work is given it again."""
     case = _case_of_set(draft)
     if case is None:
-        _end(draft, verdict.Verdict("Failed", f"SampleSet {draft.settings.sample_set} was deleted", ()))
+        _end(draft, phase.PhaseResult("Failed", f"SampleSet {draft.settings.sample_set} was deleted", ()))
         return
     if draft.observed.refused:
-        _end(draft, verdict.Verdict("Failed", draft.observed.refused, ()))
+        _end(draft, phase.PhaseResult("Failed", draft.observed.refused, ()))
         return
     unknown = [ordinal for ordinal, report in draft.observed.reports.items() if report is None]
     if unknown and _lacks_secret(draft):
@@ -220,12 +219,12 @@ def _follow(draft: Draft) -> None:
         try:
             wanted = _work(draft, case, draft.old.partitions or 1)
         except BadOptions as error:
-            _end(draft, verdict.Verdict("Failed", str(error), ()))
+            _end(draft, phase.PhaseResult("Failed", str(error), ()))
             return
         draft.plan.submit = dict.fromkeys(unknown, wanted)
         draft.set(job_name=wanted.id)
-    found = verdict.judge(draft)
-    verdict.show_progress(draft, ended=found.phase in FINISHED)
+    found = phase.judge(draft)
+    phase.show_progress(draft, ended=found.phase in FINISHED)
     if found.phase in FINISHED:
         _end(draft, found)
         return
@@ -235,7 +234,7 @@ def _follow(draft: Draft) -> None:
     draft.look_again(SOON)
 
 
-def _end(draft: Draft, found: verdict.Verdict) -> None:
+def _end(draft: Draft, found: phase.PhaseResult) -> None:
     spoken = work.SPOKEN[draft.settings.type]
     if found.phase == "Succeeded":
         draft.say(f"Do{spoken}Successfully", found.message)

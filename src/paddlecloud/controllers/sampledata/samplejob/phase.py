@@ -18,13 +18,13 @@ NAMED = 3
 """Files named for each partition that misses some."""
 
 
-class Verdict(NamedTuple):
+class PhaseResult(NamedTuple):
     phase: str
     message: str
     missing: tuple[str, ...]
 
 
-def judge(draft: Draft) -> Verdict:
+def judge(draft: Draft) -> PhaseResult:
     observed = draft.observed
     targets = given_to(draft.old.partitions)
     reports = {ordinal: report for ordinal, report in observed.reports.items() if report is not None}
@@ -34,11 +34,11 @@ def judge(draft: Draft) -> Verdict:
         running = any(report.state != "Queued" for report in reports.values())
         silent = [observed.silent[o] for o in open_ if o in observed.silent]
         text = "; ".join([*wrong.values(), *silent]) or _queued(reports)
-        return Verdict("Running" if running or draft.old.phase == "Running" else "Pending", text, ())
+        return PhaseResult("Running" if running or draft.old.phase == "Running" else "Pending", text, ())
     if wrong:
-        return Verdict("Failed", "; ".join(wrong.values()), tuple(f"partition {ordinal}" for ordinal in wrong))
+        return PhaseResult("Failed", "; ".join(wrong.values()), tuple(f"partition {ordinal}" for ordinal in wrong))
     dry = bool(draft.settings.sync_options.get("dry"))
-    return Verdict("Succeeded", figures.done(list(reports.values()), dry=dry), ())
+    return PhaseResult("Succeeded", figures.done(list(reports.values()), dry=dry), ())
 
 
 def show_progress(draft: Draft, *, ended: bool) -> None:

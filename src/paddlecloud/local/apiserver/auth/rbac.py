@@ -114,8 +114,8 @@ class _Binding:
         return f'RBAC: allowed by {kind} of {self.role_kind} "{self.role_name}" to {self.descriptions[subject]}'
 
 
-class _Verdict(NamedTuple):
-    """The answer for every name at once: some rules grant single objects only."""
+class _Decisions(NamedTuple):
+    """The decision for every name at once: some rules grant single objects only."""
 
     always: Decision | None
     by_name: Mapping[str, Decision]
@@ -133,7 +133,7 @@ class RbacIndex:
         self._bindings: dict[_Where, _Binding] = {}
         self._of_subject: dict[tuple[str, str], dict[_Where, _Binding]] = {}
         self._effective: dict[_Where, tuple[Rule, ...]] = {}
-        self._verdicts: dict[tuple[Any, ...], _Verdict] = {}
+        self._decisions: dict[tuple[Any, ...], _Decisions] = {}
 
     # --- keeping current ---
 
@@ -172,7 +172,7 @@ class RbacIndex:
 
     def _forget(self) -> None:
         self._effective.clear()
-        self._verdicts.clear()
+        self._decisions.clear()
 
     # --- answering ---
 
@@ -181,14 +181,14 @@ class RbacIndex:
             return _BY_MASTERS
         verb, group, resource, subresource, namespace, name, path = wanted
         key = (user.name, user.groups, verb, group, resource, subresource, namespace, "" if resource else path)
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            if len(self._verdicts) >= _REMEMBERED:
-                self._verdicts.clear()
-            verdict = self._verdicts[key] = self._judge(user, wanted)
-        return verdict.always or verdict.by_name.get(name, verdict.otherwise)
+        decisions = self._decisions.get(key)
+        if decisions is None:
+            if len(self._decisions) >= _REMEMBERED:
+                self._decisions.clear()
+            decisions = self._decisions[key] = self._judge(user, wanted)
+        return decisions.always or decisions.by_name.get(name, decisions.otherwise)
 
-    def _judge(self, user: User, wanted: Attributes) -> _Verdict:
+    def _judge(self, user: User, wanted: Attributes) -> _Decisions:
         by_name: dict[str, Decision] = {}
         missing: list[str] = []
         for subject, binding in self._bindings_of(user, wanted.namespace if wanted.resource else ""):
@@ -201,10 +201,10 @@ class RbacIndex:
                     continue
                 decision = Decision(True, binding.reason(subject))
                 if not rule.names or not wanted.resource:
-                    return _Verdict(decision, {}, decision)
+                    return _Decisions(decision, {}, decision)
                 for name in rule.names:
                     by_name.setdefault(name, decision)
-        return _Verdict(None, by_name, Decision(False, ", ".join(dict.fromkeys(missing))))
+        return _Decisions(None, by_name, Decision(False, ", ".join(dict.fromkeys(missing))))
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[tuple[str, str], _Binding]]:
         """Cluster-wide bindings of the user, then those in the namespace."""

@@ -1,6 +1,6 @@
 """Startup, readiness and liveness probes of the containers of one pod.
 
-`Verdict` is the counting rule, pure; `Prober` asks on schedule and pokes the worker when a verdict changes. Until a
+`ProbeState` is the counting rule, pure; `Prober` asks on schedule and pokes the worker when a state changes. Until a
 startup or readiness probe has succeeded once, it is also asked between its scheduled times, at growing distances and
 without counting failures: a server is ready when it answers, not up to ten seconds later.
 """
@@ -20,7 +20,7 @@ EAGER_FIRST, EAGER_FACTOR = 0.05, 1.6
 
 
 @dataclass(slots=True)
-class Verdict:
+class ProbeState:
     """Turns single results into a state that changes only after enough of the same in a row."""
 
     failure_threshold: int
@@ -31,7 +31,7 @@ class Verdict:
     _last: bool | None = None
 
     def record(self, ok: bool) -> bool:
-        """Count a result; True when the verdict changed."""
+        """Count a result; True when the state changed."""
         self._same = self._same + 1 if ok == self._last else 1
         self._last = ok
         if self._same < (self.success_threshold if ok else self.failure_threshold) or self.value == ok:
@@ -132,21 +132,21 @@ class Prober:
     ) -> None:
         period = float(probe.get("periodSeconds") or 10)
         timeout = float(probe.get("timeoutSeconds") or 1)
-        verdict = Verdict(int(probe.get("failureThreshold") or 3), int(probe.get("successThreshold") or 1))
+        state = ProbeState(int(probe.get("failureThreshold") or 3), int(probe.get("successThreshold") or 1))
         due = max(self._clock.now(), began + float(probe.get("initialDelaySeconds") or 0))
         pause = EAGER_FIRST
         while True:
             await self._clock.sleep(max(0.0, due - self._clock.now()))
             result = await ask(probe, self._target(container), timeout=timeout)
             self._note(container, result)
-            if verdict.record(result.ok):
+            if state.record(result.ok):
                 apply(result.ok, result.message)
             due += period
-            while eager and verdict.value is None and self._clock.now() + pause < due:
+            while eager and state.value is None and self._clock.now() + pause < due:
                 await self._clock.sleep(pause)
                 pause = min(pause * EAGER_FACTOR, max(EAGER_FIRST, period / 10))
                 result = await ask(probe, self._target(container), timeout=timeout)
-                if result.ok and verdict.record(True):
+                if result.ok and state.record(True):
                     apply(True, "")
 
     def _note(self, container: Object, result: Result) -> None:

@@ -14,14 +14,14 @@ from paddlecloud.kube.conditions import condition_in, conditions_of, with_condit
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.resource import JOBS, PODS, Object
 from paddlecloud.local.workloads.job import build
-from paddlecloud.local.workloads.job.failure import Verdict, counted, judge, patience
+from paddlecloud.local.workloads.job.failure import ConditionCause, counted, judge, patience
 from paddlecloud.local.workloads.job.indexes import Indexes
 from paddlecloud.local.workloads.job.members import Members, index_of, members_of
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.replicaset import BURST, named_pods, worth
 
 CONTROLLER = "kubernetes.io/job-controller"
-SUCCESS = Verdict("CompletionsReached", "Reached expected number of succeeded pods")
+SUCCESS = ConditionCause("CompletionsReached", "Reached expected number of succeeded pods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Case:
     def is_true(self, kind: str) -> bool:
         return (condition_in(self.conditions, kind) or {}).get("status") == "True"
 
-    def say(self, kind: str, status: str, why: Verdict) -> None:
+    def say(self, kind: str, status: str, why: ConditionCause) -> None:
         self.conditions = with_condition(
             self.conditions, kind, status, reason=why.reason, message=why.message, now=self.now
         )
@@ -72,9 +72,9 @@ def decide(job: Object, observed: Observed, now: float) -> Plan:
         return _expire(job, case.conditions, now)
     if not spec.get("suspend") and case.start is None:
         case.start = rfc3339(now)
-    verdict = _failure(case)
-    if verdict is not None:
-        case.say("FailureTarget", "True", verdict)
+    cause = _failure(case)
+    if cause is not None:
+        case.say("FailureTarget", "True", cause)
     elif _is_done(case):
         case.say("SuccessCriteriaMet", "True", SUCCESS)
     if case.is_true("FailureTarget") or case.is_true("SuccessCriteriaMet"):
@@ -104,17 +104,17 @@ def _open(job: Object, observed: Observed, now: float) -> _Case:
 # How it ends
 
 
-def _failure(case: _Case) -> Verdict | None:
+def _failure(case: _Case) -> ConditionCause | None:
     if case.is_true("FailureTarget") or case.is_true("SuccessCriteriaMet"):
         return None  # decided before; nothing that happens now changes it
-    if (verdict := judge(case.job, case.members, case.failed)) is not None:
-        return verdict
+    if (cause := judge(case.job, case.members, case.failed)) is not None:
+        return cause
     limit = case.spec.get("activeDeadlineSeconds")
     if limit is None or case.spec.get("suspend") or case.start is None:
         return None
     left = parse_rfc3339(case.start) + int(limit) - case.now
     if left <= 0:
-        return Verdict("DeadlineExceeded", "Job was active longer than specified deadline")
+        return ConditionCause("DeadlineExceeded", "Job was active longer than specified deadline")
     case.again_in(left)
     return None
 
@@ -134,9 +134,9 @@ def _end(case: _Case) -> None:
         return
     if case.is_true("FailureTarget"):
         target = condition_in(case.conditions, "FailureTarget") or {}
-        verdict = Verdict(target["reason"], target["message"])
-        case.say("Failed", "True", verdict)
-        case.plan.events.append(PlannedEvent(verdict.reason, verdict.message, type="Warning"))
+        cause = ConditionCause(target["reason"], target["message"])
+        case.say("Failed", "True", cause)
+        case.plan.events.append(PlannedEvent(cause.reason, cause.message, type="Warning"))
     else:
         case.say("Complete", "True", SUCCESS)
         case.plan.events.append(PlannedEvent("Completed", "Job completed"))
@@ -161,11 +161,11 @@ def _expire(job: Object, conditions: list[Object], now: float) -> Plan:
 def _suspend_or_resume(case: _Case) -> None:
     if case.spec.get("suspend"):
         if not case.is_true("Suspended"):
-            case.say("Suspended", "True", Verdict("JobSuspended", "Job suspended"))
+            case.say("Suspended", "True", ConditionCause("JobSuspended", "Job suspended"))
             case.plan.events.append(PlannedEvent("Suspended", "Job suspended"))
         case.start = None
     elif case.is_true("Suspended"):
-        case.say("Suspended", "False", Verdict("JobResumed", "Job resumed"))
+        case.say("Suspended", "False", ConditionCause("JobResumed", "Job resumed"))
         case.plan.events.append(PlannedEvent("Resumed", "Job resumed"))
         case.start = rfc3339(case.now)
 

@@ -12,8 +12,8 @@ from paddlecloud.local.workloads.job.members import Members, finished_at, restar
 FIRST_DELAY, LONGEST_DELAY = 10.0, 600.0
 
 
-class Verdict(NamedTuple):
-    """Why a Job has failed, in the words of its condition."""
+class ConditionCause(NamedTuple):
+    """Why a condition of a Job holds, in the words of Kubernetes."""
 
     reason: str
     message: str
@@ -33,16 +33,16 @@ def _without_shutdowns(failed: Iterable[Object]) -> list[Object]:
     return [pod for pod in failed if (pod.get("status") or {}).get("reason") != NODE_SHUTDOWN]
 
 
-def judge(job: Object, members: Members, failures: int) -> Verdict | None:
+def judge(job: Object, members: Members, failures: int) -> ConditionCause | None:
     for pod in _without_shutdowns(members.failed):
         if (found := _rule(job, pod)) and found[1]["action"] == "FailJob":
-            return Verdict(
+            return ConditionCause(
                 "PodFailurePolicy", f"{_what_matched(pod, found[1])} matching FailJob rule at index {found[0]}"
             )
     spec = job["spec"]
     limit = int(spec.get("backoffLimit", 6))
     if failures > limit or _restarted_too_often(spec, members.active, limit):
-        return Verdict("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return ConditionCause("BackoffLimitExceeded", "Job has reached the specified backoff limit")
     return None
 
 

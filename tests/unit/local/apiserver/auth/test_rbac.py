@@ -253,7 +253,7 @@ def test_remembered_answers_are_bounded() -> None:
     index = granted(rule("get", "core", "pods"))
     for number in range(20_000):
         index.allowed(ALICE, Attributes("get", path=f"/{number}"))
-    assert len(index._verdicts) <= 8192
+    assert len(index._decisions) <= 8192
 
 
 _names = st.sampled_from(["a", "b", "*"])

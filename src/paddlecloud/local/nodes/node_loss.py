@@ -32,8 +32,8 @@ class Removal:
 
 
 @dataclass(slots=True)
-class Verdict:
-    """What a look at the nodes comes to."""
+class NodeLossPlan:
+    """Which nodes to mark as lost or back, and which pods to remove."""
 
     lost: list[str] = field(default_factory=list)
     back: list[str] = field(default_factory=list)
@@ -67,41 +67,41 @@ def judge(
     tainted: Mapping[str, float],
     missing: Mapping[str, float],
     now: float,
-) -> Verdict:
-    """`pods` by the node they are on; `heard` when each Lease last moved; the others are of the verdict before."""
-    verdict = Verdict()
+) -> NodeLossPlan:
+    """`pods` by the node they are on; `heard` when each Lease last moved; the others are of the plan before."""
+    plan = NodeLossPlan()
     names = set()
     for node in nodes:
         name = node["metadata"]["name"]
         names.add(name)
         lives, marked = alive(node, heard.get(name), now), tainted_unreachable(node)
         if not lives and not marked:
-            verdict.lost.append(name)
+            plan.lost.append(name)
         elif lives and marked:
-            verdict.back.append(name)
+            plan.back.append(name)
         if taints := [taint for taint in _taints(node) if taint.get("effect") == "NoExecute"]:
-            verdict.tainted[name] = tainted.get(name, now)
-            _judge_pods(node, pods.get(name, ()), taints, now, verdict)
-    verdict.missing = {name: missing.get(name, now) for name in pods.keys() - names}
-    for name in (name for name, since in verdict.missing.items() if now - since >= MISSING_SECONDS):
-        verdict.remove += [_removal(pod, True, f"node {name} no longer exists") for pod in pods[name]]
-    return verdict
+            plan.tainted[name] = tainted.get(name, now)
+            _judge_pods(node, pods.get(name, ()), taints, now, plan)
+    plan.missing = {name: missing.get(name, now) for name in pods.keys() - names}
+    for name in (name for name, since in plan.missing.items() if now - since >= MISSING_SECONDS):
+        plan.remove += [_removal(pod, True, f"node {name} no longer exists") for pod in pods[name]]
+    return plan
 
 
-def _judge_pods(node: Object, pods: Iterable[Object], taints: list[Object], now: float, verdict: Verdict) -> None:
+def _judge_pods(node: Object, pods: Iterable[Object], taints: list[Object], now: float, plan: NodeLossPlan) -> None:
     name, dead = node["metadata"]["name"], failed(node)
     why = f"node {name} has taint {taints[0].get('key')}"
     for pod in pods:
         if dead:
-            verdict.remove.append(_removal(pod, True, why))
+            plan.remove.append(_removal(pod, True, why))
             continue
         if is_finished(pod) or is_leaving(pod):
             continue  # it is over, or on its way already
-        left = stays(pod, taints, verdict.tainted[name], now)
+        left = stays(pod, taints, plan.tainted[name], now)
         if left is not None and left <= 0:
-            verdict.remove.append(_removal(pod, False, why))
+            plan.remove.append(_removal(pod, False, why))
         elif left is not None:
-            verdict.again = left if verdict.again is None else min(verdict.again, left)
+            plan.again = left if plan.again is None else min(plan.again, left)
 
 
 def _removal(pod: Object, force: bool, why: str) -> Removal:
