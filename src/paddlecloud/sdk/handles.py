@@ -215,7 +215,8 @@ class AsyncJob(JobManifest, AsyncHandle):
         return self.phase
 
     async def scale(self, workers: int) -> None:
-        """Another number of workers, within the bounds of an elastic job. Raises `Conflict` for one that has ended."""
+        """Another number of workers, within the bounds of an elastic job. All ranks restart, from their checkpoint.
+        Raises `Conflict` for one that has ended."""
         await self._refuse_ended("scaled")
         await self.patch({"spec": {"worker": {"replicas": workers}}})
 

@@ -96,7 +96,7 @@ class Job(JobManifest, Handle):
         return self._portal.run(self._core.wait(timeout=timeout, check=check))
 
     def scale(self, workers: int) -> None:
-        """Another number of workers, within the bounds of an elastic job."""
+        """Another number of workers, within the bounds of an elastic job. All ranks restart, from their checkpoint."""
         self._portal.run(self._core.scale(workers))
 
     def suspend(self) -> None:

@@ -354,7 +354,6 @@ def test_given_a_job_that_does_not_run_the_change_when_applied_then_its_old_run_
         ({"phase": "Completed"}, 1, "old"),
         ({"phase": "Failed", "reason": "InvalidSpec"}, 1, "new"),
         ({"phase": "Pending"}, 1, "new"),
-        ({"phase": "Running", "conditions": MADE}, 2, "new"),
         ({"phase": "Suspended", "conditions": [{"type": "Created", "status": "False"}]}, 1, "new"),
     ],
 )

@@ -12,7 +12,8 @@ import sys
 
 from paddlecloud.cli.failures import CONFLICT, OK, CliError, InputError, UsageError, render
 from paddlecloud.cli.objects.manifests import Manifest, load
-from paddlecloud.cli.objects.next_run import unused_change
+from paddlecloud.cli.objects.next_run import is_resized, unused_change
+from paddlecloud.cli.objects.resizing import restart_note
 from paddlecloud.cli.objects.serverside import Applied, Applier, add_flags
 from paddlecloud.cli.parsing import Parsers, add_files, duration
 from paddlecloud.cli.render import output
@@ -86,6 +87,10 @@ def _note_unused_changes(session: Session, done: list[Applied]) -> list[Applied]
     """The jobs whose run is not of the spec that was applied: how it ends says nothing of the change."""
     unused = []
     for applied in done:
+        before = applied.before
+        is_job = applied.place.resource.full_name == PADDLEJOBS.full_name
+        if is_job and before is not None and is_resized(before, applied.after) and (note := restart_note(before)):
+            session.note(f"{applied.place.display}: {note}")
         if text := unused_change(applied):
             session.note(f"{applied.place.display}: {text}")
             unused.append(applied)

@@ -12,6 +12,7 @@ from typing import Any
 from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting, from_api
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.resizing import restart_note
 from paddlecloud.cli.objects.suggestions import append
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import output
@@ -29,8 +30,15 @@ SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 
+SCALE = """Set the number of workers of a PaddleJob, or of replicas of any kind that has a scale subresource.
+
+Another number of workers restarts all pods of a job, since every rank knows the number of the others. For a job that
+runs and is not elastic, the pods and the checkpoint they begin from are shown first; on a terminal you are asked,
+unless -y is given. What has ended is refused."""
+
+
 def add_commands(parsers: Parsers) -> None:
-    scale = parsers.add_parser("scale")
+    scale = parsers.add_parser("scale", description=SCALE)
     scale.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, KIND/NAME, or KIND NAME…")
     scale.add_argument("--replicas", type=number(0), required=True, metavar="N", help="how many there should be")
     scale.set_defaults(run=run_scale)
@@ -44,8 +52,10 @@ def run_scale(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
     with attempting(f"scale {' '.join(args.words)}"):
         places = _scaled(session, args.words)
-        for where in places:
-            _refuse_ended(session, where, "scaled")
+        jobs = [(where, _refuse_ended(session, where, "scaled")) for where in places]
+        for where, job in jobs:
+            if job is not None:
+                _warn_of_restart(session, where, job, args.replicas)
         answers = [(where, _scale(session, where, args.replicas), "scaled") for where in places]
     return _print(session, answers, fmt)
 
@@ -63,9 +73,21 @@ def _scaled(session: Session, words: list[str]) -> list[Place]:
     return [_job(session, word) for word in words]
 
 
-def _refuse_ended(session: Session, where: Place, done: str) -> None:
+def _warn_of_restart(session: Session, where: Place, job: Object, replicas: int) -> None:
+    """Say what a change of the number costs; on a terminal, ask whether it is meant."""
+    spec = job.get("spec") or {}
+    workers = spec.get("worker") or (spec.get("paddleReplicaSpecs") or {}).get("Worker") or {}
+    if where.resource.kind != "PaddleJob" or workers.get("replicas") == replicas or not (note := restart_note(job)):
+        return
+    session.note(f"{where.display}: {note}")
+    if session.can_ask:
+        session.confirm(f"Scale {where.display} to {replicas}?")
+
+
+def _refuse_ended(session: Session, where: Place, done: str) -> Object | None:
+    """The job that is to be changed; None for other kinds, which do not end."""
     if where.resource.kind not in outcome.FINISHING:
-        return  # elsewhere a phase such as Failed is no end, and another number may be what mends it
+        return None  # elsewhere a phase such as Failed is no end, and another number may be what mends it
     found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
     ended = outcome.finished(found)
     if ended is not None:
@@ -77,6 +99,7 @@ def _refuse_ended(session: Session, where: Place, done: str) -> None:
             exit_code=CONFLICT,
             reason="Ended",
         )
+    return found
 
 
 def _scale(session: Session, where: Place, replicas: int) -> Object:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.api.names import RETRY_AT
+from paddlecloud.api.paddlejob import ROLES
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.serverside import Applied
 from paddlecloud.kube.resource import PADDLEJOBS, Object
 
-ROLES = ("ps", "worker", "heter")
 AFTER_THE_END = ("cleanPodPolicy", "ttlSecondsAfterFinished")
 """Fields that are heeded when a job has finished."""
 
@@ -26,11 +26,15 @@ def unused_change(applied: Applied) -> str:
         if changed and not _runs_again(after):
             return f"the job has finished; the change is used by the next run: pdc retry {name}"
         return ""
-    if outcome.is_true(before, "Created") and not (after.get("spec") or {}).get("suspend"):
-        resized = _of_roles(before, "replicas") != _of_roles(after, "replicas")  # forms all pods anew
-        if not resized and _of_roles(before, "template") != _of_roles(after, "template"):
-            return f"the running pods keep the old template until: pdc suspend {name} && pdc resume {name}"
+    runs = outcome.is_true(before, "Created") and not (after.get("spec") or {}).get("suspend")
+    if runs and not is_resized(before, after) and _of_roles(before, "template") != _of_roles(after, "template"):
+        return f"the running pods keep the old template until: pdc suspend {name} && pdc resume {name}"
     return ""
+
+
+def is_resized(before: Object, after: Object) -> bool:
+    """Whether the numbers of pods differ: then all of them are formed anew."""
+    return _of_roles(before, "replicas") != _of_roles(after, "replicas")
 
 
 def _what_runs(job: Object) -> dict[str, Any]:
