@@ -20,10 +20,10 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml suites/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group test --group lint
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --editable ./suites --group test --group lint
 	@touch $@
 
 demo: setup

@@ -20,7 +20,7 @@ from typing import Any
 
 from .claim import Claim, busy, pdc
 
-MODEL = Path(__file__).parent.parent / "src/paddlecloud/local/images/recipes/serving-lac/model"
+MODEL = Path(__file__).parent.parent / "suites/src/paddlecloud_suites/recipes/serving-lac/model"
 SERVICES = 25
 ROUNDS = 5
 RATE, SECONDS, CLIENTS = 1000, 12, 16

@@ -1,1 +1,1 @@
-../../src/paddlecloud/local/images/recipes/demo-wide-and-deep/wide_and_deep.py
+../../suites/src/paddlecloud_suites/recipes/demo-wide-and-deep/wide_and_deep.py

@@ -3,7 +3,7 @@
     python examples/serving/make_models.py RECIPES          # with Paddle 3.3
     python examples/serving/make_models.py RECIPES legacy   # with Paddle 2.6: the model in its older form
 
-RECIPES is src/paddlecloud/local/images/recipes. Prints the accuracy each model reached.
+RECIPES is suites/src/paddlecloud_suites/recipes. Prints the accuracy each model reached.
 """
 
 import sys

@@ -18,7 +18,7 @@ from harness import Kubectl, Target, until
 pytestmark = [pytest.mark.paddle, pytest.mark.timeout(600)]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-RECIPES = Path(__file__).parents[2] / "src/paddlecloud/local/images/recipes"
+RECIPES = Path(__file__).parents[2] / "suites/src/paddlecloud_suites/recipes"
 
 
 def endpoints(path: str) -> dict[str, Any]:

@@ -32,7 +32,10 @@ def _name(requirement: str) -> str:
     return re.split(r"[<>=;\[ ]", requirement)[0]
 
 
-RECIPES = {path.parent.name: yaml.safe_load(path.read_text()) for path in (ROOT / "src").rglob("recipes/*/image.yaml")}
+FOLDERS = (ROOT / "src/paddlecloud/local/images/recipes", ROOT / "suites/src/paddlecloud_suites/recipes")
+RECIPES = {
+    path.parent.name: yaml.safe_load(path.read_text()) for folder in FOLDERS for path in folder.glob("*/image.yaml")
+}
 OURS = sorted(name for name, recipe in RECIPES.items() if recipe.get("project") and recipe.get("pip"))
 
 

@@ -27,6 +27,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import question
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import Recipe
+from paddlecloud.local.images.shipped import missing_package
 from paddlecloud.local.images.store import ImageInfo, ImageStore
 from paddlecloud.platform import endpoint
 
@@ -138,7 +139,8 @@ def _failure(store: ImageStore, name: str, error: ImageUnavailable) -> CliError:
             exit_code=ERROR,
             reason="Build",
         )
-    meant = question(name, known_names(store)) if recipe is None else ""
+    unknown = recipe is None and not missing_package(name)
+    meant = question(name, known_names(store)) if unknown else ""
     return CliError(
         f"cannot build {name}",
         why=f"{error}; {meant}" if meant else str(error),
@@ -249,7 +251,7 @@ def known_names(store: ImageStore) -> list[str]:
 
 
 def no_recipe(store: ImageStore, name: str) -> CliError:
-    meant = question(name, known_names(store))
+    meant = missing_package(name) or question(name, known_names(store))
     return CliError(f"there is no recipe for {name}", why=meant, next="pdc image ls", exit_code=NOT_FOUND)
 
 

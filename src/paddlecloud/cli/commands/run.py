@@ -127,9 +127,13 @@ def _question_image(session: Session, image: str | None) -> None:
     from paddlecloud.cli.commands.image import store_of
     from paddlecloud.cli.objects.embedded import data_of
     from paddlecloud.kube.nearest import question
+    from paddlecloud.local.images.shipped import missing_package
 
     store = store_of(data_of(session))
     if store.find(image) is None and store.resolve(image) is None:
+        if missing := missing_package(image):
+            session.warn(missing)
+            return
         meant = question(image, (name for recipe in store.recipes() for name in recipe.names))
         advice = meant or f"write one, then: pdc image build -f image.yaml -t {image}"
         session.warn(f'no recipe answers for image "{image}"; {advice}')

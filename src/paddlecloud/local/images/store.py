@@ -1,6 +1,6 @@
 """The images of this machine: which recipe or host image answers for a name, what is built, what can go.
 
-Recipes come from the package (`recipes/`) and from folders of the user's; a later folder wins over an earlier one, so
+Recipes come with packages (`shipped`) and from folders of the user's; a later folder wins over an earlier one, so
 that a user can replace what is shipped. They are read again when a file changed, so adding one needs no restart.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paddlecloud.local.images import library as project
+from paddlecloud.local.images import shipped
 from paddlecloud.local.images.build_progress import contents
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
@@ -31,7 +32,6 @@ from paddlecloud.local.images.plan import ImagePlan, plan_image
 from paddlecloud.local.images.recipe import FILE, Recipe, find_recipes
 from paddlecloud.local.images.reference import Reference, match_rank, parse_reference
 
-SHIPPED = Path(__file__).parent / "recipes"
 MAX_BASES = 8
 LOOK_PERIOD = 1.0
 
@@ -62,7 +62,7 @@ class ImageStore:
         folders: Sequence[Path] = (),
     ) -> None:
         self.cache = cache or default_cache()
-        self._folders = [SHIPPED, *folders]
+        self._folders = list(folders)
         self._layers = Layers(self.cache)
         self._looked = -LOOK_PERIOD
         self._stamp: tuple[tuple[str, int], ...] | None = None
@@ -84,14 +84,15 @@ class ImageStore:
     def reload(self) -> None:
         """Read recipes again if any file beside one changed: also a script that an image carries makes a new image."""
         self._looked = time.monotonic()
+        folders = [*shipped.folders(), *self._folders]  # a package may be installed while the platform runs
         stamp = tuple(
             (str(path), path.stat().st_mtime_ns)
-            for folder in self._folders
+            for folder in folders
             for recipe in sorted(folder.glob(f"**/{FILE}"))
             for path in sorted(recipe.parent.rglob("*"))
         )
         if stamp != self._stamp:
-            self._recipes, self._errors = find_recipes(self._folders)
+            self._recipes, self._errors = find_recipes(folders)
             self._plans.clear()
             self._found.clear()
             self._stamp = stamp
@@ -163,7 +164,8 @@ class ImageStore:
             elif reference.name == "python":
                 wanted = wanted or ".".join(reference.tag.split("-")[0].split(".")[:2])
             elif reference.name not in HOST_IMAGES:
-                raise RecipeError(f"{recipe.path}: no recipe answers for its base {recipe.base}")
+                why = shipped.missing_package(recipe.base) or f"no recipe answers for its base {recipe.base}"
+                raise RecipeError(f"{recipe.path}: {why}")
         interpreter = base.python if base and not wanted else find_python(wanted if wanted[:1].isdigit() else "")
         if interpreter is None:
             raise ImageUnavailable(
@@ -255,6 +257,8 @@ class ImageStore:
     def _no_recipe(self, image: str) -> str:
         if parse_reference(image).digest:
             return self._other_digest(image)
+        if missing := shipped.missing_package(image):
+            return missing
         broken = [str(error) for error in self.recipe_errors()]
         note = f" ({len(broken)} recipes cannot be read: {broken[0]})" if broken else ""
         return (
@@ -271,7 +275,7 @@ class ImageStore:
         host = None if recipe else self._host_image(name)
         own = plan.image_id if plan else host.image_id if host else ""
         if not own:
-            known = f"no recipe answers for {name} either"
+            known = shipped.missing_package(name) or f"no recipe answers for {name} either"
         elif recipe:
             known = f"ask for {name}, or for {name}@{own}, the environment that {recipe.path} makes of it"
         else:

@@ -15,9 +15,9 @@ from cluster.harness.base_images import ImageCache
 from cluster.harness.python_image import environment_image
 from harness import pdc
 from paddlecloud import __version__
-from paddlecloud.local.images import dockerfile
+from paddlecloud.local.images import dockerfile, shipped
 from paddlecloud.local.images.plan import ImagePlan
-from paddlecloud.local.images.store import SHIPPED, ImageStore
+from paddlecloud.local.images.store import ImageStore
 
 from .test_store import write_recipe
 from .wheels import write_wheel
@@ -134,7 +134,10 @@ def _bytes(layer: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     return content.read()
 
 
-@pytest.mark.parametrize("recipe", sorted(path.parent.name for path in SHIPPED.glob("*/image.yaml")))
+SHIPPED = sorted(path.parent.name for folder in shipped.folders() for path in folder.glob("*/image.yaml"))
+
+
+@pytest.mark.parametrize("recipe", SHIPPED)
 def test_every_shipped_recipe_has_a_dockerfile_with_all_it_asks_for(recipe: str, tmp_path: Path) -> None:
     store = ImageStore(cache=tmp_path / "cache")
     (found,) = [each for each in store.recipes() if each.folder.name == recipe]
