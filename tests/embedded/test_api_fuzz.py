@@ -24,7 +24,7 @@ from embedded.raw import raw_client
 from harness import PATIENCE, need
 from paddlecloud.api import crd
 from paddlecloud.local.apiserver.auth.authentication import ADMIN
-from paddlecloud.local.apiserver.http.request import Answer, Request
+from paddlecloud.local.apiserver.http.request import Request, Response
 from paddlecloud.local.platform import Platform
 from tools import schemathesis
 
@@ -57,8 +57,8 @@ class Fuzzed:
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
 
-    def handle(self, request: Request) -> Answer:
-        async def answered() -> Answer:
+    def handle(self, request: Request) -> Response:
+        async def answered() -> Response:
             answer = await self.platform.api.handle(request)
             if answer.stream is not None:  # a watch: its first frame will do
                 close = getattr(answer.stream, "aclose", None)
@@ -67,7 +67,7 @@ class Fuzzed:
                     await close()
             return answer
 
-        answer: Answer = self.run(answered())
+        answer: Response = self.run(answered())
         return answer
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ def requests(draw: st.DrawFn, resources: list[Any]) -> Request:
     return Request(draw(METHODS), path, query, headers, body, ADMIN, repeated)
 
 
-def check(request: Request, answer: Answer) -> None:
+def check(request: Request, answer: Response) -> None:
     shown = (request.method, request.path, dict(request.query), dict(request.headers.items()), request.body[:400])
     if answer.status == 504:
         assert json.loads(answer.body)["message"].startswith("Too large resource version"), shown

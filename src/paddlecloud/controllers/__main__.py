@@ -25,8 +25,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from paddlecloud.controllers import engines, paddleservice
+from paddlecloud.controllers.paddlejob import ListenAddress, PaddleJobController
 from paddlecloud.controllers.paddlejob import Options as JobOptions
-from paddlecloud.controllers.paddlejob import PaddleJobController, Place
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
@@ -68,7 +68,9 @@ Maker = Callable[[Setting], Service]
 def _paddlejob(given: Setting) -> Service:
     url = os.environ.get("REPORT_URL", "")
     options = JobOptions.of(os.environ)
-    place = Place(host=_address(), port=REPORT_PORT, url=url, key_namespace=given.own_namespace) if url else None
+    place = (
+        ListenAddress(host=_address(), port=REPORT_PORT, url=url, key_namespace=given.own_namespace) if url else None
+    )
 
     def make(served: engines.Served) -> Service:
         return PaddleJobController(

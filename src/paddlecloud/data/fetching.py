@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from paddlecloud.data.origin import Origin
 from paddlecloud.data.peers import Peers
-from paddlecloud.data.place import Place
+from paddlecloud.data.place import CacheFolders
 
 LOG = logging.getLogger("paddlecloud.data")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -40,7 +40,7 @@ class Fetching:
         paths: Sequence[str],
         *,
         origin: Origin,
-        place: Place,
+        place: CacheFolders,
         peers: Peers | None,
         threads: int,
         wake: threading.Event,

@@ -31,7 +31,7 @@ from typing import Any
 
 from paddlecloud.data import report
 from paddlecloud.data.origin import is_remote, origin_at
-from paddlecloud.data.place import Place, is_inside
+from paddlecloud.data.place import CacheFolders, is_inside
 from paddlecloud.data.tally import Epoch, Tally
 
 LOG = logging.getLogger("paddlecloud.data")
@@ -57,7 +57,7 @@ class Files:
         """
         data = _data_folder(data)
         cache = cache or os.environ.get(CACHE)
-        self._place = Place(cache) if cache else None
+        self._place = CacheFolders(cache) if cache else None
         self._data, self._origin = data, origin_at(data)
         self._quota = _quota(quota)
         self._paths = [_below(path, data) for path in paths]

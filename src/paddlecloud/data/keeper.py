@@ -19,7 +19,7 @@ from paddlecloud.cache.plan.schedule import Schedule
 from paddlecloud.data.fetching import Arrival, Fetching
 from paddlecloud.data.origin import Origin
 from paddlecloud.data.peers import Peers
-from paddlecloud.data.place import Place, is_inside
+from paddlecloud.data.place import CacheFolders, is_inside
 from paddlecloud.data.reading import Plan
 from paddlecloud.data.track import Track
 
@@ -45,7 +45,7 @@ class Keeper:
         rank: int,
         track: Track,
         origin: Origin,
-        place: Place,
+        place: CacheFolders,
         quota: int | None,
         threads: int,
         peers: Peers | None = None,

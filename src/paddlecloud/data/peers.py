@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from paddlecloud.data.origin import PROOF, Web, answer_proof, is_same, request_proof
-from paddlecloud.data.place import Place
+from paddlecloud.data.place import CacheFolders
 
 PATIENCE = 5.0
 """Seconds a peer may be silent."""
@@ -50,7 +50,7 @@ class Peers:
             self._rested[rank] = time.monotonic() + _REST
             return None
 
-    def serve(self, place: Place, paths: Sequence[str], taken: Callable[[int], None]) -> None:
+    def serve(self, place: CacheFolders, paths: Sequence[str], taken: Callable[[int], None]) -> None:
         """Hand files of this rank's cache to others; `taken` is called with each."""
         index = {path: number for number, path in enumerate(paths)}
         token, address = self._token, self._address

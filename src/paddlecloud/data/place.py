@@ -24,7 +24,7 @@ STALE = 5.0
 _POLL = 0.002
 
 
-class Place:
+class CacheFolders:
     def __init__(self, folders: str) -> None:
         """`folders` are joined by colons."""
         root, *others = [folder for folder in folders.split(":") if folder]

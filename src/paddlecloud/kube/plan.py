@@ -79,7 +79,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Outcome:
+class PlanResult:
     """What happened. `present` were to be created and exist already, `skipped` were not tried after a refusal."""
 
     created: list[Object] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Outcome:
 class PlanFailed(Exception):
     """Some of a plan could not be done. `errors` pairs what was tried with why it failed; `outcome` is the rest."""
 
-    def __init__(self, errors: Sequence[tuple[str, ApiError]], outcome: Outcome) -> None:
+    def __init__(self, errors: Sequence[tuple[str, ApiError]], outcome: PlanResult) -> None:
         self.errors = list(errors)
         self.outcome = outcome
         self.retry_after = max((e.retry_after or 0 for _, e in errors), default=0) or None
@@ -118,7 +118,7 @@ async def carry_out(
     recorder: EventRecorder | None = None,
     expectations: Expectations | None = None,
     concurrency: int = CONCURRENCY,
-) -> Outcome:
+) -> PlanResult:
     """Do all of it, for `owner` as it was when the decision was taken.
 
     Raises `PlanFailed` when anything failed that another pass would not find done anyway.
@@ -149,7 +149,7 @@ async def carry_out(
 
 class _Work:
     def __init__(self, client: Client, owner: Object, expectations: Expectations | None) -> None:
-        self.outcome = Outcome()
+        self.outcome = PlanResult()
         self.errors: list[tuple[str, ApiError]] = []
         self._client = client
         self._owner = owner

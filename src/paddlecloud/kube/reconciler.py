@@ -26,7 +26,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.expectations import Expectations
 from paddlecloud.kube.informer import Informer
-from paddlecloud.kube.plan import Outcome, Plan, PlanFailed, PlannedEvent, carry_out
+from paddlecloud.kube.plan import Plan, PlanFailed, PlannedEvent, PlanResult, carry_out
 from paddlecloud.kube.resource import Key, Object
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Reconciler(ABC, Generic[T, P]):
         self._refusals.pop(obj["metadata"]["uid"], None)
         return after
 
-    async def carry_out(self, obj: Object, plan: Plan) -> Outcome:
+    async def carry_out(self, obj: Object, plan: Plan) -> PlanResult:
         """The plan's writes, then its events."""
         return await carry_out(plan, self.client, owner=obj, recorder=self.recorder, expectations=self.expectations)
 

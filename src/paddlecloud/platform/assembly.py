@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from paddlecloud.controllers.node_folders import NodeFolders
-from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
+from paddlecloud.controllers.paddlejob import ListenAddress, Options, PaddleJobController
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
@@ -85,7 +85,7 @@ class Machine:
             options=Options(
                 python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
             ),
-            reports=Place(remember=platform.data / "report.port"),
+            reports=ListenAddress(remember=platform.data / "report.port"),
         )
         kubeflow = _controller(platform, "paddlejob", "kubeflow-paddlejob-controller")
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)

@@ -167,7 +167,7 @@ class AsyncClient:
         if where:
             meta["namespace"] = where
         body = {**manifest.body, "metadata": meta}
-        target = place.Place(resource, manifest.name, where)
+        target = place.ObjectRef(resource, manifest.name, where)
         applied = await ownership.apply(self.api, target, body, field_manager=FIELD_MANAGER, force=force)
         handle = self._handle(resource, applied)
         if manifest.kind == "CustomResourceDefinition":

@@ -20,7 +20,7 @@ from paddlecloud.kube.resource import PODS, Object, Resource
 from paddlecloud.sdk.logs import Line, Options, read
 from paddlecloud.sdk.members import Member, in_order, member, members_of, watch_selector
 from paddlecloud.sdk.outcome import ending
-from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.place import ObjectRef
 
 LOOK_SECONDS = 1.0
 """How long a change may go unnoticed where it cannot be watched."""
@@ -80,7 +80,7 @@ class _Tail:
 
 
 class Follower:
-    def __init__(self, client: Client, place: Place, choose: Choose, options: Options, tasks: Tasks) -> None:
+    def __init__(self, client: Client, place: ObjectRef, choose: Choose, options: Options, tasks: Tasks) -> None:
         self._client = client
         self._place = place
         self._choose = choose

@@ -16,7 +16,7 @@ from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.logs import Line, Options, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
 from paddlecloud.sdk.outcome import ending, is_true, message_of, service_failure
-from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.serving import NotServed, ServiceManifest
 from paddlecloud.sdk.vocabulary import unknown_word
 from paddlecloud.sdk.watching import until
@@ -75,8 +75,8 @@ class AsyncHandle(Manifest):
         self._resource = resource
 
     @property
-    def place(self) -> Place:
-        return Place(self._resource, self.name, self.namespace or None)
+    def place(self) -> ObjectRef:
+        return ObjectRef(self._resource, self.name, self.namespace or None)
 
     async def refresh(self) -> None:
         """Read it again. Raises `kube.errors.NotFound` when it is gone."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from paddlecloud.kube.errors import Conflict
 from paddlecloud.kube.resource import Object
-from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.place import ObjectRef
 
 if TYPE_CHECKING:
     from paddlecloud.kube.client import Client, FieldValidation
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 async def apply(
     client: Client,
-    place: Place,
+    place: ObjectRef,
     body: Object,
     *,
     field_manager: str,

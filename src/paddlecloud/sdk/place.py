@@ -11,7 +11,7 @@ MARK = "-paddlecloud."
 """In the version that the embedded API server tells."""
 
 
-class Place(NamedTuple):
+class ObjectRef(NamedTuple):
     """Where one object is; what a watch of it and a question for it need."""
 
     resource: Resource
@@ -28,9 +28,9 @@ class Place(NamedTuple):
         return f"{self.display} in {self.namespace}" if self.namespace else self.display
 
 
-def of_object(resource: Resource, obj: Object) -> Place:
+def of_object(resource: Resource, obj: Object) -> ObjectRef:
     meta = obj["metadata"]
-    return Place(resource, str(meta["name"]), meta.get("namespace") if resource.namespaced else None)
+    return ObjectRef(resource, str(meta["name"]), meta.get("namespace") if resource.namespaced else None)
 
 
 def local_port(server: str) -> int | None:

@@ -105,7 +105,9 @@ class Remote:
         headers = [*config.headers, ("User-Agent", self._agent)]
         headers += [("Authorization", credential.authorization)] if credential.authorization else []
         if self._session is None:
-            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), response_class=_Answer)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0), response_class=_RefusalResponse
+            )
         socket = await self._session.ws_connect(
             URL(f"{config.url(path)}?{urlencode(query)}", encoded=True),
             protocols=protocols,
@@ -119,8 +121,8 @@ class Remote:
         return socket
 
 
-class _Answer(aiohttp.ClientResponse):
-    """An answer that raises what a refusal says: a handshake that fails would forget the server's words."""
+class _RefusalResponse(aiohttp.ClientResponse):
+    """A response that raises what a refusal says: a handshake that fails would drop the server's message."""
 
     async def start(self, connection: HttpConnection) -> aiohttp.ClientResponse:
         answer = await super().start(connection)

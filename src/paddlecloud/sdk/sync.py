@@ -13,7 +13,7 @@ from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.core import AsyncClient, Labels
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine, Objects
 from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
-from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.portal import Portal
 from paddlecloud.sdk.serving import ServiceManifest
 
@@ -31,7 +31,7 @@ class Handle(Manifest):
         return self._core.body
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ObjectRef:
         return self._core.place
 
     def refresh(self) -> None:

@@ -15,7 +15,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import Expired, Gone, Unreachable
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.outcome import message_of
-from paddlecloud.sdk.place import Place
+from paddlecloud.sdk.place import ObjectRef
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ ROUND_SECONDS = 1.0
 
 
 async def until(
-    client: Client, place: Place, check: Callable[[Object | None], T | None], *, timeout: float | None
+    client: Client, place: ObjectRef, check: Callable[[Object | None], T | None], *, timeout: float | None
 ) -> T:
     """The first answer of `check` that is not None; it gets None while the object does not exist.
 
@@ -59,7 +59,7 @@ def _state(last: Object | None) -> str:
 
 async def observe(
     client: Client,
-    place: Place,
+    place: ObjectRef,
     check: Callable[[Object | None], T | None],
     *,
     sleep: Callable[[float], Awaitable[None]],
@@ -102,7 +102,7 @@ def rounds(deadline: float = math.inf) -> Iterator[float]:
         pause = max(0.0, min(begin + ROUND_SECONDS, deadline) - now)
 
 
-async def _states(client: Client, place: Place, *, seconds: int) -> AsyncGenerator[Object | None, None]:
+async def _states(client: Client, place: ObjectRef, *, seconds: int) -> AsyncGenerator[Object | None, None]:
     """The object now and after every change; ends when the watch does."""
     selector = f"metadata.name={place.name}"
     found = await client.list(place.resource, place.namespace, field_selector=selector)

@@ -35,26 +35,26 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _WEB = ("http", "https")
 
 
-class Place(NamedTuple):
+class ModelFolder(NamedTuple):
     folder: Path
     fetched: bool
     """Whether its content came from elsewhere, so that the deployer has not seen it."""
 
 
-def local_folder(reference: str, cache: Path, *, plain_http: bool = False) -> Place:
+def local_folder(reference: str, cache: Path, *, plain_http: bool = False) -> ModelFolder:
     """The folder of the model, fetched if need be; `ModelError` says what is wrong with the reference."""
     if "://" in reference:
         place = urlsplit(reference)
         if place.scheme == "file":
-            return Place(Path(unquote(place.path)), fetched=False)
+            return ModelFolder(Path(unquote(place.path)), fetched=False)
         if place.scheme == "http" and not place.fragment and not plain_http:
             raise ModelError(
                 f"{reference} comes over plain http, where anybody on the way can change it: use https, append "
                 "#sha256=HEX of the archive, or allow it with allowPlainHttp of the PaddleService (--allow-plain-http)"
             )
-        return Place(_fetched(reference, cache), fetched=True)
+        return ModelFolder(_fetched(reference, cache), fetched=True)
     if "/" in reference or Path(reference).is_dir():
-        return Place(Path(reference), fetched=False)
+        return ModelFolder(Path(reference), fetched=False)
     if not _NAME.fullmatch(reference):
         raise ModelError(f"{reference!r} is neither a folder, a URL nor NAME:VERSION")
     endpoint = os.environ.get(ENDPOINT)
@@ -64,7 +64,7 @@ def local_folder(reference: str, cache: Path, *, plain_http: bool = False) -> Pl
         )
     name, _, version = reference.partition(":")
     address = f"{endpoint.rstrip('/')}/{BUCKET}/{name}/{version or 'latest'}/{name}.tar.gz"
-    return Place(_fetched(address, cache), fetched=True)
+    return ModelFolder(_fetched(address, cache), fetched=True)
 
 
 def _fetched(address: str, cache: Path) -> Path:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.local.apiserver.auth.authentication import ADMIN, AUTHENTICATED, User
-from paddlecloud.local.apiserver.http.request import Answer, Request
+from paddlecloud.local.apiserver.http.request import Request, Response
 from paddlecloud.local.platform import Platform
 from unit.budgets import requests
 from unit.budgets.requests import Sent
@@ -56,7 +56,7 @@ class Server:
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
 
-    async def send(self, sent: Sent, *, user: User = TENANT) -> Answer:
+    async def send(self, sent: Sent, *, user: User = TENANT) -> Response:
         headers = {"content-type": sent.media, "accept": sent.accept, "user-agent": "test"}
         request = Request(sent.method, sent.path, sent.query, headers, sent.raw(), user)
         answer = await asyncio.create_task(self.platform.api.handle(request))

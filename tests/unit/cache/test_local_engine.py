@@ -18,7 +18,7 @@ from paddlecloud.cache.engines.local import LocalEngine
 from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
 from paddlecloud.cache.levels import Level, parse_levels
 from paddlecloud.cache.progress import Task
-from paddlecloud.data.place import Place
+from paddlecloud.data.place import CacheFolders
 from paddlecloud.storage.credentials import Credentials
 from unit.cache.nuwa import tree
 
@@ -267,7 +267,7 @@ def test_what_training_fetches_ahead_is_counted(
     monkeypatch.setattr(nodecache, "RECOUNT_PAUSE", 0.0)
     node = engine()
     assert node.status().cachedFiles == 0
-    place = Place(str(tmp_path / "node"))
+    place = CacheFolders(str(tmp_path / "node"))
     lock = place.keeper()
     assert lock is not None
     with lock, place.arriving("train/0.jpg") as draft:

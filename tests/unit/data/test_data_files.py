@@ -10,7 +10,7 @@ import pytest
 
 from harness import until
 from paddlecloud.data import Files
-from paddlecloud.data.place import Place
+from paddlecloud.data.place import CacheFolders
 from unit.data.samples import COUNT, SIZE, Sampler, cached, content, fork, paths
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
@@ -102,7 +102,7 @@ def test_a_list_that_leads_out_of_the_set_harms_nothing(data: Path, cache: Path,
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", ".paddlecloud/keeper", "./.paddlecloud/keeper"])
 def test_nothing_outside_of_the_cache_is_touched(cache: Path, path: str) -> None:
-    place = Place(str(cache / "inner"))
+    place = CacheFolders(str(cache / "inner"))
     lock = place.keeper()
     with pytest.raises(ValueError, match="out of the cache"), place.arriving(path) as draft:
         Path(draft).write_text("x")

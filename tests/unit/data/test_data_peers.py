@@ -15,7 +15,7 @@ import pytest
 from harness import until
 from paddlecloud.data import Files
 from paddlecloud.data.peers import Peers
-from paddlecloud.data.place import Place
+from paddlecloud.data.place import CacheFolders
 from tools.ports import free_ports
 from unit.data.samples import COUNT, SIZE, Sampler, content, fork, paths, train
 
@@ -108,7 +108,7 @@ def test_a_cache_is_served_to_those_who_have_the_token_and_nothing_else_is(data:
     (tmp_path / "secret").write_text("not of the set")
     peers = Peers([f"127.0.0.1:{port}"], 0, "s3cret")
     taken: list[int] = []
-    peers.serve(Place(str(data)), paths(), taken.append)
+    peers.serve(CacheFolders(str(data)), paths(), taken.append)
     copy = str(tmp_path / "copy")
     assert peers.copy(0, "images/007.jpg", copy) == len(content(7))
     assert Path(copy).read_bytes() == content(7)
@@ -154,5 +154,5 @@ def test_a_peer_that_does_not_answer_is_left_alone_for_a_while(data: Path, tmp_p
     (port,) = free_ports("127.0.0.1", 1)
     peers = Peers([f"127.0.0.1:{port}"], 0, "")
     assert peers.copy(0, "images/001.jpg", str(tmp_path / "copy")) is None
-    peers.serve(Place(str(data)), paths(), lambda _: None)
+    peers.serve(CacheFolders(str(data)), paths(), lambda _: None)
     assert peers.copy(0, "images/001.jpg", str(tmp_path / "copy")) is None, "it is not asked before it had a rest"

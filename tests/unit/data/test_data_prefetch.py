@@ -14,7 +14,7 @@ import pytest
 from harness import need, until
 from paddlecloud.data import Files
 from paddlecloud.data.origin import Folder, is_remote
-from paddlecloud.data.place import Place
+from paddlecloud.data.place import CacheFolders
 from unit.data.samples import COUNT, SIZE, Sampler, cached, content, fork, paths, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
@@ -76,7 +76,7 @@ def test_a_keeper_that_dies_is_followed_by_another(data: Path, cache: Path) -> N
     reading, writing = os.pipe()
 
     def keep() -> bool:
-        lock = Place(str(cache)).keeper()
+        lock = CacheFolders(str(cache)).keeper()
         os.write(writing, b"k" if lock else b"-")
         return threading.Event().wait(60)
 
@@ -97,14 +97,14 @@ def test_a_keeper_that_dies_is_followed_by_another(data: Path, cache: Path) -> N
 def test_a_reader_waits_for_what_is_on_its_way_rather_than_fetch_it_twice(
     data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits, wait = threading.Event(), Place.await_incoming
+    waits, wait = threading.Event(), CacheFolders.await_incoming
 
-    def await_incoming(place: Place, path: str) -> None:
+    def await_incoming(place: CacheFolders, path: str) -> None:
         waits.set()
         wait(place, path)
 
-    monkeypatch.setattr(Place, "await_incoming", await_incoming)
-    place = Place(str(cache))
+    monkeypatch.setattr(CacheFolders, "await_incoming", await_incoming)
+    place = CacheFolders(str(cache))
     lock = place.keeper()
     files = Files(paths(), data=str(data), cache=str(cache))
     found: list[bytes] = []
@@ -169,7 +169,7 @@ def test_through_such_a_mount_the_next_batches_are_read_ahead(data: Path, monkey
 
 
 def test_a_draft_nobody_writes_to_is_not_waited_for(data: Path, cache: Path) -> None:
-    place = Place(str(cache))
+    place = CacheFolders(str(cache))
     lock = place.keeper()
     draft = place._draft("images/005.jpg")
     Path(draft).touch()

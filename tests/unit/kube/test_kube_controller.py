@@ -17,7 +17,7 @@ from paddlecloud.kube.controller import SYNC_TIMEOUT, Controller, TerminalError
 from paddlecloud.kube.errors import Forbidden, TooManyRequests, conflict
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.logs import JsonFormatter, TextFormatter
-from paddlecloud.kube.plan import Outcome, PlanFailed
+from paddlecloud.kube.plan import PlanFailed, PlanResult
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Key
 
 JOBS = "/apis/batch.paddlepaddle.org/v1/namespaces/ns/paddlejobs"
@@ -253,7 +253,7 @@ async def test_a_terminal_error_is_recorded_and_not_repeated_until_something_cha
 
 
 @pytest.mark.parametrize(
-    "error", [conflict("pods", "p"), PlanFailed([("patch Pod p", conflict("pods", "p"))], Outcome())]
+    "error", [conflict("pods", "p"), PlanFailed([("patch Pod p", conflict("pods", "p"))], PlanResult())]
 )
 async def test_a_conflict_is_an_ordinary_end(error: Exception) -> None:
     ends: list[Exception | None] = [error, None]

@@ -14,7 +14,7 @@ from typing import Literal
 from paddlecloud.cli.failures import NOT_FOUND, OK, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.manifests import load
-from paddlecloud.cli.objects.placing import Place, of_object, place
+from paddlecloud.cli.objects.placing import ObjectRef, of_object, place
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_files, add_selectors, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
@@ -54,10 +54,10 @@ def run(session: Session, args: argparse.Namespace) -> int:
     _check(args)
     with attempting("find what to delete"):
         doomed = _doomed(session, args)
-    missing: list[Place] = []
+    missing: list[ObjectRef] = []
     if args.dry_run == "none" and doomed:
         session.confirm(_question(doomed))
-    gone: list[tuple[Place, str]] = []
+    gone: list[tuple[ObjectRef, str]] = []
     for where in doomed:
         uid = _delete(session, where)
         if uid is None:
@@ -90,7 +90,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--force means a grace period of 0", next="leave one of the two out")
 
 
-def _doomed(session: Session, args: argparse.Namespace) -> list[Place]:
+def _doomed(session: Session, args: argparse.Namespace) -> list[ObjectRef]:
     if args.filename:
         # Last applied, first deleted: what lives in a namespace goes before the namespace.
         return [place(session, manifest) for manifest in reversed(load(args.filename, recursive=args.recursive))]
@@ -99,7 +99,7 @@ def _doomed(session: Session, args: argparse.Namespace) -> list[Place]:
         resource = target.resource
         namespace = session.scope if resource.namespaced else None
         if target.names:
-            doomed += [Place(resource, name, namespace) for name in target.names]
+            doomed += [ObjectRef(resource, name, namespace) for name in target.names]
             continue
         listing = session.api.client.list(
             resource, namespace, label_selector=args.selector, field_selector=args.field_selector
@@ -110,13 +110,13 @@ def _doomed(session: Session, args: argparse.Namespace) -> list[Place]:
     return doomed
 
 
-def _question(doomed: list[Place]) -> str:
+def _question(doomed: list[ObjectRef]) -> str:
     names = ", ".join(str(where) for where in doomed[:SHOWN])
     more = f" and {len(doomed) - SHOWN} more" if len(doomed) > SHOWN else ""
     return f"Delete {names}{more}?"
 
 
-def _delete(session: Session, where: Place) -> str | None:
+def _delete(session: Session, where: ObjectRef) -> str | None:
     """The uid of what was deleted; None when it was not there."""
     args = session.args
     if args.dry_run == "client":
@@ -144,7 +144,7 @@ def _uid(answer: Object) -> str:
     return str((source or {}).get("uid") or "")
 
 
-def _wait(session: Session, gone: list[tuple[Place, str]]) -> None:
+def _wait(session: Session, gone: list[tuple[ObjectRef, str]]) -> None:
     from paddlecloud.cli.objects.waiting import DeadlineError, until
 
     sys.stdout.flush()
@@ -170,7 +170,7 @@ def _wait(session: Session, gone: list[tuple[Place, str]]) -> None:
             ) from None
 
 
-def _report_missing(args: argparse.Namespace, missing: list[Place]) -> int:
+def _report_missing(args: argparse.Namespace, missing: list[ObjectRef]) -> int:
     if not missing or args.ignore_not_found:
         return OK
     raise CliError(

@@ -11,7 +11,7 @@ import argparse
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
 from paddlecloud.cli.objects import members, outcome
 from paddlecloud.cli.objects.members import Member
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.pods import find
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
@@ -93,7 +93,7 @@ def _started(session: Session, chosen: list[Member]) -> list[Member]:
     return started
 
 
-def _no_pods(session: Session, place: Place, owner: Object) -> CliError:
+def _no_pods(session: Session, place: ObjectRef, owner: Object) -> CliError:
     from paddlecloud.cli.objects.examination import examine
 
     _, _, verdict = examine(session, owner)

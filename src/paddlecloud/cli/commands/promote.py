@@ -15,7 +15,7 @@ from paddlecloud.api.names import ELASTIC_SERVING, ENDPOINT, REVISION, SERVICE, 
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.members import members_of
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
@@ -93,14 +93,14 @@ def _content(endpoint: Object) -> str:
     return str(endpoint.get("model") or f"{endpoint.get('containerImage')}:{endpoint.get('tag')}")
 
 
-def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
+def _find(session: Session, args: argparse.Namespace) -> tuple[ObjectRef, Object]:
     """A plain name is looked for in the group of today, then in the earlier one."""
     output.check(output.parse_format(args.output, ("", *output.OBJECTS)))  # before anything is sent
     words = [args.word] if "/" in args.word else [f"paddleservices.{group}/{args.word}" for group in GROUPS]
     with attempting(f"{args.command} {args.word}"):
         for word in words:
             entry, name = targets.one(session.api, [word], usage=f"pdc {args.command} SERVICE")
-            where = Place(entry.resource, name, session.namespace)
+            where = ObjectRef(entry.resource, name, session.namespace)
             if where.resource.kind != "PaddleService":
                 raise UsageError(f"{where.display} has no canary", why="only a PaddleService has", next="pdc get pds")
             try:
@@ -116,7 +116,7 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[Place, Object]:
     )
 
 
-def _previous(session: Session, where: Place, service: Object) -> _Earlier | None:
+def _previous(session: Session, where: ObjectRef, service: Object) -> _Earlier | None:
     """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets."""
     selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
     current = ((service.get("status") or {}).get("default") or {}).get("name")
@@ -164,7 +164,7 @@ def _condition(service: Object, kind: str) -> Object:
     return next((c for c in conditions if c.get("type") == kind), {})
 
 
-def _patch_spec(session: Session, where: Place, service: Object, spec: Object) -> Object:
+def _patch_spec(session: Session, where: ObjectRef, service: Object, spec: Object) -> Object:
     client, generation = session.api.client, service["metadata"].get("generation")
     for attempt in range(ATTEMPTS):
         patch = {"metadata": {"resourceVersion": service["metadata"]["resourceVersion"]}, "spec": spec}
@@ -177,7 +177,9 @@ def _patch_spec(session: Session, where: Place, service: Object, spec: Object) -
     raise AssertionError("the last attempt returns or raises")
 
 
-def _patch(session: Session, args: argparse.Namespace, where: Place, service: Object, change: Object, done: str) -> int:
+def _patch(
+    session: Session, args: argparse.Namespace, where: ObjectRef, service: Object, change: Object, done: str
+) -> int:
     """With the version that was read: what somebody changed meanwhile is not written over.
 
     A status that the controller wrote meanwhile changes nothing about what was asked for: the patch is sent again.

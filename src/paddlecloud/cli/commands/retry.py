@@ -13,7 +13,7 @@ import time
 from paddlecloud.api.names import RETRY_AT
 from paddlecloud.cli.failures import CONFLICT, INVALID, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import outcome, targets
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
@@ -47,15 +47,15 @@ def run(session: Session, args: argparse.Namespace) -> int:
     return 0
 
 
-def _follow(place: Place) -> str:
+def _follow(place: ObjectRef) -> str:
     if place.resource.full_name == PADDLEJOBS.full_name:
         return f"pdc logs -f {place.name}"
     return f"pdc wait {place.display} --for=finished"
 
 
-def _finished(session: Session, word: str) -> tuple[Place, Object]:
+def _finished(session: Session, word: str) -> tuple[ObjectRef, Object]:
     entry, name = targets.one(session.api, [word if "/" in word else f"pdj/{word}"], usage="pdc retry JOB")
-    place = Place(entry.resource, name, session.namespace)
+    place = ObjectRef(entry.resource, name, session.namespace)
     allowed = KINDS.get(entry.resource.full_name)
     if allowed is None:
         why = "only a PaddleJob or a SampleJob can"
@@ -95,7 +95,7 @@ def _is_invalid(job: Object) -> bool:
     return "InvalidSpec" in ((job.get("status") or {}).get("reason"), failed.get("reason"))
 
 
-def _again(session: Session, place: Place, job: Object) -> Object:
+def _again(session: Session, place: ObjectRef, job: Object) -> Object:
     uid, asked = job["metadata"]["uid"], request_time(job, time.time())
     patch = {"metadata": {"uid": uid, "annotations": {RETRY_AT: asked}}}
     client = session.api.client

@@ -16,7 +16,7 @@ from typing import Any
 
 from paddlecloud.cli.failures import JOB_FAILED, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
@@ -114,7 +114,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         session.confirm(f"Remove {', '.join(args.paths)} from SampleSet {args.set}?")
     with attempting(f"{args.type} SampleSet {args.set}"):
         made = session.api.do(session.api.client.create(SAMPLEJOBS, body))
-    place = Place(SAMPLEJOBS, made["metadata"]["name"], session.namespace)
+    place = ObjectRef(SAMPLEJOBS, made["metadata"]["name"], session.namespace)
     if not fmt.name:
         session.note(f"{place.display} created")
     waits = not args.no_wait and not args.schedule
@@ -161,7 +161,7 @@ def build(args: argparse.Namespace, namespace: str) -> Object:
     }
 
 
-def _follow(session: Session, place: Place, args: argparse.Namespace) -> Object:
+def _follow(session: Session, place: ObjectRef, args: argparse.Namespace) -> Object:
     """Show how it goes until it has ended."""
     with TransferBar(f"{args.type} {args.set}", quiet=bool(args.output)) as bar:
 
@@ -184,7 +184,7 @@ def _follow(session: Session, place: Place, args: argparse.Namespace) -> Object:
             ) from late
 
 
-def _tell(session: Session, place: Place, job: Object) -> None:
+def _tell(session: Session, place: ObjectRef, job: Object) -> None:
     status = job["status"]
     text = status.get("message") or ""
     if status["phase"] == "Failed":

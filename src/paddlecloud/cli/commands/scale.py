@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting, from_api
 from paddlecloud.cli.objects import outcome, targets
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.resizing import restart_note
 from paddlecloud.cli.objects.suggestions import append
 from paddlecloud.cli.parsing import Parsers, number
@@ -60,7 +60,7 @@ def run_scale(session: Session, args: argparse.Namespace) -> int:
     return _print(session, answers, fmt)
 
 
-def _scaled(session: Session, words: list[str]) -> list[Place]:
+def _scaled(session: Session, words: list[str]) -> list[ObjectRef]:
     """`slow`, `pdj/slow deploy/web`, `deploy web`; words of which the first is no kind are names of jobs."""
     if len(words) > 1 and not any("/" in word for word in words):
         try:
@@ -69,11 +69,11 @@ def _scaled(session: Session, words: list[str]) -> list[Place]:
             pass  # names of jobs
         else:
             namespace = session.namespace if entry.resource.namespaced else None
-            return [Place(entry.resource, name, namespace) for name in words[1:]]
+            return [ObjectRef(entry.resource, name, namespace) for name in words[1:]]
     return [_job(session, word) for word in words]
 
 
-def _warn_of_restart(session: Session, where: Place, job: Object, replicas: int) -> None:
+def _warn_of_restart(session: Session, where: ObjectRef, job: Object, replicas: int) -> None:
     """Say what a change of the number costs; on a terminal, ask whether it is meant."""
     spec = job.get("spec") or {}
     workers = spec.get("worker") or (spec.get("paddleReplicaSpecs") or {}).get("Worker") or {}
@@ -84,7 +84,7 @@ def _warn_of_restart(session: Session, where: Place, job: Object, replicas: int)
         session.confirm(f"Scale {where.display} to {replicas}?")
 
 
-def _refuse_ended(session: Session, where: Place, done: str) -> Object | None:
+def _refuse_ended(session: Session, where: ObjectRef, done: str) -> Object | None:
     """The job that is to be changed; None for other kinds, which do not end."""
     if where.resource.kind not in outcome.FINISHING:
         return None  # elsewhere a phase such as Failed is no end, and another number may be what mends it
@@ -102,7 +102,7 @@ def _refuse_ended(session: Session, where: Place, done: str) -> Object | None:
     return found
 
 
-def _scale(session: Session, where: Place, replicas: int) -> Object:
+def _scale(session: Session, where: ObjectRef, replicas: int) -> Object:
     patch = {"spec": {"replicas": replicas}}
     call = session.api.client.patch(where.resource, where.name, patch, namespace=where.namespace, subresource="scale")
     try:
@@ -117,7 +117,7 @@ def _scale(session: Session, where: Place, replicas: int) -> Object:
         raise _not_scalable(where) from None
 
 
-def _refused(session: Session, where: Place, replicas: int, error: Invalid) -> CliError:
+def _refused(session: Session, where: ObjectRef, replicas: int, error: Invalid) -> CliError:
     """The refusal, and the numbers that stand against it: rules of a CRD can name only the fields."""
     failure = from_api(error, doing=f"cannot scale {where.display} to {replicas}")
     if (where.resource.group, where.resource.kind) != (PADDLEJOBS.group, PADDLEJOBS.kind):
@@ -132,7 +132,7 @@ def _refused(session: Session, where: Place, replicas: int, error: Invalid) -> C
     return failure
 
 
-def _not_scalable(where: Place) -> UsageError:
+def _not_scalable(where: ObjectRef) -> UsageError:
     return UsageError(f"{where.display} cannot be scaled", why="its kind has no scale subresource", next="pdc explain")
 
 
@@ -166,7 +166,7 @@ def _set_suspend(session: Session, args: argparse.Namespace, *, suspend: bool) -
     return _print(session, answers, fmt)
 
 
-def _suspend_path(where: Place) -> tuple[str, ...]:
+def _suspend_path(where: ObjectRef) -> tuple[str, ...]:
     path = SUSPENDABLE.get((where.resource.group, where.resource.kind))
     if path is None:
         kinds = ", ".join(sorted({kind for _, kind in SUSPENDABLE}))
@@ -182,12 +182,12 @@ def _is_suspended(obj: Object, path: tuple[str, ...]) -> bool:
     return (obj.get("status") or {}).get("phase") == "Suspended" if value is None else bool(value)
 
 
-def _job(session: Session, word: str) -> Place:
+def _job(session: Session, word: str) -> ObjectRef:
     entry, name = targets.one(session.api, [word if "/" in word else f"pdj/{word}"], usage="JOB or KIND/NAME")
-    return Place(entry.resource, name, session.namespace if entry.resource.namespaced else None)
+    return ObjectRef(entry.resource, name, session.namespace if entry.resource.namespaced else None)
 
 
-def _print(session: Session, answers: list[tuple[Place, Object, str]], fmt: output.Format) -> int:
+def _print(session: Session, answers: list[tuple[ObjectRef, Object, str]], fmt: output.Format) -> int:
     if fmt.name:
         objects = [output.without_managed_fields(obj) for _, obj, _ in answers]
         output.print_objects(session, objects, fmt, single=len(objects) == 1)

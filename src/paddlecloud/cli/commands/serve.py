@@ -28,7 +28,7 @@ from paddlecloud.cli.failures import (
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.embedded import data_of, is_embedded
 from paddlecloud.cli.objects.outcome import Outcome
-from paddlecloud.cli.objects.placing import Place, of_object
+from paddlecloud.cli.objects.placing import ObjectRef, of_object
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
@@ -189,7 +189,7 @@ def _before(session: Session, wanted: Object) -> Object | None:
     return found
 
 
-def _withdrawn(session: Session, place: Place, ended: Outcome) -> CliError:
+def _withdrawn(session: Session, place: ObjectRef, ended: Outcome) -> CliError:
     """The controller refused what this command made: nothing of it was ever served, and nothing is left of it."""
     session.api.do(session.api.client.delete(place.resource, place.name, namespace=place.namespace))
     return CliError(

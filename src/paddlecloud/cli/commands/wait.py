@@ -25,7 +25,7 @@ from paddlecloud.cli.failures import (
 )
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.outcome import GONE, Outcome
-from paddlecloud.cli.objects.placing import Place, of_object
+from paddlecloud.cli.objects.placing import ObjectRef, of_object
 from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.parsing import Parsers, add_selectors, duration
@@ -101,7 +101,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
     return code
 
 
-def wait_for(session: Session, place: Place, goal: Goal, *, timeout: float | None) -> Outcome:
+def wait_for(session: Session, place: ObjectRef, goal: Goal, *, timeout: float | None) -> Outcome:
     """How the wait for one object ended; also used by `apply --wait`. Raises only when nothing can be known."""
 
     progress = _Progress(session, place)
@@ -150,7 +150,7 @@ def _unknown_condition(obj: Object, goal: Goal) -> str:
     return f'it has no condition "{goal.condition}"; {meant}' if meant else ""
 
 
-def _refuse_impossible(place: Place, obj: Object, goal: Goal) -> None:
+def _refuse_impossible(place: ObjectRef, obj: Object, goal: Goal) -> None:
     """A condition or phase that our controllers never write is a mistake, and waiting for it is in vain."""
     unknown = unknown_word(obj, condition=goal.condition, phase=goal.phase)
     if unknown is None:
@@ -166,7 +166,7 @@ def _refuse_impossible(place: Place, obj: Object, goal: Goal) -> None:
 class _Progress:
     """Says on stderr what is being waited for whenever that changes, at most every few seconds."""
 
-    def __init__(self, session: Session, place: Place) -> None:
+    def __init__(self, session: Session, place: ObjectRef) -> None:
         self._session = session
         self._place = place
         self._said = ""
@@ -219,7 +219,7 @@ def _goal_of(text: str, judge: Callable[[Object], Outcome | None]) -> Goal:
     return Goal(text, lambda obj: GONE if obj is None else judge(obj), absent_ok=True)
 
 
-def missing(place: Place) -> CliError:
+def missing(place: ObjectRef) -> CliError:
     return CliError(
         f"{place} does not exist",
         next=f"pdc get {place.resource.plural}",
@@ -261,13 +261,13 @@ def _jsonpath(text: str) -> Check:
     return check
 
 
-def _places(session: Session, args: argparse.Namespace) -> list[Place]:
+def _places(session: Session, args: argparse.Namespace) -> list[ObjectRef]:
     api = session.api
     places = []
     for target in targets.resolve(api, targets.with_jobs(api, args.words, session.namespace), usage=USAGE):
         namespace = session.namespace if target.resource.namespaced else None
         if target.names:
-            places += [Place(target.resource, name, namespace) for name in target.names]
+            places += [ObjectRef(target.resource, name, namespace) for name in target.names]
         elif args.all or args.selector or args.field_selector:
             listing = api.client.list(
                 target.resource, namespace, label_selector=args.selector, field_selector=args.field_selector

@@ -6,16 +6,16 @@ from paddlecloud.cli.failures import InputError
 from paddlecloud.cli.objects.manifests import Manifest
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Resource
-from paddlecloud.sdk.place import Place as Place
+from paddlecloud.sdk.place import ObjectRef as ObjectRef
 from paddlecloud.sdk.place import of_object as of_object
 
 
-def place(session: Session, manifest: Manifest) -> Place:
+def place(session: Session, manifest: Manifest) -> ObjectRef:
     """Asks the server for the kind. The namespace is the object's own, else `-n`, else the context's."""
     return place_of(session, manifest, session.api.resource_of(manifest.object))
 
 
-def place_of(session: Session, manifest: Manifest, resource: Resource) -> Place:
+def place_of(session: Session, manifest: Manifest, resource: Resource) -> ObjectRef:
     meta = manifest.object["metadata"]
     if not meta.get("name"):
         raise InputError(
@@ -30,4 +30,4 @@ def place_of(session: Session, manifest: Manifest, resource: Resource) -> Place:
             why=f'-n asks for "{asked}"',
             next=f"leave -n out, or use -n {own}",
         )
-    return Place(resource, str(meta["name"]), str(own or session.namespace) if resource.namespaced else None)
+    return ObjectRef(resource, str(meta["name"]), str(own or session.namespace) if resource.namespaced else None)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError
 from paddlecloud.cli.objects import members, targets
 from paddlecloud.cli.objects.members import Member
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
@@ -17,17 +17,17 @@ BARE = ("pdj", "pods", "pds")
 """What a name without a kind may mean, the likeliest first."""
 
 
-def find(session: Session, subject: str) -> tuple[Place, Object]:
+def find(session: Session, subject: str) -> tuple[ObjectRef, Object]:
     """The job, pod or other owner of pods that is meant; a bare name is looked for among the `BARE` kinds in turn."""
     api, namespace = session.api, session.namespace
     if "/" in subject:
         entry, name = targets.one(api, [subject], usage=USAGE)
-        place = Place(entry.resource, name, namespace if entry.resource.namespaced else None)
+        place = ObjectRef(entry.resource, name, namespace if entry.resource.namespaced else None)
         return place, api.do(api.client.get(place.resource, name, place.namespace))
     served = []
     for kind in BARE:
         try:
-            place = Place(api.entry(kind).resource, subject, namespace)
+            place = ObjectRef(api.entry(kind).resource, subject, namespace)
             served.append(kind)
             return place, api.do(api.client.get(place.resource, subject, namespace))
         except (UnknownKind, NotFound):

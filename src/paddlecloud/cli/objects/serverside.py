@@ -10,7 +10,7 @@ from paddlecloud.cli.failures import INVALID, CliError, attempting
 from paddlecloud.cli.objects import pod_fields, suggestions
 from paddlecloud.cli.objects.lines import lines_of
 from paddlecloud.cli.objects.manifests import Manifest
-from paddlecloud.cli.objects.placing import Place, place_of
+from paddlecloud.cli.objects.placing import ObjectRef, place_of
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
@@ -26,7 +26,7 @@ VOLATILE = ("managedFields", "resourceVersion", "generation")
 
 
 class Applied(NamedTuple):
-    place: Place
+    place: ObjectRef
     before: Object | None
     after: Object
 
@@ -158,14 +158,14 @@ class Applier:
                 self._session.api.rediscover()
 
 
-def read(session: Session, where: Place) -> Object | None:
+def read(session: Session, where: ObjectRef) -> Object | None:
     try:
         return session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
     except NotFound:
         return None
 
 
-def body_of(obj: Object, where: Place) -> Object:
+def body_of(obj: Object, where: ObjectRef) -> Object:
     """What is sent: the file's own words, less what a server never takes back."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     if where.namespace:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from paddlecloud.cli.objects.api import Api
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.stdlib import sleep
@@ -27,7 +27,7 @@ class DeadlineError(Exception):
         self.last = last
 
 
-def until(api: Api, place: Place, check: Callable[[Object | None], T | None], *, timeout: float | None) -> T:
+def until(api: Api, place: ObjectRef, check: Callable[[Object | None], T | None], *, timeout: float | None) -> T:
     """The first answer of `check` that is not None. `check` gets None while the object does not exist.
 
     A timeout of zero looks once. A server that goes away while we wait is asked again a few times.
@@ -52,7 +52,7 @@ def until(api: Api, place: Place, check: Callable[[Object | None], T | None], *,
         raise DeadlineError(last) from None
 
 
-def _read(api: Api, place: Place) -> Object | None:
+def _read(api: Api, place: ObjectRef) -> Object | None:
     try:
         return api.do(api.client.get(place.resource, place.name, place.namespace))
     except NotFound:

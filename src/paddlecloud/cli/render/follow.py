@@ -16,7 +16,7 @@ from paddlecloud.cli.failures import INTERRUPTED, OK
 from paddlecloud.cli.objects import members, outcome
 from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.outcome import GONE
-from paddlecloud.cli.objects.placing import Place
+from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.thread_tasks import ThreadTasks
 from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
@@ -32,7 +32,7 @@ UNSCHEDULABLE = frozenset(("Unschedulable", "NotEnoughResources"))
 class Printer:
     """Follows one object to its end and prints the lines of the pods that the flags choose."""
 
-    def __init__(self, session: Session, place: Place, writer: Writer, options: Options) -> None:
+    def __init__(self, session: Session, place: ObjectRef, writer: Writer, options: Options) -> None:
         self._session = session
         self._place = place
         self._writer = writer
@@ -91,7 +91,7 @@ class News:
     Once the pods are known to fit nowhere, the command that says what would help follows, once.
     """
 
-    def __init__(self, session: Session, place: Place) -> None:
+    def __init__(self, session: Session, place: ObjectRef) -> None:
         self._session = session
         self._place = place
         self._said = ""

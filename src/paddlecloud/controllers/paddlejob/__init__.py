@@ -7,6 +7,6 @@ from paddlecloud.controllers.paddlejob.controller import PaddleJobController
 from paddlecloud.controllers.paddlejob.decision.case import Options
 from paddlecloud.controllers.paddlejob.decision.decide import decide
 from paddlecloud.controllers.paddlejob.observe import Observed, view
-from paddlecloud.controllers.paddlejob.reports.listener import Place
+from paddlecloud.controllers.paddlejob.reports.listener import ListenAddress
 
-__all__ = ["Observed", "Options", "PaddleJobController", "Place", "decide", "view"]
+__all__ = ["ListenAddress", "Observed", "Options", "PaddleJobController", "decide", "view"]

@@ -21,14 +21,14 @@ from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.gang import podgroup, scheduler_message
 from paddlecloud.controllers.paddlejob.observe import Observed, view
 from paddlecloud.controllers.paddlejob.pods import ignored, ports
-from paddlecloud.controllers.paddlejob.reports.listener import Place
+from paddlecloud.controllers.paddlejob.reports.listener import ListenAddress
 from paddlecloud.controllers.paddlejob.reports.receiver import ReportReceiver
 from paddlecloud.controllers.paddlejob.status import LATER, drifted, essence, hold_back
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.plan import Outcome, Plan, PlanFailed, PlannedEvent
+from paddlecloud.kube.plan import Plan, PlanFailed, PlannedEvent, PlanResult
 from paddlecloud.kube.resource import (
     NODES,
     PADDLEJOBS,
@@ -83,7 +83,7 @@ class PaddleJobController(Operator[Observed, Plan]):
         workers: int = 8,
         hooks: Hooks | None = None,
         served: Collection[Resource] = OPTIONAL,
-        reports: Place | None = None,
+        reports: ListenAddress | None = None,
     ) -> None:
         super().__init__(
             client, "paddlejob", component=COMPONENT, namespace=namespace, clock=clock, workers=workers, hooks=hooks
@@ -183,7 +183,7 @@ class PaddleJobController(Operator[Observed, Plan]):
         self._receiver.forget(uid)
         self._ports.forget(uid)
 
-    async def _adopt(self, plan: Plan, outcome: Outcome) -> None:
+    async def _adopt(self, plan: Plan, outcome: PlanResult) -> None:
         """Mark what the original operator made for this job under the same names: unmarked, we would not watch it."""
         wanted = {(obj["kind"], obj["metadata"]["name"]): obj["metadata"] for obj in plan.create}
         for found in outcome.present:

@@ -61,7 +61,7 @@ def _on_knative(
     plan = Plan()
     old = service.get("status") or {}
     due = (old.get("rollout") or {}).get("nextStepTime")
-    answer = traffic.decide(
+    split = traffic.decide(
         traffic.Situation(
             settings=settings,
             default=found[DEFAULT].name,
@@ -74,8 +74,8 @@ def _on_knative(
         )
     )
     own = owner_reference(service)
-    knative.bring(plan, service, own, observed.kservice, found, observed.revisions, answer.shares)
-    endpoints = {DEFAULT: (answer.serving, settings.default), CANARY: (found.get(CANARY), settings.canary)}
+    knative.bring(plan, service, own, observed.kservice, found, observed.revisions, split.shares)
+    endpoints = {DEFAULT: (split.serving, settings.default), CANARY: (found.get(CANARY), settings.canary)}
     dialled: dict[str, tuple[Object, int]] = {}
     for endpoint, (target, spec) in endpoints.items():
         if target is not None and spec is not None:
@@ -83,7 +83,7 @@ def _on_knative(
             dialled[endpoint] = ({KNATIVE_REVISION: name}, spec.port)
     aliases.bring(plan, service, own, observed.services, dialled)
     if observed.kservice is not None:
-        needed = {*answer.shares, *(revision.name for revision in found.values()), answer.went_back}
+        needed = {*split.shares, *(revision.name for revision in found.values()), split.went_back}
         knative.forget(plan, service["metadata"]["namespace"], observed.kservice, observed.revisions, needed)
     note = _not_routed(observed.kservice)
     plan.status = status.status_of(
@@ -91,7 +91,7 @@ def _on_knative(
         settings,
         found,
         observed,
-        answer,
+        split,
         routes=_routes(observed.kservice),
         place=_place(observed.kservice),
         note=note,
@@ -99,9 +99,9 @@ def _on_knative(
     )
     if note and note == plan.status.get("message") != old.get("message"):
         plan.events.append(PlannedEvent("Note", note))
-    if answer.step is not None and answer.step.due is not None:
-        plan.after = max(0.05, min(answer.step.due - now, LOOK_AGAIN))
-    elif answer.step is not None and answer.step.percent and settings.rollout and settings.rollout.has_limits:
+    if split.step is not None and split.step.due is not None:
+        plan.after = max(0.05, min(split.step.due - now, LOOK_AGAIN))
+    elif split.step is not None and split.step.percent and settings.rollout and settings.rollout.has_limits:
         plan.after = LOOK_AGAIN  # paused, and judged all the same
     return plan
 
@@ -156,7 +156,7 @@ def _on_deployments(
         settings,
         found,
         observed,
-        traffic.Answer(shares, found[DEFAULT].name),
+        traffic.TrafficSplit(shares, found[DEFAULT].name),
         routes=routes,
         place={"url": url, "address": {"url": url}},
         note=note,

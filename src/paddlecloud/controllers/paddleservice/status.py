@@ -8,7 +8,7 @@ from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, selector
 from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
 from paddlecloud.controllers.paddleservice.template import Wanted
-from paddlecloud.controllers.paddleservice.traffic import Answer
+from paddlecloud.controllers.paddleservice.traffic import TrafficSplit
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.conditions import ConditionState, dated, state_of
 from paddlecloud.kube.resource import Object
@@ -76,7 +76,7 @@ def status_of(
     settings: ServiceSettings,
     wanted: Mapping[str, Wanted],
     observed: Observed,
-    answer: Answer,
+    split: TrafficSplit,
     *,
     routes: ConditionState,
     place: Object,
@@ -100,24 +100,24 @@ def status_of(
         **place,
         "observedGeneration": generation,
         "conditions": with_conditions(old, states, generation=generation, now=now),
-        "default": _endpoint(wanted[DEFAULT].name, views, answer),
-        "traffic": _traffic(wanted, answer),
+        "default": _endpoint(wanted[DEFAULT].name, views, split),
+        "traffic": _traffic(wanted, split),
         "replicas": sum(view.replicas for view in views.values()),
         "selector": selector(settings.name),
         "engine": observed.engine,
     }
     if CANARY in wanted:
-        status["canary"] = _endpoint(wanted[CANARY].name, views, answer)
-    if answer.step is not None:
-        step = answer.step
+        status["canary"] = _endpoint(wanted[CANARY].name, views, split)
+    if split.step is not None:
+        step = split.step
         status["rollout"] = {
             "step": step.done,
             "percent": step.percent,
             **({"nextStepTime": rfc3339(step.due)} if step.due is not None else {}),
             **({"message": step.message} if step.message else {}),
         }
-    if answer.went_back:
-        status["annotations"] = {WENT_BACK: answer.went_back}
+    if split.went_back:
+        status["annotations"] = {WENT_BACK: split.went_back}
     if cold := next((dict(view.cold_start) for view in views.values() if view.cold_start), None):
         status["coldStart"] = cold
     message = next((v.message for v in states.values() if v.status != "True" and v.message), "") or note
@@ -126,11 +126,11 @@ def status_of(
     return status
 
 
-def _endpoint(name: str, views: Mapping[str, RevisionView], answer: Answer) -> Object:
+def _endpoint(name: str, views: Mapping[str, RevisionView], split: TrafficSplit) -> Object:
     view = views.get(name)
-    return {"name": name, "percent": answer.shares.get(name, 0), "replicas": view.replicas if view else 0}
+    return {"name": name, "percent": split.shares.get(name, 0), "replicas": view.replicas if view else 0}
 
 
-def _traffic(wanted: Mapping[str, Wanted], answer: Answer) -> str:
-    canary = answer.shares.get(wanted[CANARY].name, 0) if CANARY in wanted else 0
+def _traffic(wanted: Mapping[str, Wanted], split: TrafficSplit) -> str:
+    canary = split.shares.get(wanted[CANARY].name, 0) if CANARY in wanted else 0
     return f"{100 - canary}/{canary}" if CANARY in wanted else "100"

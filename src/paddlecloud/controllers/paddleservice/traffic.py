@@ -44,7 +44,7 @@ class Situation(NamedTuple):
     now: float
 
 
-class Answer(NamedTuple):
+class TrafficSplit(NamedTuple):
     shares: Shares
     serving: str
     """The default revision that clients get now; beside it may be a newer one that is being rolled out."""
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
     went_back: str = ""
 
 
-def decide(case: Situation) -> Answer:
+def decide(case: Situation) -> TrafficSplit:
     canary = case.canary if case.canary and _ready(case, case.canary) else None
     percent = case.settings.canary_percent if canary else 0
     old = _old_default(case)
@@ -67,7 +67,9 @@ def decide(case: Situation) -> Answer:
     if canary:
         shares[canary] = shares.get(canary, 0) + percent
     serving = case.default if old is None or share >= 100 else old
-    return Answer({name: value for name, value in shares.items() if value} or {serving: 100}, serving, step, went_back)
+    return TrafficSplit(
+        {name: value for name, value in shares.items() if value} or {serving: 100}, serving, step, went_back
+    )
 
 
 def _ready(case: Situation, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The API server without a network: `handle(Request) -> Answer`.
+"""The API server without a network: `handle(Request) -> Response`.
 
 Order of every request: parse the path, authorise, dispatch by verb, audit. Both the HTTPS edge and the in-process
 transport come through here, so nobody gets round authorisation or the audit log by being in the same process.
@@ -30,7 +30,7 @@ from paddlecloud.local.apiserver.http.duplicates import refuse_duplicates
 from paddlecloud.local.apiserver.http.list_options import check_list_options, exact_revision, revision_of
 from paddlecloud.local.apiserver.http.negotiation import encode
 from paddlecloud.local.apiserver.http.options import delete_options, patcher, write_options
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo, no_route, parse
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response, no_route, parse
 from paddlecloud.local.apiserver.http.responses import (
     failure,
     partial_metadata,
@@ -65,7 +65,7 @@ RETURNED_WHEN_DELETED = frozenset(
 )  # fmt: skip
 """Kinds whose deletion is answered with the object; all others answer with a Status once they are gone."""
 
-Handler = Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]]
+Handler = Callable[[Request, RequestInfo, KindInfo], Awaitable[Response]]
 """A subresource or a kind that is answered rather than stored."""
 
 
@@ -77,7 +77,7 @@ class Extensions:
     """
 
     handlers: dict[tuple[str, str, str], Handler] = field(default_factory=dict)
-    paths: dict[str, Callable[[Request], Awaitable[Answer]]] = field(default_factory=dict)
+    paths: dict[str, Callable[[Request], Awaitable[Response]]] = field(default_factory=dict)
 
 
 class Api:
@@ -105,7 +105,7 @@ class Api:
         self._discovery = groups.Discovery(registry)
         self._openapi = openapi.OpenApi(registry)
 
-    async def handle(self, request: Request) -> Answer:
+    async def handle(self, request: Request) -> Response:
         started = time.perf_counter()
         info = None
         try:
@@ -128,7 +128,7 @@ class Api:
         self._note(request, info, answer.status, time.perf_counter() - started)
         return answer
 
-    def refuse(self, request: Request, error: ApiError) -> Answer:
+    def refuse(self, request: Request, error: ApiError) -> Response:
         """The answer to a request that never came this far, noted like any other: bad credentials, a body too long."""
         try:
             info: RequestInfo | None = parse(request.method, request.path, request.query)
@@ -162,7 +162,7 @@ class Api:
         if not decision.allowed:
             raise forbidden(user, wanted, decision.reason)
 
-    async def _dispatch(self, request: Request, info: RequestInfo) -> Answer:
+    async def _dispatch(self, request: Request, info: RequestInfo) -> Response:
         if not info.is_resource:
             return await self._non_resource(request, info)
         kind = find_kind(self.registry, info)
@@ -176,16 +176,16 @@ class Api:
         if info.subresource == "scale" and kind.scale is not None:
             return await scale.handle(self.verbs, request, info, kind)
         check_verb(info, kind)
-        verb: Callable[[Request, RequestInfo, KindInfo], Awaitable[Answer]] = getattr(self, f"_{info.verb}")
+        verb: Callable[[Request, RequestInfo, KindInfo], Awaitable[Response]] = getattr(self, f"_{info.verb}")
         return await verb(request, info, kind)
 
     # Objects -------------------------------------------------------------------------------------------------------
 
-    async def _get(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _get(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         record = self.verbs.get(kind, info.namespace, info.name)
-        return Answer(body=self._renderer(kind, request)(record))
+        return Response(body=self._renderer(kind, request)(record))
 
-    async def _list(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _list(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         limit, token = request.number("limit") or 0, request.query.get("continue", "")
         at = exact_revision(request.query, limit=limit)
         selection = self._selection(request, info, kind)
@@ -208,9 +208,9 @@ class Api:
             render = partial_value
         else:
             empty = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta, "items": []}
-        return Answer(body=await listed(empty, page.records, render))
+        return Response(body=await listed(empty, page.records, render))
 
-    async def _watch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _watch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         query = request.query
         check_list_options(query, watch=True)
         initial = request.flag("sendInitialEvents")
@@ -225,9 +225,9 @@ class Api:
             render=self._renderer(kind, request), bookmarks=request.flag("allowWatchBookmarks"),
             initial_events_end=initial, timeout=timeout, clock=self.clock,
         )  # fmt: skip
-        return Answer(stream=stream, content_type="application/json;stream=watch")
+        return Response(stream=stream, content_type="application/json;stream=watch")
 
-    async def _create(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _create(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.name:
             raise errors.MethodNotAllowed("create goes to the collection, without a name in the URL")
         options = write_options(request)
@@ -236,7 +236,7 @@ class Api:
         created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
         return self._shown(request, kind, created, options, status=201)
 
-    async def _update(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _update(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         options = write_options(request)
         read = partial(negotiation.read_object, request.body, request.header("content-type"))
         obj = await self._read(request, kind, options, read)
@@ -254,7 +254,7 @@ class Api:
         )  # fmt: skip
         return self._shown(request, kind, updated, options)
 
-    async def _patch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _patch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         options = write_options(request)
         media = negotiation.media_type(request.header("content-type"))
         if media == negotiation.APPLY_PATCH:
@@ -267,7 +267,7 @@ class Api:
         )
         return self._shown(request, kind, updated, options)
 
-    async def _apply(self, request: Request, info: RequestInfo, kind: KindInfo, options: WriteOptions) -> Answer:
+    async def _apply(self, request: Request, info: RequestInfo, kind: KindInfo, options: WriteOptions) -> Response:
         if not request.query.get("fieldManager"):
             raise errors.invalid(
                 "PatchOptions",
@@ -285,18 +285,18 @@ class Api:
         )  # fmt: skip
         return self._shown(request, kind, obj, options, status=201 if created else 200)
 
-    async def _delete(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _delete(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         options = delete_options(request)
         obj, gone = await self.verbs.delete(kind, info.namespace, info.name, options)
         if not gone or (kind.kind in RETURNED_WHEN_DELETED and not kind.custom):
-            return Answer(body=encode(obj))
+            return Response(body=encode(obj))
         resource, meta = kind.resource, obj["metadata"]
         details = {"name": info.name, "kind": resource.plural, "uid": meta["uid"]}
         if resource.group:
             details["group"] = resource.group
-        return Answer(body=encode(success(details)))
+        return Response(body=encode(success(details)))
 
-    async def _deletecollection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def _deletecollection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         options = delete_options(request)
         records, _ = self._selection(request, info, kind).records(self.store, kind)
         deleted = []
@@ -310,7 +310,7 @@ class Api:
             deleted.append(encode(obj))
         meta = {"resourceVersion": str(self.store.revision)}
         empty = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta, "items": []}
-        return Answer(body=filled(empty, deleted))
+        return Response(body=filled(empty, deleted))
 
     def _selection(self, request: Request, info: RequestInfo, kind: KindInfo) -> Selection:
         """What a list, watch or deletecollection is about. A name that authorisation relied on is selected for sure."""
@@ -357,7 +357,7 @@ class Api:
 
     def _shown(
         self, request: Request, kind: KindInfo, obj: Object, options: WriteOptions, *, status: int = 200
-    ) -> Answer:
+    ) -> Response:
         accept = negotiation.accepted(request.header("accept"))
         if accept.as_kind == "Table":
             body = encode(self._table([obj], kind, request))
@@ -365,7 +365,7 @@ class Api:
             body = encode(partial_metadata(obj))
         else:
             body = (None if options.dry_run else self._stored(kind, obj)) or encode(obj)
-        return Answer(status=status, body=body, headers=warning_headers(options.warnings))
+        return Response(status=status, body=body, headers=warning_headers(options.warnings))
 
     def _stored(self, kind: KindInfo, obj: Object) -> bytes | None:
         """The bytes that were stored of what was just written; None where it is shown otherwise or is old by now."""
@@ -377,20 +377,20 @@ class Api:
 
     # Everything that is not an object ------------------------------------------------------------------------------
 
-    async def _non_resource(self, request: Request, info: RequestInfo) -> Answer:
+    async def _non_resource(self, request: Request, info: RequestInfo) -> Response:
         if not info.routable:
             raise no_route()
         if info.verb != "get":
             raise errors.MethodNotAllowed(f"{request.method} is not supported on {info.path}")
         if info.path in ("/healthz", "/readyz", "/livez"):
-            return Answer(body=b"ok", content_type="text/plain")
+            return Response(body=b"ok", content_type="text/plain")
         path = info.path.rstrip("/") or "/"
         if path == "/version":
-            return Answer(body=encode(version()))
+            return Response(body=encode(version()))
         if path in self.extensions.paths:
             return await self.extensions.paths[path](request)
         if path.startswith("/openapi/v3"):
-            return Answer(body=self._openapi.body(path))
+            return Response(body=self._openapi.body(path))
         found = self._discovery.find(path, request.header("accept"))
         if found is None:
             raise no_route()
@@ -398,5 +398,5 @@ class Api:
         # 304, so the content type must say there, too, which form this is.
         headers = {"ETag": found.etag, "Vary": "Accept", "Cache-Control": "public"}
         if request.header("if-none-match") == found.etag:
-            return Answer(status=304, content_type=found.content_type, headers=headers)
-        return Answer(body=found.body, content_type=found.content_type, headers=headers)
+            return Response(status=304, content_type=found.content_type, headers=headers)
+        return Response(body=found.body, content_type=found.content_type, headers=headers)

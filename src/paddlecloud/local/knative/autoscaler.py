@@ -128,24 +128,24 @@ class Autoscaler:
         elif not scene.ready:
             memory.active_since = None
         scaling = scaling_of(scene.revision, self._defaults())
-        answer, memory.mood = kpa.decide(scaling, self._seen(scene, scaling, memory, now), memory.mood)
+        decision, memory.mood = kpa.decide(scaling, self._seen(scene, scaling, memory, now), memory.mood)
         current = int((scene.deployment.get("spec") or {}).get("replicas") or 0)
-        if answer.pods == current:
+        if decision.pods == current:
             return
         name = key(scene.revision)
-        log.info("%s: %d to %d pods (%s)", name, current, answer.pods, answer.why)
+        log.info("%s: %d to %d pods (%s)", name, current, decision.pods, decision.why)
         meta = scene.revision["metadata"]
         try:
             await self._client.patch(
                 DEPLOYMENTS,
                 deployment_of(meta["name"]),
-                {"spec": {"replicas": answer.pods}},
+                {"spec": {"replicas": decision.pods}},
                 namespace=meta["namespace"],
             )
         except NotFound:
             return  # deleted meanwhile
         except ApiError as error:
-            log.warning("%s was not scaled to %d pods: %s", name, answer.pods, error)
+            log.warning("%s was not scaled to %d pods: %s", name, decision.pods, error)
 
     def _seen(self, scene: Scene, scaling: Scaling, memory: Memory, now: float) -> kpa.Seen:
         return kpa.Seen(

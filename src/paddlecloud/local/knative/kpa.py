@@ -47,13 +47,13 @@ class Mood:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScaleDecision:
     pods: int
     panicking: bool
     why: str
 
 
-def decide(scaling: Scaling, seen: Seen, mood: Mood) -> tuple[Answer, Mood]:
+def decide(scaling: Scaling, seen: Seen, mood: Mood) -> tuple[ScaleDecision, Mood]:
     """How many pods there should be now."""
     pods, mood, why = _by_load(scaling, seen, mood)
     pods, mood = _delayed(scaling, seen, mood, pods)
@@ -64,7 +64,7 @@ def decide(scaling: Scaling, seen: Seen, mood: Mood) -> tuple[Answer, Mood]:
     if bounded != pods:
         why = f"{why}, within {low} to {high or '∞'}"
     bounded, mood, kept = _last_pod(scaling, seen, mood, bounded)
-    return Answer(bounded, mood.panic_since is not None, kept or why), mood
+    return ScaleDecision(bounded, mood.panic_since is not None, kept or why), mood
 
 
 def _by_load(scaling: Scaling, seen: Seen, mood: Mood) -> tuple[int, Mood, str]:

@@ -12,7 +12,7 @@ from paddlecloud.kube.pods import is_leaving, phase_of
 from paddlecloud.kube.resource import PODDISRUPTIONBUDGETS, Object
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http import negotiation
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
@@ -26,7 +26,7 @@ SOON = 1  # seconds: clients wait for Retry-After, and a budget is counted in mi
 def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clock: Clock) -> Handler:
     """The eviction handler behind the budgets."""
 
-    async def guarded(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def guarded(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb == "create":
             body = negotiation.read_small(request.body, request.header("content-type"))
             pod = verbs.get(kind, info.namespace, info.name).object

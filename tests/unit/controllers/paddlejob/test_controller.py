@@ -12,7 +12,7 @@ import pytest
 
 from harness import eventually
 from paddlecloud.api import crd
-from paddlecloud.controllers.paddlejob import Options, PaddleJobController, Place
+from paddlecloud.controllers.paddlejob import ListenAddress, Options, PaddleJobController
 from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddlejob.observe import PodView
@@ -59,7 +59,7 @@ class Counted:
 class Cluster:
     """An API server, the controller, and hands that do what nodes would do."""
 
-    def __init__(self, platform: Platform, reports: Place | None = None) -> None:
+    def __init__(self, platform: Platform, reports: ListenAddress | None = None) -> None:
         self.platform = platform
         self._reports = reports
         self.client: Client = platform.client()
@@ -153,7 +153,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster_of(folder: Path, *, reports: Place | None = None) -> AsyncIterator[Cluster]:
+async def cluster_of(folder: Path, *, reports: ListenAddress | None = None) -> AsyncIterator[Cluster]:
     platform = Platform(folder)
     await platform.start(objects=crd.generate())
     cluster = Cluster(platform, reports)

@@ -14,7 +14,7 @@ import pytest
 
 from harness import eventually
 from paddlecloud.controllers.paddlejob.reports import token
-from paddlecloud.controllers.paddlejob.reports.listener import BODY_LIMIT, BURST, Channel, Place, Report
+from paddlecloud.controllers.paddlejob.reports.listener import BODY_LIMIT, BURST, Channel, ListenAddress, Report
 from paddlecloud.data.report import sign
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import CONFIGMAPS, PADDLEJOBS, PODS, SECRETS, Key, Object
@@ -42,7 +42,7 @@ async def world() -> AsyncIterator[World]:
     taken: list[Report] = []
     clock = FakeClock()
     channel = Channel(lambda key: "good" if key == Key("default", "job") else "", taken.append, clock=clock)
-    async with channel.serve(Place()) as url, aiohttp.ClientSession() as session:
+    async with channel.serve(ListenAddress()) as url, aiohttp.ClientSession() as session:
         yield World(url, session, taken, clock)
 
 
@@ -100,7 +100,7 @@ async def test_a_rank_that_reports_too_often_is_slowed_down_and_others_are_not(w
 
 async def test_a_successor_listens_at_the_same_place(tmp_path: Path) -> None:
     channel = Channel(lambda key, bearer: True, lambda report: None, clock=FakeClock())
-    place = Place(remember=tmp_path / "port")
+    place = ListenAddress(remember=tmp_path / "port")
     async with channel.serve(place) as first:
         pass
     async with channel.serve(place) as second:
@@ -154,7 +154,7 @@ async def report_secret(cluster: Cluster) -> Object:
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with cluster_of(tmp_path, reports=Place()) as cluster:
+    async with cluster_of(tmp_path, reports=ListenAddress()) as cluster:
         yield cluster
 
 

@@ -10,19 +10,19 @@ import pytest
 from paddlecloud.api.sampleset import SampleSetStatus, Secret
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.sampledata.sampleset import lookups
-from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options, Parsed, Runtime
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, Runtime, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.observe import training
 
 PHASES = ("", "Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
 OWN, FOREIGN = Secret("own", "team"), Secret("foreign", "other")
 
 
-def case(phase: str, *, sources: NodeFolders | None = None, **spec: Any) -> Case:
+def case(phase: str, *, sources: NodeFolders | None = None, **spec: Any) -> SampleSetCase:
     meta = {"name": "set", "namespace": "team", "uid": "u"}
     obj = {"metadata": meta, "spec": {"source": {"uri": "s3://b.endpoint/p"}, **spec}, "status": {"phase": phase}}
     parsed = Parsed.of(obj)
     assert parsed.error == ""
-    return Case(obj, parsed.settings, parsed.status, Observed(), 0.0, Options(sources=sources))
+    return SampleSetCase(obj, parsed.settings, parsed.status, Observed(), 0.0, Options(sources=sources))
 
 
 @pytest.mark.parametrize("phase", PHASES)

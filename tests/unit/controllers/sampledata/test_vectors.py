@@ -10,7 +10,7 @@ import pytest
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, decode, normalise, validate
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import objects
-from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.figures import cache_status
 from paddlecloud.controllers.sampledata.sampleset.observe import runtime_of
 from paddlecloud.controllers.sampledata.servers import transfer
@@ -36,10 +36,10 @@ def settings(name: str = "imagenet", **spec: Any) -> SampleSetSettings:
     return normalise(decode(sample_set(name, **spec))).settings
 
 
-def case(name: str = "imagenet", *, driver: str = "juicefs", **spec: Any) -> Case:
+def case(name: str = "imagenet", *, driver: str = "juicefs", **spec: Any) -> SampleSetCase:
     obj = sample_set(name, **{"csi": {"driver": driver}, **spec})
     options = Options(image="runtime:1", local_root="/var/lib/sets")
-    return Case(obj, normalise(decode(obj)).settings, SampleSetStatus(), Observed(), 0.0, options)
+    return SampleSetCase(obj, normalise(decode(obj)).settings, SampleSetStatus(), Observed(), 0.0, options)
 
 
 def test_without_any_option_the_cache_is_unlimited_and_in_memory() -> None:

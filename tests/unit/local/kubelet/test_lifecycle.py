@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.kube.clock import rfc3339
-from paddlecloud.local.kubelet.pod.lifecycle import Outcome, Start, backoff_delay, decide, streak_after
+from paddlecloud.local.kubelet.pod.lifecycle import PodEnd, Start, backoff_delay, decide, streak_after
 from paddlecloud.local.kubelet.pod.model import Observed, Run, Waiting
 
 NOW = 1_700_000_000.0
@@ -100,7 +100,7 @@ def test_the_restart_policy_says_what_happens_after_an_end(policy: str, code: in
     assert bool(plan.start) == restarts
     assert (plan.outcome is None) == restarts
     if not restarts:
-        assert plan.outcome == Outcome("Succeeded" if code == 0 else "Failed")
+        assert plan.outcome == PodEnd("Succeeded" if code == 0 else "Failed")
         assert plan.done
 
 
@@ -130,7 +130,7 @@ def test_a_long_run_forgives_earlier_failures() -> None:
 
 def test_a_failed_init_container_fails_a_pod_that_must_not_restart() -> None:
     plan = decide(make_pod(init=("one",), policy="Never"), Observed(runs={"one": ended(2)}), NOW)
-    assert plan.outcome == Outcome("Failed")
+    assert plan.outcome == PodEnd("Failed")
     assert plan.start == []
 
 
@@ -154,7 +154,7 @@ def test_sidecars_are_stopped_after_the_main_containers_ended_and_then_the_pod_i
     plan = decide(pod, Observed(runs={"s1": running(), "s2": ended(0), "main": ended(0)}), NOW)
     assert [stop.name for stop in plan.stop] == ["s1"]
     plan = decide(pod, Observed(runs={"s1": ended(143), "s2": ended(0), "main": ended(0)}), NOW)
-    assert plan.outcome == Outcome("Succeeded")
+    assert plan.outcome == PodEnd("Succeeded")
     assert plan.done
     assert plan.start == []
 
@@ -184,7 +184,7 @@ def test_deletion_stops_what_runs_with_its_grace_and_starts_nothing() -> None:
 def test_a_deleted_pod_goes_when_its_last_process_is_gone() -> None:
     plan = decide(deleted(make_pod()), Observed(runs={"main": ended(143)}), NOW)
     assert (plan.done, plan.remove) == (True, True)
-    assert plan.outcome == Outcome("Failed")
+    assert plan.outcome == PodEnd("Failed")
 
 
 def test_a_pod_deleted_before_it_started_goes_at_once() -> None:
@@ -202,7 +202,7 @@ def test_a_published_end_is_final() -> None:
     plan = decide(pod, Observed(runs={"main": running()}), NOW)
     assert plan.start == []
     assert [stop.name for stop in plan.stop] == ["main"]
-    assert plan.outcome == Outcome("Failed", "Evicted", "m")
+    assert plan.outcome == PodEnd("Failed", "Evicted", "m")
 
 
 def test_an_unhealthy_container_is_stopped_with_the_grace_its_probe_names() -> None:

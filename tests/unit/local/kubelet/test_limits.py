@@ -18,7 +18,7 @@ from harness import need
 from paddlecloud.local.kubelet.node import limits
 from paddlecloud.local.kubelet.node.limits import Enforcement, Hierarchy, PodCgroups
 from paddlecloud.local.kubelet.shim import cgroups
-from paddlecloud.local.kubelet.shim.cgroups import Limits, Place
+from paddlecloud.local.kubelet.shim.cgroups import CgroupPath, Limits
 
 from . import cgroup_places
 from .conftest import ShimHarness, output
@@ -131,7 +131,7 @@ def test_a_cgroup_of_our_name_is_ours_in_the_trees_that_have_it(tree: Tree) -> N
     cpu = tree.add(1, "cpu")
     (cpu / "paddlecloud").mkdir()
     found = tree.find()
-    assert found.place == Place(1, {"cpu": str(cpu / "paddlecloud")})
+    assert found.place == CgroupPath(1, {"cpu": str(cpu / "paddlecloud")})
     assert found.describe() == "memory: watched, cpu: cgroup, pids: watched (memory, pids not available there)"
 
 
@@ -140,7 +140,7 @@ def test_another_name_can_be_given(tree: Tree) -> None:
     mine = offer(mount / "mine")
     assert tree.find().place is None
     found = tree.find(PADDLECLOUD_CGROUP="/mine")
-    assert found.place == Place(2, {"cpu": str(mine), "memory": str(mine), "pids": str(mine)})
+    assert found.place == CgroupPath(2, {"cpu": str(mine), "memory": str(mine), "pids": str(mine)})
     assert found.describe() == "memory: cgroup, cpu: cgroup, pids: cgroup"
 
 
@@ -154,7 +154,7 @@ def test_the_own_cgroup_is_ours_once_its_manager_gave_it_away(tree: Tree) -> Non
         pytest.skip(f"this file system keeps no attributes: {error}")
     found = tree.find()
     assert found.own
-    assert found.place == Place(2, {"memory": str(scope), "pids": str(scope)})
+    assert found.place == CgroupPath(2, {"memory": str(scope), "pids": str(scope)})
     assert "cpu not available" in found.reason
     (tree.proc / "cgroup").write_text("0::/user.slice/run-1.scope/control")  # where the first platform moved itself
     assert tree.find() == found
@@ -187,7 +187,7 @@ def test_the_command_that_would_give_one(tmp_path: Path, root: bool, systemd: bo
 
 def test_a_place_that_cannot_be_used_is_reported_and_left(tmp_path: Path) -> None:
     """It was there when it was looked for; now the kernel refuses (here: plain files, no controllers)."""
-    place = Place(2, {"memory": str(tmp_path / "gone")})
+    place = CgroupPath(2, {"memory": str(tmp_path / "gone")})
     pods = PodCgroups(Enforcement(place), data="/data")
     pods.start()
     assert pods.enforcement.place is None

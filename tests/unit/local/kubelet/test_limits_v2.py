@@ -19,7 +19,7 @@ import pytest
 from harness import eventually, need, until
 from paddlecloud.local.kubelet.node.limits import Enforcement, PodCgroups
 from paddlecloud.local.kubelet.shim import cgroups
-from paddlecloud.local.kubelet.shim.cgroups import Limits, Place
+from paddlecloud.local.kubelet.shim.cgroups import CgroupPath, Limits
 
 from . import cgroup_places
 from .conftest import ShimHarness, output
@@ -34,21 +34,21 @@ def _unified() -> tuple[str, list[str]]:
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
+def place() -> Iterator[CgroupPath]:
     """A cgroup of the real version 2, for this test alone."""
     mount, controllers = _unified()
     path = os.path.join(mount, cgroup_places.NAME)
     can = bool(controllers) and os.access(mount, os.W_OK)
     need("cgroup2", have=can, hint="root, and a mounted cgroup2 whose cgroup.subtree_control names a controller")
     os.mkdir(path)
-    yield Place(2, {controllers[0]: path})
+    yield CgroupPath(2, {controllers[0]: path})
     left = [folder for folder, _, _ in os.walk(path)]
-    cgroups.remove(Place(2, {"": path}))
+    cgroups.remove(CgroupPath(2, {"": path}))
     assert left == [path], "something was left behind"
 
 
 @pytest.fixture
-async def given(shims: ShimHarness, place: Place) -> AsyncIterator[PodCgroups]:
+async def given(shims: ShimHarness, place: CgroupPath) -> AsyncIterator[PodCgroups]:
     async with cgroup_places.lent_to_pods(Enforcement(place), shims) as pods:
         yield pods
 
@@ -85,7 +85,7 @@ async def test_a_crowd_that_left_its_parents_ends_with_its_container(given: PodC
     await eventually(lambda: not cgroups.members(pod.below("main.0")))
 
 
-def test_the_kernel_ends_everything_in_a_place_at_once(place: Place) -> None:
+def test_the_kernel_ends_everything_in_a_place_at_once(place: CgroupPath) -> None:
     leaf = place.below("leaf")
     cgroups.make(leaf, Limits(memory=1, cpu_millis=1, pids=1))  # of controllers that the place does not have: nothing
     script = 'echo 0 > "$1"; for i in $(seq 20); do setsid -f sleep 600; done; echo ready; exec sleep 600'
@@ -108,7 +108,7 @@ from paddlecloud.local.kubelet.shim import cgroups, limits
 
 controller, path = sys.argv[1:]
 limits.CONTROLLERS = cgroups.CONTROLLERS = (controller,)  # the one that this kernel has to spare
-cgroups.join(cgroups.Place(2, {controller: path}))
+cgroups.join(cgroups.CgroupPath(2, {controller: path}))
 elsewhere = {limits.NAME_VARIABLE: "pdc-test-none"}  # not the place that this machine may have for platforms
 assert limits.find(environ=elsewhere).place is None, "not ours merely because we are in it"
 os.setxattr(path, "trusted.delegate", b"1")
@@ -123,7 +123,7 @@ for life in range(2):
 """
 
 
-def test_a_delegated_place_is_cleared_for_its_children_and_found_again(place: Place) -> None:
+def test_a_delegated_place_is_cleared_for_its_children_and_found_again(place: CgroupPath) -> None:
     """The kernel refuses children with limits to a place that holds a process: the platform moves one down."""
     ((controller, path),) = place.dirs.items()
     done = subprocess.run([sys.executable, "-c", DELEGATED, controller, path], capture_output=True, text=True)
@@ -139,13 +139,13 @@ FILES = ("memory.max", "memory.swap.max", "memory.oom.group", "cpu.max", "pids.m
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Place:
+def files(tmp_path: Path) -> CgroupPath:
     for name in FILES:
         (tmp_path / name).touch()
-    return Place(2, dict.fromkeys(cgroups.CONTROLLERS, str(tmp_path)))
+    return CgroupPath(2, dict.fromkeys(cgroups.CONTROLLERS, str(tmp_path)))
 
 
-def test_limits_are_written_where_version_2_reads_them(files: Place, tmp_path: Path) -> None:
+def test_limits_are_written_where_version_2_reads_them(files: CgroupPath, tmp_path: Path) -> None:
     cgroups.make(files, Limits(memory=48 << 20, cpu_millis=200, pids=40))
     cgroups.open_to_children(files)
     assert {name: (tmp_path / name).read_text() for name in FILES} == {
@@ -159,7 +159,7 @@ def test_limits_are_written_where_version_2_reads_them(files: Place, tmp_path: P
 
 
 def test_a_kernel_without_swap_accounts_is_no_failure_and_one_without_memory_limits_is(
-    files: Place, tmp_path: Path
+    files: CgroupPath, tmp_path: Path
 ) -> None:
     (tmp_path / "memory.swap.max").unlink()
     cgroups.make(files, Limits(memory=1 << 20))
@@ -179,7 +179,7 @@ def test_a_kernel_without_swap_accounts_is_no_failure_and_one_without_memory_lim
     ids=["it reached its limit", "it was ended for it", "it is gone"],
 )
 def test_the_end_for_memory_is_read_from_the_events(
-    files: Place, tmp_path: Path, events: str | None, ran_out: bool
+    files: CgroupPath, tmp_path: Path, events: str | None, ran_out: bool
 ) -> None:
     if events is not None:
         (tmp_path / "memory.events").write_text(events)

@@ -57,7 +57,7 @@ Member = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Case:
+class JobCase:
     job: Object
     settings: JobSettings
     old: PaddleJobStatus

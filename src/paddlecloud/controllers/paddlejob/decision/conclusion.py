@@ -15,7 +15,7 @@ from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import finish, form, validity
-from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.decision.obstacle import number
 from paddlecloud.controllers.paddlejob.failure import cause
 from paddlecloud.controllers.paddlejob.reports import report
@@ -24,7 +24,7 @@ from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
 
 
-def conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
+def conclude(case: JobCase, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
     """The plan, with `new` in its phase as the status to be written, unless nothing would change."""
     new = report.fold(new, case.observed.reports, ended=phase in status.FINISHED)
     new = msgspec.structs.replace(
@@ -41,7 +41,7 @@ def conclude(case: Case, plan: Plan, new: PaddleJobStatus, phase: str, *, reason
     return plan
 
 
-def _last_valid_spec(case: Case, phase: str) -> Object | None:
+def _last_valid_spec(case: JobCase, phase: str) -> Object | None:
     """A job that has ended by the spec that is written needs no other."""
     if case.reading.problems:
         return validity.kept(case.job.get("spec")) if case.reading.goes_on else None
@@ -49,7 +49,7 @@ def _last_valid_spec(case: Case, phase: str) -> Object | None:
 
 
 def take_down(
-    case: Case,
+    case: JobCase,
     plan: Plan,
     new: PaddleJobStatus,
     phase: str,
@@ -70,7 +70,7 @@ def take_down(
     return conclude(case, plan, status.with_counts(new, case.settings, ()), phase, reason=reason, message=message)
 
 
-def complete(case: Case, text: str) -> Plan:
+def complete(case: JobCase, text: str) -> Plan:
     plan = Plan(status_first=True)
     if ended := finish.clean_up(case, plan, "Completed"):
         text += f"; {number(ended, 'pod')} that still ran {'was' if ended == 1 else 'were'} ended"
@@ -78,19 +78,19 @@ def complete(case: Case, text: str) -> Plan:
     return _end(case, plan, "Completed", reason="Completed", message=text)
 
 
-def fail(case: Case, reason: str, text: str) -> Plan:
+def fail(case: JobCase, reason: str, text: str) -> Plan:
     plan = Plan(status_first=True, events=[PlannedEvent("Failed", f"{reason}: {text}", type="Warning")])
     finish.clean_up(case, plan, "Failed")
     return _end(case, plan, "Failed", reason=reason, message=text)
 
 
-def _end(case: Case, plan: Plan, phase: str, *, reason: str, message: str) -> Plan:
+def _end(case: JobCase, plan: Plan, phase: str, *, reason: str, message: str) -> Plan:
     pods = tuple(case.current.values())
     counted = status.with_counts(case.old, case.settings, pods, failed=phase == "Failed")
     return conclude(case, plan, status.with_start(counted, pods), phase, reason=reason, message=message)
 
 
-def on_record(case: Case, first: cause.Failure, action: str) -> Case:
+def on_record(case: JobCase, first: cause.Failure, action: str) -> JobCase:
     """The case with a failure among the last few that its status lists, and what was done about it.
 
     The last lines of output are those of the newest; of older ones the line remains that says why.

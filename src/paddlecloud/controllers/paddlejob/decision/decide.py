@@ -16,7 +16,7 @@ from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.paddlejob import PaddleJobStatus, normalise
 from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import failures, finish, form, obstacle, refusal, startup, validity
-from paddlecloud.controllers.paddlejob.decision.case import Case, Options
+from paddlecloud.controllers.paddlejob.decision.case import JobCase, Options
 from paddlecloud.controllers.paddlejob.decision.conclusion import complete, conclude, take_down
 from paddlecloud.controllers.paddlejob.decision.obstacle import number
 from paddlecloud.controllers.paddlejob.failure import cause, consequence, silence
@@ -35,7 +35,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options) -> Pla
     if parsed is None:
         return _reject(job, PaddleJobStatus(), reading.problems, now, begun=bool(observed.pods))
     settings, warnings = normalise(parsed)
-    case = Case(job, settings, parsed.status or PaddleJobStatus(), observed, now, options, reading)
+    case = JobCase(job, settings, parsed.status or PaddleJobStatus(), observed, now, options, reading)
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
     if job["metadata"].get("deletionTimestamp"):
@@ -59,12 +59,12 @@ def decide(job: Object, observed: Observed, now: float, options: Options) -> Pla
     return plan
 
 
-def _with_validity(case: Case, value: str, reason: str, text: str) -> Case:
+def _with_validity(case: JobCase, value: str, reason: str, text: str) -> JobCase:
     marked = status.with_condition(case.old, validity.CONDITION, value, reason=reason, message=text, now=case.now)
     return replace(case, old=marked)
 
 
-def _at_work(case: Case, warnings: list[str]) -> Plan:
+def _at_work(case: JobCase, warnings: list[str]) -> Plan:
     if case.settings.suspend:
         return _suspend(case)
     case = replace(case, old=consequence.reconsidered(case))
@@ -82,7 +82,7 @@ def _at_work(case: Case, warnings: list[str]) -> Plan:
     return _form(case, [*warnings, *_unheeded(case)])
 
 
-def _unheeded(case: Case) -> list[str]:
+def _unheeded(case: JobCase) -> list[str]:
     """What the job asks for and nobody here can give."""
     found = []
     if case.settings.heartbeat_seconds is not None and case.observed.reports is None:
@@ -95,14 +95,14 @@ def _unheeded(case: Case) -> list[str]:
 # Jobs that have ended, and those that will not begin
 
 
-def _farewell(case: Case) -> Plan:
+def _farewell(case: JobCase) -> Plan:
     """The garbage collector takes everything the job owns; nothing new may be made meanwhile."""
     plan = Plan()
     finish.let_go(case, plan)
     return conclude(case, plan, case.old, "Terminating", reason="Deleted")
 
 
-def _changed_since_refused(case: Case) -> bool:
+def _changed_since_refused(case: JobCase) -> bool:
     """An invalid job created nothing, so it may begin when its spec has changed."""
     return (
         case.phase == "Failed"
@@ -111,7 +111,7 @@ def _changed_since_refused(case: Case) -> bool:
     )
 
 
-def _asked_again(case: Case) -> bool:
+def _asked_again(case: JobCase) -> bool:
     """Whether the annotation asks for another run: once per value, and not when it was set before the job ended."""
     asked = (case.job["metadata"].get("annotations") or {}).get(RETRY_AT)
     if not asked or asked == case.old.retried_at:
@@ -122,7 +122,7 @@ def _asked_again(case: Case) -> bool:
         return True  # any word that is new will do
 
 
-def _retry(case: Case) -> Plan:
+def _retry(case: JobCase) -> Plan:
     """Run a finished job again, with all its budgets and from its checkpoint. Only what a person needs is kept."""
     old = case.old
     new = PaddleJobStatus(
@@ -150,7 +150,7 @@ def _reject(job: Object, old: PaddleJobStatus, text: str, now: float, *, begun: 
     return Plan(status=written, events=events)
 
 
-def _after_the_end(case: Case) -> Plan:
+def _after_the_end(case: JobCase) -> Plan:
     plan = Plan()
     finish.clean_up(case, plan, case.phase)
     finish.expire(case, plan)
@@ -160,7 +160,7 @@ def _after_the_end(case: Case) -> Plan:
 # Jobs that are at work
 
 
-def _suspend(case: Case) -> Plan:
+def _suspend(case: JobCase) -> Plan:
     """Take the gang down and keep it down."""
     plan, begins = Plan(), case.phase != "Suspended"
     if begins:
@@ -171,7 +171,7 @@ def _suspend(case: Case) -> Plan:
     return take_down(case, plan, new, "Suspended", reason="Suspended", message=text, advance=begins)
 
 
-def _success(case: Case) -> Plan | None:
+def _success(case: JobCase) -> Plan | None:
     """The workers decide, or all roles where that was asked for or there are no workers."""
     worker = case.settings.role("worker")
     deciding = case.settings.roles
@@ -186,7 +186,7 @@ def _success(case: Case) -> Plan | None:
     return complete(case, f"{number(wanted, noun)} succeeded")
 
 
-def _resize(case: Case) -> Plan | None:
+def _resize(case: JobCase) -> Plan | None:
     """Other numbers of pods than the gang was formed with: form it anew, from its checkpoint."""
     if not case.resized:
         return None
@@ -195,7 +195,7 @@ def _resize(case: Case) -> Plan | None:
     return take_down(case, plan, case.old, "Scaling", reason="Scaling", message=text)
 
 
-def _refused(case: Case) -> Plan | None:
+def _refused(case: JobCase) -> Plan | None:
     """The API server refuses some of the pods: the gang holds nothing until it is tried again as a whole."""
     retry_at = case.observed.retry_at
     if retry_at is None or case.now >= retry_at or not case.missing or case.etcd:
@@ -208,7 +208,7 @@ def _refused(case: Case) -> Plan | None:
     return take_down(case, plan, new, phase, reason=refusal.REASON, message=text, advance=bool(case.current))
 
 
-def _form(case: Case, warnings: list[str]) -> Plan:
+def _form(case: JobCase, warnings: list[str]) -> Plan:
     """Make what is missing, and say how far it is."""
     plan = Plan()
     new, waiting = case.old, ""
@@ -234,7 +234,7 @@ def _form(case: Case, warnings: list[str]) -> Plan:
     return conclude(case, plan, new, phase, reason=reason, message=message)
 
 
-def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[PaddleJobStatus, str]:
+def _create(case: JobCase, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[PaddleJobStatus, str]:
     """The next thing that can be made, and what it waits for if it cannot."""
     waiting = ""
     if case.missing:
@@ -253,7 +253,7 @@ def _create(case: Case, plan: Plan, new: PaddleJobStatus, port: int) -> tuple[Pa
     return new, waiting
 
 
-def _tell_of_gang(case: Case, new: PaddleJobStatus) -> PaddleJobStatus:
+def _tell_of_gang(case: JobCase, new: PaddleJobStatus) -> PaddleJobStatus:
     """A gang that no scheduler takes is reported; that one does, only where it was not so before."""
     if podgroup.missed(case.settings, case.options.gangs):
         return status.with_condition(
@@ -264,11 +264,11 @@ def _tell_of_gang(case: Case, new: PaddleJobStatus) -> PaddleJobStatus:
     return new
 
 
-def _reforming(case: Case) -> bool:
+def _reforming(case: JobCase) -> bool:
     return case.generation > 0 and case.phase in ("Restarting", "Scaling")
 
 
-def _watch_the_clock(case: Case, plan: Plan) -> None:
+def _watch_the_clock(case: JobCase, plan: Plan) -> None:
     """Come back when a deadline is due, or a verdict."""
     if (wait := consequence.awaited(case)) > 0:
         form.look_again(plan, wait)

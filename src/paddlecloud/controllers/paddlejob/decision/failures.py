@@ -10,7 +10,7 @@ import msgspec
 
 from paddlecloud.controllers.paddlejob import names, status
 from paddlecloud.controllers.paddlejob.decision import form, refusal, startup
-from paddlecloud.controllers.paddlejob.decision.case import Case, Member
+from paddlecloud.controllers.paddlejob.decision.case import JobCase, Member
 from paddlecloud.controllers.paddlejob.decision.conclusion import conclude, fail, on_record, take_down
 from paddlecloud.controllers.paddlejob.decision.obstacle import number
 from paddlecloud.controllers.paddlejob.failure import cause as failure
@@ -20,7 +20,7 @@ from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 
 
-def to_deadlines(case: Case) -> Plan | None:
+def to_deadlines(case: JobCase) -> Plan | None:
     """Active for too long, or not scheduled for too long."""
     created = status.condition(case.old, "Created")
     if created is None or not created.last_transition_time:
@@ -43,7 +43,7 @@ def to_deadlines(case: Case) -> Plan | None:
     return None
 
 
-def _with_start_timeout(case: Case, cause: str) -> Case:
+def _with_start_timeout(case: JobCase, cause: str) -> JobCase:
     """The case with a pod on record that did not come to run in time, one without a place if there is such."""
     places = {member: pod.node for member, pod in case.current.items() if pod.state not in ("running", "succeeded")}
     places |= dict.fromkeys(case.missing, "")
@@ -54,7 +54,7 @@ def _with_start_timeout(case: Case, cause: str) -> Case:
     return on_record(case, failure.Failure(name, role, node, failure.LATE, failure.LATE, None, cause, ""), "Fail")
 
 
-def to_failures(case: Case) -> Plan | None:
+def to_failures(case: JobCase) -> Plan | None:
     """Restart the gang or fail the job, once per generation however many ranks fall over each other."""
     pods = tuple(case.current.values())
     in_place = objects.restarts_in_place(case.settings, case.etcd)
@@ -68,13 +68,13 @@ def to_failures(case: Case) -> Plan | None:
     return _answer(case, found[0])
 
 
-def to_failed_starts(case: Case) -> Plan | None:
+def to_failed_starts(case: JobCase) -> Plan | None:
     """A container could not start for longer than its cause may last."""
     found = startup.failure(case)
     return _answer(case, found) if found is not None else None
 
 
-def to_silence(case: Case) -> Plan | None:
+def to_silence(case: JobCase) -> Plan | None:
     """Nobody said anything for longer than the job may be silent: a line in a log, or a report."""
     if case.phase != "Running":
         return None
@@ -87,14 +87,14 @@ def to_silence(case: Case) -> Plan | None:
     return None
 
 
-def _restart_hung(case: Case, rank: Member, text: str) -> Plan:
+def _restart_hung(case: JobCase, rank: Member, text: str) -> Plan:
     pod = case.current[rank]
     plan = _answer(case, failure.Failure(pod.name, pod.role, pod.node, "Hung", "Hung", None, text, ""))
     plan.events[:0] = [PlannedEvent("StackDump", text, type="Warning") for text in silence.dumps(case)]
     return plan
 
 
-def _answer(case: Case, first: failure.Failure) -> Plan:
+def _answer(case: JobCase, first: failure.Failure) -> Plan:
     """The whole gang is restarted, one pod is replaced where ranks form themselves, or the job ends."""
     verdict = policy.judge(case, first)
     case = on_record(case, first, verdict.action)
@@ -111,7 +111,7 @@ def _answer(case: Case, first: failure.Failure) -> Plan:
     return plan
 
 
-def _restart(case: Case, first: failure.Failure, verdict: policy.Judgement) -> Plan:
+def _restart(case: JobCase, first: failure.Failure, verdict: policy.Judgement) -> Plan:
     """All ranks together, on one of two budgets, or on none where a rule says that it does not count."""
     counted = verdict.action == "Restart"
     restarts = (case.old.restarts or 0) + (1 if counted and not first.is_disruption else 0)
@@ -124,7 +124,7 @@ def _restart(case: Case, first: failure.Failure, verdict: policy.Judgement) -> P
     return take_down(case, plan, new, "Restarting", reason=verdict.reason, message=text)
 
 
-def _replace(case: Case, first: failure.Failure) -> Plan:
+def _replace(case: JobCase, first: failure.Failure) -> Plan:
     """Put new pods in the place of those that failed for good, and leave the others to it."""
     text = f"{first.describe()}; replacing it"
     plan = Plan(status_first=True, events=[PlannedEvent("Replacing", text, type="Warning")])

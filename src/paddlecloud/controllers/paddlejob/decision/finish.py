@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION
 from paddlecloud.controllers.paddlejob import names
-from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.decision.form import drop_gang, look_again, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
@@ -26,7 +26,7 @@ CLEANED: dict[str, frozenset[str]] = {
 """cleanPodPolicy: the phases in which all pods are deleted. `Running` deletes only those that have not ended."""
 
 
-def clean_up(case: Case, plan: Plan, phase: str) -> int:
+def clean_up(case: JobCase, plan: Plan, phase: str) -> int:
     """How many pods are ended and kept."""
     settings = case.settings
     ended = 0
@@ -55,7 +55,7 @@ def _ending(pod: PodView) -> bool:
     return pod.spec.get("activeDeadlineSeconds") == 1
 
 
-def expire(case: Case, plan: Plan) -> None:
+def expire(case: JobCase, plan: Plan) -> None:
     """Delete the job when its time after the end is over."""
     ttl, ended = case.settings.ttl_seconds_after_finished, case.old.completion_time
     if ttl is None or not ended:
@@ -68,7 +68,7 @@ def expire(case: Case, plan: Plan) -> None:
     plan.delete.append(Delete(PADDLEJOBS, meta["name"], meta["namespace"], uid=meta["uid"]))
 
 
-def let_go(case: Case, plan: Plan) -> None:
+def let_go(case: JobCase, plan: Plan) -> None:
     """Take off a deleted job what the original operator would have taken off: there is nothing left for it to do."""
     meta = case.job["metadata"]
     marks = meta.get("finalizers") or []

@@ -11,7 +11,7 @@ from collections import Counter
 from paddlecloud.api.paddlejob import gate
 from paddlecloud.api.paddlejob.cause import first_cause, waiting_reason
 from paddlecloud.controllers.paddlejob import names
-from paddlecloud.controllers.paddlejob.decision.case import REPLICAS, WRITTEN, Case
+from paddlecloud.controllers.paddlejob.decision.case import REPLICAS, WRITTEN, JobCase
 from paddlecloud.controllers.paddlejob.gang import podgroup, scheduler_message
 from paddlecloud.controllers.paddlejob.observe import PodView, started_at
 from paddlecloud.controllers.paddlejob.pods import data, env, hosts, objects
@@ -31,7 +31,7 @@ AT_ONCE = 10_000
 """Pods that one pass creates at most: other jobs wait while they are written down."""
 
 
-def clear_stale(case: Case, plan: Plan) -> bool:
+def clear_stale(case: JobCase, plan: Plan) -> bool:
     """Delete pods that no longer belong; True while some are still there, because their names are needed again.
 
     Pods that leave a gang have nothing to finish. Those that leave an elastic job alone get the time they asked for.
@@ -47,16 +47,16 @@ def clear_stale(case: Case, plan: Plan) -> bool:
     return bool(case.stale)
 
 
-def is_stuck(case: Case, pod: PodView) -> bool:
+def is_stuck(case: JobCase, pod: PodView) -> bool:
     """Whether a pod that was deleted should long be gone."""
     return pod.deleting and case.now >= _force_at(case, pod)
 
 
-def _force_at(case: Case, pod: PodView) -> float:
+def _force_at(case: JobCase, pod: PodView) -> float:
     return (pod.deletion_due or case.now) + FORCE_AFTER
 
 
-def _delete(case: Case, pod: PodView, *, grace: int | None) -> Delete:
+def _delete(case: JobCase, pod: PodView, *, grace: int | None) -> Delete:
     return Delete(PODS, pod.name, case.settings.namespace, uid=pod.uid, grace_period=grace)
 
 
@@ -66,7 +66,7 @@ def patch(resource: Resource, seen: Object, change: Object) -> Patch:
     return Patch(resource, meta["name"], meta["namespace"], change, seen=meta.get("resourceVersion"))
 
 
-def replace_pods(case: Case, plan: Plan) -> None:
+def replace_pods(case: JobCase, plan: Plan) -> None:
     """Remove the pods that failed; the next pass makes them anew."""
     for pod in case.current.values():
         if pod.state == "failed" and not pod.deleting:
@@ -77,7 +77,7 @@ def look_again(plan: Plan, seconds: float) -> None:
     plan.after = seconds if plan.after is None else min(plan.after, seconds)
 
 
-def restart_delay(case: Case) -> float:
+def restart_delay(case: JobCase) -> float:
     """Seconds until the next generation may be created: none after the first failure, doubling from two."""
     restarts = case.old.restarts or 0
     failures = case.old.failures or []
@@ -87,7 +87,7 @@ def restart_delay(case: Case) -> float:
     return max(0.0, parse_rfc3339(failures[-1].time) + pause - case.now)
 
 
-def ensure_gang(case: Case, plan: Plan) -> str:
+def ensure_gang(case: JobCase, plan: Plan) -> str:
     """The PodGroup, created or kept in step; what is awaited from it, empty when pods may be created."""
     settings, engine, group = case.settings, case.gang, case.pod_group
     if engine is None:
@@ -114,7 +114,7 @@ def ensure_gang(case: Case, plan: Plan) -> str:
     return f"waiting for the PodGroup to be queued: {_gang_message(case, group)}"
 
 
-def _gang_message(case: Case, group: Object) -> str:
+def _gang_message(case: JobCase, group: Object) -> str:
     """What the gang asks for, and what the scheduler last said about it."""
     spec = group.get("spec") or {}
     needs = ", ".join(f"{name} {amount}" for name, amount in sorted((spec.get("minResources") or {}).items()))
@@ -125,7 +125,7 @@ def _gang_message(case: Case, group: Object) -> str:
     return f"{asked}; {answer}"
 
 
-def drop_gang(case: Case, plan: Plan) -> None:
+def drop_gang(case: JobCase, plan: Plan) -> None:
     """Delete the PodGroup, if it is ours to delete."""
     group, engine = case.pod_group, case.gang
     if group is not None and engine is not None and is_ours(case, group):
@@ -133,12 +133,12 @@ def drop_gang(case: Case, plan: Plan) -> None:
         plan.delete.append(Delete(engine.resource, meta["name"], meta["namespace"], uid=meta.get("uid")))
 
 
-def is_ours(case: Case, obj: Object) -> bool:
+def is_ours(case: JobCase, obj: Object) -> bool:
     owner = controller_of(obj)
     return owner is not None and owner.get("uid") == case.job["metadata"]["uid"]
 
 
-def ensure_pods(case: Case, plan: Plan, port: int) -> None:
+def ensure_pods(case: JobCase, plan: Plan, port: int) -> None:
     """The missing pods, and the Service that names them; one event for the batch. A later pass creates the rest."""
     settings = case.settings
     if settings.intranet == "Service" and case.observed.service is None:
@@ -151,7 +151,7 @@ def ensure_pods(case: Case, plan: Plan, port: int) -> None:
         plan.events.append(PlannedEvent("Created", f"created pods: {parts}", if_done=True))
 
 
-def ensure_config(case: Case, plan: Plan, port: int) -> str:
+def ensure_config(case: JobCase, plan: Plan, port: int) -> str:
     """The ConfigMap, as soon as every pod has an address; later, where workers wait for it, that the servers listen.
 
     Returns what stands in the way, if anything but time does.
@@ -186,7 +186,7 @@ def ensure_config(case: Case, plan: Plan, port: int) -> str:
     return ""
 
 
-def _servers_listen(case: Case) -> bool:
+def _servers_listen(case: JobCase) -> bool:
     """Said once per generation: a server that is unready for a moment later does not take the word back."""
     if case.workers_let_go:
         return True
@@ -194,7 +194,7 @@ def _servers_listen(case: Case) -> bool:
     return all(pod.state in ("running", "succeeded") for pod in servers)
 
 
-def _deaf_since(case: Case) -> float | None:
+def _deaf_since(case: JobCase) -> float | None:
     """Since when all servers run, though some do not listen; None while a server has not even started."""
     servers = [pod for pod in case.current.values() if pod.role == "ps"]
     starts = [started_at(pod) for pod in servers]
@@ -203,7 +203,7 @@ def _deaf_since(case: Case) -> float | None:
     return max((parse_rfc3339(moment) for moment in starts), default=None)
 
 
-def _let_workers_go(case: Case, plan: Plan) -> bool:
+def _let_workers_go(case: JobCase, plan: Plan) -> bool:
     """Whether workers may start: the servers listen, or have had all the time one can need.
 
     A program that never opens its port is no parameter server, or waits for its workers; both want them to start.
@@ -222,7 +222,7 @@ def _let_workers_go(case: Case, plan: Plan) -> bool:
     return True
 
 
-def _nudge(case: Case, plan: Plan, config: Object) -> None:
+def _nudge(case: JobCase, plan: Plan, config: Object) -> None:
     """Touch pods whose kubelet has not noticed the ConfigMap: Kubernetes' own looks again only after ten seconds or so.
 
     The embedded kubelet watches what its pods wait for, so nothing is left to touch there.
@@ -240,7 +240,7 @@ def _nudge(case: Case, plan: Plan, config: Object) -> None:
         plan.patch.append(patch(PODS, pod.raw, change))
 
 
-def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
+def _waits_for_config(case: JobCase, pod: PodView, config: Object) -> bool:
     reason, message = waiting_reason(pod.raw)
     if not gate.awaited(reason, message, case.settings.name):
         return False
@@ -251,7 +251,7 @@ def _waits_for_config(case: Case, pod: PodView, config: Object) -> bool:
     return all(entry["name"] in keys for entry in env.gates(case.settings, pod.role, case.generation))
 
 
-def awaited(case: Case) -> str:
+def awaited(case: JobCase) -> str:
     """One sentence about what a job that is not running yet waits for."""
     if (found := first_cause((pod.raw for pod in case.current.values()), case.settings.name)) is not None:
         return found.text

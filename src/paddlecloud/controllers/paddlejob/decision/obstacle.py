@@ -7,7 +7,7 @@ from typing import NamedTuple
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import form
-from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.pods import data
 from paddlecloud.kube.plan import Plan, PlannedEvent
 
@@ -22,7 +22,7 @@ class Obstacle(NamedTuple):
     text: str
 
 
-def find(case: Case) -> Obstacle | None:
+def find(case: JobCase) -> Obstacle | None:
     if case.observed.leftovers:
         left = number(case.observed.leftovers, "object")
         return Obstacle("Created", "Leftovers", f"waiting for the {left} of an earlier job of this name to go")
@@ -36,7 +36,7 @@ def find(case: Case) -> Obstacle | None:
     return None
 
 
-def tell(case: Case, plan: Plan, found: Obstacle) -> PaddleJobStatus:
+def tell(case: JobCase, plan: Plan, found: Obstacle) -> PaddleJobStatus:
     """The status that says so, with an event when it is new."""
     before = status.condition(case.old, found.condition)
     if before is None or before.message != found.text:

@@ -18,7 +18,7 @@ from paddlecloud.api.paddlejob.cause import waiting_reason
 from paddlecloud.api.paddlejob.gate import awaited
 from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import form
-from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.failure.cause import Failure
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
@@ -51,7 +51,7 @@ class Trouble(NamedTuple):
     text: str
 
 
-def find(case: Case) -> Trouble | None:
+def find(case: JobCase) -> Trouble | None:
     """The first pod with a container that cannot start, while the job has not come to run."""
     if case.phase not in status.FORMING:
         return None
@@ -64,7 +64,7 @@ def find(case: Case) -> Trouble | None:
     return None
 
 
-def _image_trouble(case: Case, pod: PodView, message: str) -> Trouble:
+def _image_trouble(case: JobCase, pod: PodView, message: str) -> Trouble:
     """An image that ran before was there before: then the registry is at fault, and a restart is worth the wait."""
     if _BARE.fullmatch(message) and (before := _reported(case)) is not None:
         return Trouble(before.reason or PULL_FAILED, pod, before.message or message)
@@ -72,12 +72,12 @@ def _image_trouble(case: Case, pod: PodView, message: str) -> Trouble:
     return Trouble(NOT_FOUND if absent else PULL_FAILED, pod, message)
 
 
-def _reported(case: Case) -> Condition | None:
+def _reported(case: JobCase) -> Condition | None:
     before = status.condition(case.old, CONDITION)
     return before if before is not None and before.status == "False" else None
 
 
-def noted(case: Case, plan: Plan, new: PaddleJobStatus) -> PaddleJobStatus:
+def noted(case: JobCase, plan: Plan, new: PaddleJobStatus) -> PaddleJobStatus:
     """The status with the condition; the job is looked at again when the time is over."""
     trouble = find(case)
     if trouble is None:
@@ -90,7 +90,7 @@ def noted(case: Case, plan: Plan, new: PaddleJobStatus) -> PaddleJobStatus:
     return status.with_condition(new, CONDITION, "False", reason=trouble.reason, message=trouble.text, now=case.now)
 
 
-def failure(case: Case) -> Failure | None:
+def failure(case: JobCase) -> Failure | None:
     """What the job fails with, once it waited long enough."""
     trouble = find(case)
     if trouble is None or case.now < _due(case, trouble):
@@ -99,7 +99,7 @@ def failure(case: Case) -> Failure | None:
     return Failure(pod.name, pod.role, pod.node, _CLASSES[trouble.reason], trouble.reason, None, trouble.text, "")
 
 
-def _due(case: Case, trouble: Trouble) -> float:
+def _due(case: JobCase, trouble: Trouble) -> float:
     before, since = _reported(case), case.now
     if before is not None and before.reason == trouble.reason and before.last_transition_time:
         since = parse_rfc3339(before.last_transition_time)

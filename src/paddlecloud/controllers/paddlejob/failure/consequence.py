@@ -13,7 +13,7 @@ import msgspec
 
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.controllers.paddlejob.decision import form
-from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.failure import cause, policy
 from paddlecloud.kube.clock import parse_rfc3339
 
@@ -23,7 +23,7 @@ NODE_PATIENCE = 90.0
 """Seconds in which a cluster tells of a node that was lost: Kubernetes misses it for 50, and pods tolerate 30 more."""
 
 
-def awaited(case: Case) -> float:
+def awaited(case: JobCase) -> float:
     """Seconds for which the verdict should wait; 0 where the cause is known, or nobody is left who could be it."""
     pods = tuple(case.current.values())
     if all(pod.state != "failed" for pod in pods) or all(pod.ended for pod in pods) or case.missing:
@@ -36,14 +36,14 @@ def awaited(case: Case) -> float:
     return max(0.0, patience - passed) if passed > -1.0 else 0.0  # a node whose clock is ahead is not waited for
 
 
-def _told(case: Case, name: str) -> list[str]:
+def _told(case: JobCase, name: str) -> list[str]:
     """When a kubelet said that the pod is not ready any more: it may have been away itself when that happened."""
     pod = next(pod for pod in case.current.values() if pod.name == name)
     ready = [c for c in pod.status.get("conditions") or () if c.get("type") == "Ready"]
     return [str(c["lastTransitionTime"]) for c in ready if c.get("lastTransitionTime")]
 
 
-def reconsidered(case: Case) -> PaddleJobStatus:
+def reconsidered(case: JobCase) -> PaddleJobStatus:
     """The status, in which a restart for a consequence is a disruption where a pod of it does not go."""
     records = list(case.old.failures or ())
     if case.phase != "Restarting" or not records or records[-1].failure_class not in cause.CONSEQUENCES:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.pattern import TooCostly, compile_pattern
-from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.failure.cause import SHUTDOWN, Failure
 
 Action = Literal["Restart", "Fail", "Ignore"]
@@ -34,7 +34,7 @@ class Judgement(NamedTuple):
     """Numbers of the rules that were skipped because searching for their pattern was too costly."""
 
 
-def judge(case: Case, failure: Failure) -> Judgement:
+def judge(case: JobCase, failure: Failure) -> Judgement:
     """The first rule that matches decides; then the kind of failure; then the role's restart policy and the budget."""
     rule, too_costly = _first_match(case.settings.failure_rules, failure)
     if rule is None:
@@ -46,7 +46,7 @@ def judge(case: Case, failure: Failure) -> Judgement:
     return verdict._replace(too_costly=too_costly)
 
 
-def _without_rule(case: Case, failure: Failure) -> Judgement:
+def _without_rule(case: JobCase, failure: Failure) -> Judgement:
     if failure.kind in _HOPELESS:
         return Judgement("Fail", failure.kind)
     if failure.kind == SHUTDOWN:
@@ -60,7 +60,7 @@ def _without_rule(case: Case, failure: Failure) -> Judgement:
     return _within_budget(case, failure)
 
 
-def _within_budget(case: Case, failure: Failure) -> Judgement:
+def _within_budget(case: JobCase, failure: Failure) -> Judgement:
     limit = case.settings.backoff_limit
     if (case.old.restarts or 0) < limit:
         return Judgement("Restart", failure.kind)

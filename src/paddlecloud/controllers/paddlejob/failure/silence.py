@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from paddlecloud.controllers.paddlejob import names, status
-from paddlecloud.controllers.paddlejob.decision.case import Case, Member
+from paddlecloud.controllers.paddlejob.decision.case import JobCase, Member
 from paddlecloud.controllers.paddlejob.reports import report
 from paddlecloud.kube.clock import parse_rfc3339
 
@@ -24,7 +24,7 @@ class Silent(NamedTuple):
     text: str
 
 
-def ranks(case: Case) -> Silent | None:
+def ranks(case: JobCase) -> Silent | None:
     """The ranks that let too much time pass, and a sentence about them."""
     limit, reports = case.settings.heartbeat_seconds, case.observed.reports
     if limit is None or reports is None:
@@ -37,12 +37,12 @@ def ranks(case: Case) -> Silent | None:
     return Silent(silent, f"no report from {who} for {limit} seconds")
 
 
-def _watched(case: Case) -> list[Member]:
+def _watched(case: JobCase) -> list[Member]:
     """Servers only wait for requests and have nothing to report, so they are left alone."""
     return [rank for rank in case.members if rank[0] != "ps" and rank in case.current]
 
 
-def due(case: Case) -> Iterator[float]:
+def due(case: JobCase) -> Iterator[float]:
     """When to look again: a job may have been silent for too long by then."""
     if case.settings.log_silence_seconds is not None:
         yield (case.observed.heard or case.now) + case.settings.log_silence_seconds
@@ -52,16 +52,16 @@ def due(case: Case) -> Iterator[float]:
         )
 
 
-def _running_since(case: Case) -> float:
+def _running_since(case: JobCase) -> float:
     running = status.condition(case.old, "Running")
     return parse_rfc3339(running.last_transition_time) if running and running.last_transition_time else case.now
 
 
-def dumps(case: Case) -> list[str]:
+def dumps(case: JobCase) -> list[str]:
     """What the ranks that found themselves hung were doing."""
     stacks = case.observed.reports.stacks if case.observed.reports is not None else {}
     return [f"{_pod(case, rank)} was doing this:\n{stacks[rank][:DUMP_LIMIT]}" for rank in sorted(stacks)[:DUMPS_TOLD]]
 
 
-def _pod(case: Case, rank: Member) -> str:
+def _pod(case: JobCase, rank: Member) -> str:
     return names.pod_name(case.settings.name, *rank)

@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings, RoleSettings
 from paddlecloud.controllers.paddlejob import names
-from paddlecloud.controllers.paddlejob.decision.case import Case
+from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.gang import podgroup
 from paddlecloud.controllers.paddlejob.pods import data, env, hosts, ports
 from paddlecloud.kube.resource import Object, owner_reference
@@ -31,7 +31,7 @@ def metadata(job: Object, name: str, *, labels: dict[str, str]) -> Object:
     }
 
 
-def build_pod(case: Case, role: RoleSettings, index: int, *, port: int) -> Object:
+def build_pod(case: JobCase, role: RoleSettings, index: int, *, port: int) -> Object:
     """One pod: the template, and what makes it a rank of this job. The first container is the training program."""
     template = copy.deepcopy(role.template)
     spec: dict[str, Any] = template.get("spec") or {}
@@ -66,7 +66,7 @@ def build_pod(case: Case, role: RoleSettings, index: int, *, port: int) -> Objec
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def _pod_metadata(case: Case, role: RoleSettings, index: int, *, written: Object, port: int) -> Object:
+def _pod_metadata(case: JobCase, role: RoleSettings, index: int, *, written: Object, port: int) -> Object:
     """What the template says of its pods, and by what the job, and who looks for it, knows this one."""
     labels = {**(written.get("labels") or {}), **_labels(case.settings, role.name, index, case.generation)}
     meta = metadata(case.job, names.pod_name(case.settings.name, role.name, index), labels=labels)

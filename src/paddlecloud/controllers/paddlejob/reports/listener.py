@@ -41,7 +41,7 @@ _ROLES = frozenset({"ps", "worker", "heter"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenAddress:
     """Where to listen, and the address that pods get."""
 
     host: str = "127.0.0.1"
@@ -85,7 +85,7 @@ class Channel:
         self._decoder = msgspec.json.Decoder(Message)
 
     @asynccontextmanager
-    async def serve(self, place: Place) -> AsyncIterator[str]:
+    async def serve(self, place: ListenAddress) -> AsyncIterator[str]:
         """Serve while the context is open; yields the URL for pods."""
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_post("/report/{namespace}/{job}/{generation}/{role}/{index}", self._handle)
@@ -136,7 +136,7 @@ def _sender(request: web.Request) -> tuple[Key, int, Rank] | None:
     return Key(part["namespace"], part["job"]), int(part["generation"]), (part["role"], int(part["index"]))
 
 
-async def _listen(runner: web.AppRunner, place: Place) -> int:
+async def _listen(runner: web.AppRunner, place: ListenAddress) -> int:
     """Listen where it was listened before, if nobody else has taken the place meanwhile."""
     wanted = place.port or _remembered(place.remember)
     try:

@@ -13,7 +13,7 @@ from paddlecloud.api.paddlejob import phase_of
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.pods import objects
 from paddlecloud.controllers.paddlejob.reports import token
-from paddlecloud.controllers.paddlejob.reports.listener import Channel, Place, Report
+from paddlecloud.controllers.paddlejob.reports.listener import Channel, ListenAddress, Report
 from paddlecloud.controllers.paddlejob.reports.report import Listener, Reports
 from paddlecloud.controllers.paddlejob.status import FINISHED
 from paddlecloud.kube.client import Client
@@ -45,7 +45,7 @@ class ReportReceiver:
         self._channel = Channel(self._token_of, self._take, clock=clock)
 
     @asynccontextmanager
-    async def open(self, place: Place) -> AsyncIterator[str]:
+    async def open(self, place: ListenAddress) -> AsyncIterator[str]:
         """Listen while the context is open; yields the URL pods report to."""
         self._key = await token.ensure_key(self._client, place.key_namespace)
         async with self._channel.serve(place) as url:

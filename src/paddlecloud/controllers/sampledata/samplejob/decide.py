@@ -129,7 +129,7 @@ def _is_own(draft: Draft) -> bool:
     return (draft.old.job_name or "").startswith(f"{draft.uid}-")
 
 
-def _case_of_set(draft: Draft) -> sets.Case | None:
+def _case_of_set(draft: Draft) -> sets.SampleSetCase | None:
     found = draft.observed.sample_set
     if found is None or found["metadata"].get("deletionTimestamp"):
         return None
@@ -138,10 +138,12 @@ def _case_of_set(draft: Draft) -> sets.Case | None:
     except DecodeError:
         return None
     settings = normalise_set(parsed).settings
-    return sets.Case(found, settings, parsed.status or SampleSetStatus(), sets.Observed(), draft.now, draft.options)
+    return sets.SampleSetCase(
+        found, settings, parsed.status or SampleSetStatus(), sets.Observed(), draft.now, draft.options
+    )
 
 
-def _work(draft: Draft, case: sets.Case, partitions: int) -> Work:
+def _work(draft: Draft, case: sets.SampleSetCase, partitions: int) -> Work:
     secret = draft.observed.secret or sets.SecretView({}, "")
     return work.build(draft.uid, draft.settings, case, partitions=partitions, secret=secret, again=draft.again)
 

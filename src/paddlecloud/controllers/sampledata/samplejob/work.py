@@ -8,7 +8,7 @@ from paddlecloud.api.samplejob import SampleJobSettings
 from paddlecloud.api.sampleset import MAX_PARTITIONS
 from paddlecloud.controllers.node_folders import named_by
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.sampleset.case import Case, SecretView
+from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase, SecretView
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
 
@@ -29,7 +29,7 @@ def given_to(partitions: int | None) -> range:
 
 
 def build(
-    uid: str, settings: SampleJobSettings, case: Case, *, partitions: int, secret: SecretView, again: str
+    uid: str, settings: SampleJobSettings, case: SampleSetCase, *, partitions: int, secret: SecretView, again: str
 ) -> Work:
     """The work as it is handed to each target. Raises `BadOptions`. Another value of `again` makes it another job."""
     options = _OPTIONS[settings.type](settings, case, partitions)
@@ -37,7 +37,7 @@ def build(
     return Work(id, settings.type, options, transfer.credentials(secret.values))
 
 
-def _sync(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str, Any]:
+def _sync(settings: SampleJobSettings, case: SampleSetCase, partitions: int) -> dict[str, Any]:
     options = {key: int(value) if key in _NUMBERS else value for key, value in settings.sync_options.items()}
     return transfer.sync_options(
         case.settings,
@@ -48,7 +48,7 @@ def _sync(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str,
     )
 
 
-def _warmup(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str, Any]:
+def _warmup(settings: SampleJobSettings, case: SampleSetCase, partitions: int) -> dict[str, Any]:
     wanted, name = settings.warmup, case.settings.name
     options: dict[str, Any] = {
         "paths": [transfer.data_path(name, path) for path in wanted.paths] or [names.data_dir(name)],
@@ -70,11 +70,11 @@ def _warmup(settings: SampleJobSettings, case: Case, partitions: int) -> dict[st
     return options
 
 
-def _rmr(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str, Any]:
+def _rmr(settings: SampleJobSettings, case: SampleSetCase, partitions: int) -> dict[str, Any]:
     return {"paths": [transfer.data_path(case.settings.name, path) for path in settings.paths]}
 
 
-def _clear(settings: SampleJobSettings, case: Case, partitions: int) -> dict[str, Any]:
+def _clear(settings: SampleJobSettings, case: SampleSetCase, partitions: int) -> dict[str, Any]:
     space, name = case.settings.namespace, case.settings.name
     known = tuple(named_by(folder, space, name) or folder for folder in case.old.cache_dirs or ())
     return {"paths": transfer.clear_paths(settings.paths, known or case.cache_dirs)}

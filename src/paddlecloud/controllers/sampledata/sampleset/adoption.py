@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import objects
-from paddlecloud.controllers.sampledata.sampleset.case import Case
+from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.draft import Draft
 from paddlecloud.kube.plan import Patch
 from paddlecloud.kube.resource import Object, owner_reference, resource_of
@@ -29,7 +29,7 @@ def tell(draft: Draft) -> None:
         draft.condition("Synced", True, "Adopted", "imported before this controller came")
 
 
-def take_over(case: Case, found: Object) -> list[Patch]:
+def take_over(case: SampleSetCase, found: Object) -> list[Patch]:
     """What makes an object of the set ours; nothing for one that is."""
     meta = found["metadata"]
     if (meta.get("labels") or {}).get(names.SAMPLE_SET) == case.settings.name:

@@ -169,7 +169,7 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Case:
+class SampleSetCase:
     sample_set: Object
     settings: SampleSetSettings
     old: SampleSetStatus

@@ -23,7 +23,7 @@ from paddlecloud.controllers.sampledata.sampleset import (
     server_pods,
     warm,
 )
-from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options, Parsed
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.draft import Decision, Draft, set_finalizers
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
@@ -46,7 +46,7 @@ def decide(sample_set: Object, observed: Observed, now: float, options: Options)
     """Everything to be done for the set now. An empty decision means: as it should be."""
     parsed = observed.parsed or Parsed.of(sample_set)
     settings, warnings = parsed.settings, parsed.warnings
-    case = Case(sample_set, settings, parsed.status, observed, now, options)
+    case = SampleSetCase(sample_set, settings, parsed.status, observed, now, options)
     if parsed.decoded is None:
         return _reject(case, parsed.error)
     meta = sample_set["metadata"]
@@ -67,7 +67,7 @@ def decide(sample_set: Object, observed: Observed, now: float, options: Options)
     return _conclude(draft)
 
 
-def sync_work(case: Case) -> Work:
+def sync_work(case: SampleSetCase) -> Work:
     """The import of the set's source. Another source, key or attempt is another job."""
     options = transfer.sync_options(case.settings, sources=case.options.sources)
     secret = case.source_secret
@@ -78,7 +78,7 @@ def sync_work(case: Case) -> Work:
 # What must be there before anything is done
 
 
-def _reject(case: Case, problems: str) -> Decision:
+def _reject(case: SampleSetCase, problems: str) -> Decision:
     """Say what is wrong. A set that has begun goes on as it is: the mistake came later."""
     draft = Draft(case, case.old)
     draft.complain("Valid", "InvalidSpec", problems, event="InvalidSpec")
@@ -270,7 +270,7 @@ def _work_or_complaint(draft: Draft) -> Work | None:
         return None
 
 
-def _with_sync(case: Case, id: str | None) -> JobsName:
+def _with_sync(case: SampleSetCase, id: str | None) -> JobsName:
     return msgspec.structs.replace(case.old.jobs_name or JobsName(), sync_job_name=id)
 
 
@@ -300,7 +300,7 @@ def _show_progress(draft: Draft) -> None:
         _take_figures(draft)
 
 
-def _next_look(case: Case) -> float:
+def _next_look(case: SampleSetCase) -> float:
     """Soon after a job's end, whose figures servers may give a moment later; often while somebody uses the data."""
     ages = [case.now - job.completed for job in case.observed.jobs if job.completed]
     if any(age < JUST_DONE for age in ages):
@@ -310,7 +310,7 @@ def _next_look(case: Case) -> float:
     return REFRESH if moving else IDLE
 
 
-def _leave(case: Case) -> Decision:
+def _leave(case: SampleSetCase) -> Decision:
     draft = Draft(case, msgspec.structs.replace(case.old, message=None))
     deletion.leave(draft)
     if draft.plan.patch and any(patch.resource == SAMPLESETS for patch in draft.plan.patch):

@@ -8,7 +8,7 @@ import msgspec
 
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.sampleset import SampleSetStatus
-from paddlecloud.controllers.sampledata.sampleset.case import Case
+from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.kube import conditions
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
@@ -26,7 +26,7 @@ class Decision(Plan):
 class Draft:
     """A decision in the making: the status so far, what to do, and when to look again."""
 
-    case: Case
+    case: SampleSetCase
     status: SampleSetStatus
     plan: Decision = field(default_factory=Decision)
 
@@ -60,5 +60,5 @@ def set_finalizers(obj: Object, marks: list[str]) -> Patch:
     return Patch(resource_of(obj), meta["name"], meta["namespace"], body, seen=meta["resourceVersion"])
 
 
-def unlabel(case: Case, node: str) -> Patch:
+def unlabel(case: SampleSetCase, node: str) -> Patch:
     return Patch(NODES, node, None, {"metadata": {"labels": {case.label: None}}})

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from paddlecloud.api.sampleset import Secret
 from paddlecloud.controllers import grants
-from paddlecloud.controllers.sampledata.sampleset.case import Case
+from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
 from paddlecloud.controllers.sampledata.servers import transfer
 
 _USING_SECRETS = ("", "Mount", "Syncing", "SyncFailed")
 """Phases that read Secrets: before the set is bound and around an import."""
 
 
-def secrets(case: Case) -> list[Secret]:
+def secrets(case: SampleSetCase) -> list[Secret]:
     """Those of other namespaces in every phase: their grant may be withdrawn."""
     needed = case.phase in _USING_SECRETS
     return [secret for secret in case.secrets if needed or grants.is_foreign(secret, case.settings.namespace)]
 
 
-def source_folder(case: Case) -> str:
+def source_folder(case: SampleSetCase) -> str:
     """The folder of this machine that is still to be imported, if the set may read it; else empty."""
     source, allowed = case.settings.uri, case.options.sources
     if not case.imports or allowed is None or not source.startswith("file://"):
@@ -27,11 +27,11 @@ def source_folder(case: Case) -> str:
     return transfer.folder_of(source)
 
 
-def needs_last_warning(case: Case) -> bool:
+def needs_last_warning(case: SampleSetCase) -> bool:
     """Server 0 is awaited, and its pod may say why it does not start."""
     return case.phase == "Bound" and not any(server.ready for server in case.observed.runtimes)
 
 
-def needs_clearing(case: Case) -> bool:
+def needs_clearing(case: SampleSetCase) -> bool:
     """Servers may be on their way out, whose caches are emptied first."""
     return case.phase in ("PartialReady", "Ready")

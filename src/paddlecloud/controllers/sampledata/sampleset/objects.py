@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.sampleset.case import Case
+from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.kube.resource import SAMPLEJOBS, Object, owner_reference
 
@@ -18,7 +18,7 @@ CAPACITY = "10Pi"
 """Nobody measures it; it must only never be too small."""
 
 
-def build_volume(case: Case) -> Object:
+def build_volume(case: SampleSetCase) -> Object:
     """Static, kept when the claim goes (the data is not ours to delete), and reserved for the set's own claim."""
     settings = case.settings
     return {
@@ -42,7 +42,7 @@ def build_volume(case: Case) -> Object:
     }
 
 
-def _juicefs(case: Case) -> Object:
+def _juicefs(case: SampleSetCase) -> Object:
     settings = case.settings
     secret = settings.secret
     assert secret is not None, "validation requires it"
@@ -56,7 +56,7 @@ def _juicefs(case: Case) -> Object:
     }
 
 
-def _local(case: Case) -> Object:
+def _local(case: SampleSetCase) -> Object:
     return {
         "driver": names.LOCAL_DRIVER,
         "volumeHandle": case.handle,
@@ -69,7 +69,7 @@ def _local(case: Case) -> Object:
     }
 
 
-def build_claim(case: Case) -> Object:
+def build_claim(case: SampleSetCase) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -84,7 +84,7 @@ def build_claim(case: Case) -> Object:
     }
 
 
-def build_secret(case: Case, data: Mapping[str, str]) -> Object:
+def build_secret(case: SampleSetCase, data: Mapping[str, str]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -94,7 +94,7 @@ def build_secret(case: Case, data: Mapping[str, str]) -> Object:
     }
 
 
-def build_service(case: Case) -> Object:
+def build_service(case: SampleSetCase) -> Object:
     """Servers are found before they are ready: they must be asked why they are not."""
     return {
         "apiVersion": "v1",
@@ -109,7 +109,7 @@ def build_service(case: Case) -> Object:
     }
 
 
-def build_stateful_set(case: Case) -> Object:
+def build_stateful_set(case: SampleSetCase) -> Object:
     settings = case.settings
     template = build_template(case)
     meta = _metadata(case, names.runtime(settings.name))
@@ -128,7 +128,7 @@ def build_stateful_set(case: Case) -> Object:
     }
 
 
-def build_warmup(case: Case, name: str, options: Mapping[str, Any]) -> Object:
+def build_warmup(case: SampleSetCase, name: str, options: Mapping[str, Any]) -> Object:
     """The warm-up that the set itself asks for, gone a day after its end."""
     spec: Object = {
         "type": "warmup",
@@ -145,7 +145,7 @@ def build_warmup(case: Case, name: str, options: Mapping[str, Any]) -> Object:
     }
 
 
-def build_template(case: Case) -> Object:
+def build_template(case: SampleSetCase) -> Object:
     """One cache server. It reads the data through the set's own claim and keeps its cache on its node."""
     settings = case.settings
     name = settings.name
@@ -208,7 +208,7 @@ def build_template(case: Case) -> Object:
     return {"metadata": {"labels": labels, "annotations": dict(names.CREATED_BY)}, "spec": spec}
 
 
-def _source_limits(case: Case) -> list[str]:
+def _source_limits(case: SampleSetCase) -> list[str]:
     sources = case.options.sources
     if sources is None:
         return []
@@ -216,7 +216,7 @@ def _source_limits(case: Case) -> list[str]:
     return [*roots, *(f"--sourceClosed={own}" for own in sources.closed)]
 
 
-def _container_security(case: Case) -> Object:
+def _container_security(case: SampleSetCase) -> Object:
     """No privileges but those that the work needs.
 
     The server is root: kubelets make the folders of nodes for root, and a set holds files of whatever user a training
@@ -230,12 +230,12 @@ def _container_security(case: Case) -> Object:
     return {**found, "readOnlyRootFilesystem": True} if _has_own_files(case) else found
 
 
-def _has_own_files(case: Case) -> bool:
+def _has_own_files(case: SampleSetCase) -> bool:
     """Whether pods have a file system of their own; on one machine they see the machine's."""
     return case.options.sources is None
 
 
-def _hidden_source(case: Case) -> str:
+def _hidden_source(case: SampleSetCase) -> str:
     """A source on this machine that pods do not see by themselves: their /tmp is their own."""
     scheme, _, path = case.settings.uri.partition("://")
     sources = case.options.sources
@@ -243,7 +243,7 @@ def _hidden_source(case: Case) -> str:
     return path.rstrip("/") if hidden and sources and not (case.settings.no_sync or sources.problem(path)) else ""
 
 
-def _environment(case: Case) -> list[Object]:
+def _environment(case: SampleSetCase) -> list[Object]:
     def field(name: str, path: str) -> Object:
         return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
@@ -257,7 +257,7 @@ def _environment(case: Case) -> list[Object]:
     ]
 
 
-def _levels(case: Case) -> list[str]:
+def _levels(case: SampleSetCase) -> list[str]:
     """The tiers with their quotas, fastest first, as the server takes them: `MEM,1024,/cache/dev-shm-imagenet`."""
     if not case.settings.levels:
         size = case.settings.mount_options.get("cache-size")
@@ -271,7 +271,7 @@ def _levels(case: Case) -> list[str]:
     return found
 
 
-def _affinity(case: Case) -> Object:
+def _affinity(case: SampleSetCase) -> Object:
     """One server per node; which nodes is the user's to say."""
     apart: dict[str, Any] = {
         "labelSelector": {"matchLabels": _pod_labels(case)},
@@ -284,15 +284,15 @@ def _affinity(case: Case) -> Object:
     return found
 
 
-def _pod_labels(case: Case) -> dict[str, str]:
+def _pod_labels(case: SampleSetCase) -> dict[str, str]:
     return {case.label: "true", "name": names.runtime(case.settings.name)}
 
 
-def _labels(case: Case) -> dict[str, str]:
+def _labels(case: SampleSetCase) -> dict[str, str]:
     return {case.label: "true", names.SAMPLE_SET: case.settings.name}
 
 
-def _metadata(case: Case, name: str) -> Object:
+def _metadata(case: SampleSetCase, name: str) -> Object:
     meta = case.sample_set["metadata"]
     return {
         "name": name,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from paddlecloud.controllers.operator import MakeInformer
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import lookups
-from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Options, Parsed
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.observe import (
     epochs_of,
     finished,
@@ -85,7 +85,7 @@ class Observer:
         observed = replace(await self._objects(sample_set, key), parsed=parsed)
         if parsed.decoded is None:
             return observed  # `decide` says so
-        case = Case(sample_set, parsed.settings, parsed.status, observed, 0.0, self._options)
+        case = SampleSetCase(sample_set, parsed.settings, parsed.status, observed, 0.0, self._options)
         if not case.known_driver:
             case = _knowing(case, juicefs=await self._has_juicefs())
         case = _knowing(case, nodes=self._labelled(case.label))
@@ -156,7 +156,7 @@ class Observer:
         newest = max(warnings, key=lambda event: str(event.get("lastTimestamp") or ""), default=None)
         return (str(newest.get("reason")), without_ids(str(newest.get("message")))) if newest else None
 
-    async def _observe_deleted(self, case: Case, key: Key) -> Observed:
+    async def _observe_deleted(self, case: SampleSetCase, key: Key) -> Observed:
         """What still uses a set that is being deleted, and whether its caches are empty."""
         pods = [pod for pod in (await self._client.list(PODS, key.namespace)).items if uses_claim(pod, key.name)]
         using, ended = (
@@ -167,6 +167,6 @@ class Observer:
         return replace(case.observed, readers=readers, holders=tuple(sorted(ended)), cleared=cleared)
 
 
-def _knowing(case: Case, **found: object) -> Case:
+def _knowing(case: SampleSetCase, **found: object) -> SampleSetCase:
     """The case with more observed."""
     return replace(case, observed=replace(case.observed, **found))  # type: ignore[arg-type]

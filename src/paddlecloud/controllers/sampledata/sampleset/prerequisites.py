@@ -8,7 +8,7 @@ from typing import NamedTuple
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import adoption, objects
-from paddlecloud.controllers.sampledata.sampleset.case import Case
+from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.draft import Draft
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.kube.resource import Object
@@ -66,7 +66,7 @@ def check(draft: Draft) -> bool:
     return True
 
 
-def _refused_folder(case: Case) -> str:
+def _refused_folder(case: SampleSetCase) -> str:
     """Why a cache may not be kept where the set, or the volume that it has, wants it; empty where it may."""
     allowed = case.options.caches
     for named, folder in case.cache_folders.items():
@@ -121,7 +121,7 @@ def provide(draft: Draft) -> bool:
     return True
 
 
-def _parts(case: Case) -> Iterator[_Part]:
+def _parts(case: SampleSetCase) -> Iterator[_Part]:
     """All but the volume, in the order in which they are needed."""
     name, observed = case.settings.name, case.observed
     yield _Part("PVC", "Bound", name, observed.claim, lambda: objects.build_claim(case))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paddlecloud.api.sampleset.spec import RuntimeStatus
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import objects
-from paddlecloud.controllers.sampledata.sampleset.case import Case, Runtime
+from paddlecloud.controllers.sampledata.sampleset.case import Runtime, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.draft import Draft, unlabel
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
@@ -13,7 +13,7 @@ from paddlecloud.kube.plan import Patch
 from paddlecloud.kube.resource import NODES, STATEFULSETS, Object
 
 
-def complete(case: Case) -> bool:
+def complete(case: SampleSetCase) -> bool:
     """Every partition has a ready server on a node of its own, and no server is left over."""
     partitions = case.settings.partitions
     ready = {server.ordinal: server.node for server in case.observed.runtimes if server.ready and not server.leaving}
@@ -27,7 +27,7 @@ def complete(case: Case) -> bool:
     return every and there == set(ready) and len(set(ready.values())) == partitions and labelled
 
 
-def what_lacks(case: Case) -> str:
+def what_lacks(case: SampleSetCase) -> str:
     ready = sum(1 for server in case.observed.runtimes if server.ready)
     troubles = [f"{s.name}: {s.trouble}" for s in case.observed.runtimes if s.trouble and not s.ready]
     text = f"{ready} of {case.settings.partitions} cache servers are ready"
@@ -59,13 +59,13 @@ def label_nodes(draft: Draft) -> None:
             draft.plan.patch.append(unlabel(case, node))
 
 
-def leaving(case: Case) -> tuple[Runtime, ...]:
+def leaving(case: SampleSetCase) -> tuple[Runtime, ...]:
     """Servers that run and are about to go: all of a set that is deleted, else those beyond its partitions."""
     first = 0 if case.sample_set["metadata"].get("deletionTimestamp") else case.settings.partitions
     return tuple(server for server in case.observed.runtimes if server.running and server.ordinal >= first)
 
 
-def clear_work(case: Case) -> Work:
+def clear_work(case: SampleSetCase) -> Work:
     """Empty the caches of servers that leave for good; one that merely restarts keeps what it has."""
     options = {"paths": transfer.clear_paths((), case.cache_dirs)}
     salt = case.sample_set["metadata"].get("deletionTimestamp") or case.sample_set["metadata"].get("generation")

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from paddlecloud.controllers.sampledata.sampleset import server_pods
-from paddlecloud.controllers.sampledata.sampleset.case import Case, Observed, Runtime
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, Runtime, SampleSetCase
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.requests import Server, ServerRefused, Servers, ServerSilent
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
@@ -46,7 +46,7 @@ class ServerPoller:
         self._memory.pop(key, None)
         self._since.pop(key, None)
 
-    async def ask(self, case: Case, key: Key) -> Observed:
+    async def ask(self, case: SampleSetCase, key: Key) -> Observed:
         """Figures of all servers and the state of the import, asked for at most once a second."""
         memory = self._memory.get(key)
         if memory is None or memory.uid != case.uid:
@@ -84,7 +84,7 @@ class ServerPoller:
             else:
                 raise answer
 
-    async def _ask_import(self, memory: _Memory, case: Case, access: Access) -> None:
+    async def _ask_import(self, memory: _Memory, case: SampleSetCase, access: Access) -> None:
         memory.sync, memory.sync_asked = None, False
         if not memory.sync_id or case.first is None or not case.first.ip:
             return
@@ -95,7 +95,7 @@ class ServerPoller:
         except (ServerSilent, ServerRefused):
             pass  # its figures were asked for too, and say why
 
-    async def is_cleared(self, case: Case, key: Key) -> bool:
+    async def is_cleared(self, case: SampleSetCase, key: Key) -> bool:
         """Whether the caches of servers that are to go are empty. One that cannot be asked must not hold them up."""
         going = server_pods.leaving(case)
         access = case.access

@@ -18,7 +18,7 @@ import msgspec
 
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.servers.access import Access
-from paddlecloud.controllers.sampledata.servers.responses import Answer, Figures, JobList, JobReport, for_people
+from paddlecloud.controllers.sampledata.servers.responses import Figures, JobList, JobReport, ServerResponse, for_people
 
 A = TypeVar("A")
 _TIMEOUT = aiohttp.ClientTimeout(total=10.0, sock_connect=3.0)
@@ -42,7 +42,7 @@ class ServerRefused(Exception):
     """The server understood and said no; the message is its own."""
 
 
-class _Refusal(Answer, frozen=True):
+class _Refusal(ServerResponse, frozen=True):
     message: str = ""
 
 

@@ -22,11 +22,11 @@ def for_people(text: str) -> str:
     return line if len(line) <= _MOST_TEXT else f"{line[:_MOST_TEXT]}…"
 
 
-class Answer(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """Base of all answers."""
+class ServerResponse(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """Base of what servers answer."""
 
 
-class Progress(Answer, frozen=True):
+class Progress(ServerResponse, frozen=True):
     files: int = 0
     files_total: int = 0
     bytes: int = 0
@@ -38,7 +38,7 @@ class Progress(Answer, frozen=True):
     failed: int = 0
 
 
-class Coverage(Answer, frozen=True):
+class Coverage(ServerResponse, frozen=True):
     """How much of a warm-up's plan is cached; `missing` names the first files that are not."""
 
     planned: int = 0
@@ -50,7 +50,7 @@ class Coverage(Answer, frozen=True):
         msgspec.structs.force_setattr(self, "missing", named)
 
 
-class JobReport(Answer, frozen=True):
+class JobReport(ServerResponse, frozen=True):
     """One job on one server: Queued, Running, Succeeded, Failed or Cancelled."""
 
     id: str = ""
@@ -69,11 +69,11 @@ class JobReport(Answer, frozen=True):
         return self.state in ENDED
 
 
-class JobList(Answer, frozen=True):
+class JobList(ServerResponse, frozen=True):
     jobs: list[JobReport] = []
 
 
-class Figures(Answer, frozen=True):
+class Figures(ServerResponse, frozen=True):
     """What one server has: the size of the data, of its part of the cache, and of its disks."""
 
     total_bytes: int = 0

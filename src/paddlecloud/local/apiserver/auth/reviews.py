@@ -12,7 +12,7 @@ from paddlecloud.local.apiserver.auth.authentication import Authenticator, self_
 from paddlecloud.local.apiserver.auth.authorization import Authorizer
 from paddlecloud.local.apiserver.auth.tokens import Lookup, TokenIssuer, token_request
 from paddlecloud.local.apiserver.http import negotiation
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
 
@@ -45,12 +45,12 @@ def handlers(
 
 
 def _create_only(ask: Ask) -> Handler:
-    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "create" or info.name:
             raise errors.MethodNotAllowed(f"{info.resource} can only be created")
         body = negotiation.read_small(request.body, request.header("content-type"))
         _check_type(body, kind.resource.api_version, kind.kind)
-        return Answer(status=201, body=negotiation.encode(ask(request, info, body)))
+        return Response(status=201, body=negotiation.encode(ask(request, info, body)))
 
     return handle
 
@@ -63,13 +63,13 @@ def _check_type(body: Object, api_version: str, kind: str) -> None:
 
 
 def _service_account_token(verbs: Verbs, issuer: TokenIssuer, lookup: Lookup) -> Handler:
-    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on serviceaccounts/token")
         body = negotiation.read_small(request.body, request.header("content-type")) if request.body else {}
         _check_type(body, f"{AUTHN}/v1", "TokenRequest")
         account = verbs.get(kind, info.namespace, info.name).object
         answer = token_request(issuer, account, body, lookup=lookup)
-        return Answer(status=201, body=negotiation.encode(answer))
+        return Response(status=201, body=negotiation.encode(answer))
 
     return handle

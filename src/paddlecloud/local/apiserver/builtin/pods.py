@@ -9,7 +9,7 @@ from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.builtin.defaults import qos_class
 from paddlecloud.local.apiserver.http import negotiation
 from paddlecloud.local.apiserver.http.options import write_options
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.http.responses import success
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
@@ -82,7 +82,7 @@ def _refused(obj: Object, why: str) -> errors.Forbidden:
 def binding(verbs: Verbs, clock: Clock) -> Handler:
     """POST pods/NAME/binding: how a scheduler places a pod, once."""
 
-    async def bind(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def bind(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on pods/binding")
         body = negotiation.read_small(request.body, request.header("content-type"))
@@ -107,7 +107,7 @@ def binding(verbs: Verbs, clock: Clock) -> Handler:
         await verbs.update(
             kind, info.namespace, info.name, place, options=write_options(request), subresource="binding"
         )
-        return Answer(status=201, body=negotiation.encode(success({})))
+        return Response(status=201, body=negotiation.encode(success({})))
 
     return bind
 
@@ -115,12 +115,12 @@ def binding(verbs: Verbs, clock: Clock) -> Handler:
 def eviction(verbs: Verbs) -> Handler:
     """POST pods/NAME/eviction: a deletion that asks first."""
 
-    async def evict(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def evict(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on pods/eviction")
         body = negotiation.read_small(request.body, request.header("content-type"))
         options = DeleteOptions.parse(body.get("deleteOptions"), {})
         await verbs.delete(kind, info.namespace, info.name, options)
-        return Answer(status=201, body=negotiation.encode(success({})))
+        return Response(status=201, body=negotiation.encode(success({})))
 
     return evict

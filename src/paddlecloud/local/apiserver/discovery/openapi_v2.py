@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import paddlecloud
 from paddlecloud.local.apiserver.http.negotiation import encode
-from paddlecloud.local.apiserver.http.request import Answer, Request
+from paddlecloud.local.apiserver.http.request import Request, Response
 
 PATH = "/openapi/v2"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 TITLE = "PaddleCloud embedded Kubernetes API"
 
 
-async def answer(request: Request) -> Answer:
+async def answer(request: Request) -> Response:
     if PROTOBUF in request.header("accept"):
-        return Answer(body=_message(), content_type=PROTOBUF.replace("@", "."))  # no media type may have an @
+        return Response(body=_message(), content_type=PROTOBUF.replace("@", "."))  # no media type may have an @
     info = {"title": TITLE, "version": paddlecloud.__version__}
-    return Answer(body=encode({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}))
+    return Response(body=encode({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}))
 
 
 def _message() -> bytes:

@@ -1,1 +1,1 @@
-"""From bytes to a `Request` and from an `Answer` back to bytes: TLS, media types, options, paths."""
+"""From bytes to a `Request` and from an `Response` back to bytes: TLS, media types, options, paths."""

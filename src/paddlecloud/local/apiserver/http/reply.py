@@ -16,7 +16,7 @@ from http import HTTPStatus
 from aiohttp import HttpVersion11, web
 
 from paddlecloud.kube.timeslice import TimeSlice
-from paddlecloud.local.apiserver.http.request import Answer
+from paddlecloud.local.apiserver.http.request import Response
 
 ONE_PIECE = 64 * 1024  # bodies up to here are copied behind their head
 LONG_PIECE = 1024 * 1024  # of longer bodies this much is written at once
@@ -45,7 +45,7 @@ class Written(web.StreamResponse):
 class Reply(Written):
     """A finished answer that writes itself."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Response) -> None:
         super().__init__(status=answer.status, keep_alive=True)
         self._answer = answer
 
@@ -76,7 +76,7 @@ async def _write_long(request: web.BaseRequest, transport: asyncio.WriteTranspor
         await slice_.checkpoint()
 
 
-async def stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterator[bytes]) -> web.StreamResponse:
+async def stream(incoming: web.BaseRequest, answer: Response, frames: AsyncIterator[bytes]) -> web.StreamResponse:
     """Write frames as they come. HTTP/1.0 has no chunks: there the end of the connection is the end of the stream."""
     chunked = incoming.version >= HttpVersion11
     transport, drain = incoming.transport, incoming.writer.drain
@@ -104,7 +104,7 @@ async def stream(incoming: web.BaseRequest, answer: Answer, frames: AsyncIterato
     return Written(keep_alive=keep)
 
 
-def head_of(answer: Answer, *, length: int | None, chunked: bool = False, close: bool) -> bytes:
+def head_of(answer: Response, *, length: int | None, chunked: bool = False, close: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, '')}",
         f"Content-Type: {answer.content_type}",

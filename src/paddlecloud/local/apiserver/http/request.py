@@ -73,7 +73,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Answer:
+class Response:
     """What goes back. `stream` replaces `body` for watches and logs; `upgrade` takes over the connection."""
 
     status: int = 200

@@ -12,7 +12,7 @@ from paddlecloud import __version__
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.http.negotiation import encode
-from paddlecloud.local.apiserver.http.request import Answer
+from paddlecloud.local.apiserver.http.request import Response
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.record import Record
 
@@ -20,9 +20,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 KUBERNETES = ("1", "34")  # the API whose behaviour is mirrored
 
 
-def failure(error: ApiError) -> Answer:
+def failure(error: ApiError) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
-    return Answer(status=error.code, body=encode(error.status()), headers=headers)
+    return Response(status=error.code, body=encode(error.status()), headers=headers)
 
 
 def success(details: Mapping[str, Any]) -> Object:

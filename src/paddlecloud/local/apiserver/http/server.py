@@ -1,4 +1,4 @@
-"""The network edge: HTTPS in, `Request` out, `Answer` back. It knows sockets and headers, and nothing of kinds.
+"""The network edge: HTTPS in, `Request` out, `Response` back. It knows sockets and headers, and nothing of kinds.
 
 The low-level aiohttp server is used without its router: Kubernetes paths are data, and every microsecond here is paid
 by every request.

@@ -10,16 +10,16 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.apiserver.http import negotiation
 from paddlecloud.local.apiserver.http.options import patcher, write_options
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, ScalePaths
 
 
-async def handle(verbs: Verbs, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+async def handle(verbs: Verbs, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
     paths = kind.scale
     assert paths is not None, "the caller checked that the kind scales"
     if info.verb == "get":
-        return Answer(body=negotiation.encode(scale_of(verbs.get(kind, info.namespace, info.name).object, paths)))
+        return Response(body=negotiation.encode(scale_of(verbs.get(kind, info.namespace, info.name).object, paths)))
     if info.verb not in ("update", "patch"):
         raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}/scale")
     options = write_options(request)
@@ -48,7 +48,7 @@ async def handle(verbs: Verbs, request: Request, info: RequestInfo, kind: KindIn
         return obj
 
     updated = await verbs.update(kind, info.namespace, info.name, mutate, options=options)
-    return Answer(body=negotiation.encode(scale_of(updated, paths)))
+    return Response(body=negotiation.encode(scale_of(updated, paths)))
 
 
 def _replacement(wanted: Object) -> Callable[[Object], Object]:

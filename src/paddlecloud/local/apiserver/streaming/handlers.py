@@ -17,7 +17,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.auth.authentication import Headers
 from paddlecloud.local.apiserver.http.reply import Written
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.apiserver.streaming import channels, port_forward
@@ -104,17 +104,17 @@ class _Streaming:
 
     # Logs
 
-    async def log(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def log(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "get":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on pods/log")
         self._pod(info, kind)
         options = log_options(request, info.name)
         chunks = self._streams.read_log(info.namespace, info.name, request.query.get("container") or None, **options)
-        return Answer(stream=await begun(chunks), content_type="text/plain")
+        return Response(stream=await begun(chunks), content_type="text/plain")
 
     # Programs
 
-    async def exec(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def exec(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         self._living_pod(info, kind, "exec into")
         talk = _Conversation(request)
         container = request.query.get("container") or None
@@ -124,7 +124,7 @@ class _Streaming:
         )
         return talk.answer(session)
 
-    async def attach(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def attach(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         self._living_pod(info, kind, "attach to")
         talk = _Conversation(request)
         container = request.query.get("container") or None
@@ -135,7 +135,7 @@ class _Streaming:
 
     # Ports
 
-    async def port_forward(self, request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def port_forward(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         pod = self._pod(info, kind)
         if pod.get("status", {}).get("phase") != "Running":
             phase = pod.get("status", {}).get("phase", "Pending")
@@ -153,7 +153,7 @@ class _Streaming:
                 await port_forward.Forwarder(link, dial).run()
                 return Written(keep_alive=False)
 
-            return Answer(status=101, upgrade=over_spdy)
+            return Response(status=101, upgrade=over_spdy)
         offered = _offered(request.headers, WEBSOCKET_PROTOCOLS)
         chosen = _choose(offered, (port_forward.TUNNEL_PROTOCOL, *port_forward.CHANNEL_PROTOCOLS))
         ports = [port_forward.port_number(p) for text in request.query_list.get("ports", []) for p in text.split(",")]
@@ -169,7 +169,7 @@ class _Streaming:
             await socket.close()
             return socket
 
-        return Answer(status=101, upgrade=over_websocket)
+        return Response(status=101, upgrade=over_websocket)
 
 
 # --- upgrades ---
@@ -193,14 +193,14 @@ class _Conversation:
             offered = _offered(request.headers, WEBSOCKET_PROTOCOLS) or [channels.V1]
             self._protocol = _choose(offered, channels.PROTOCOLS)
 
-    def answer(self, session: Session) -> Answer:
+    def answer(self, session: Session) -> Response:
         async def upgrade(incoming: web.BaseRequest) -> web.StreamResponse:
             try:
                 return await (self._spdy if self._over_spdy else self._websocket)(incoming, session)
             finally:
                 await session.close()
 
-        return Answer(status=101, upgrade=upgrade)
+        return Response(status=101, upgrade=upgrade)
 
     async def _spdy(self, incoming: web.BaseRequest, session: Session) -> web.StreamResponse:
         optional = (("stdin", self.stdin), ("resize", self.tty))

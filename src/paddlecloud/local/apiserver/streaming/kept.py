@@ -13,7 +13,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http.negotiation import encode
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.apiserver.streaming.logs import begun, log_options
@@ -30,16 +30,16 @@ class KeptLogs(Protocol):
 
 
 def handlers(verbs: Verbs, logs: KeptLogs, owners: Iterable[Resource]) -> dict[tuple[str, str, str], Handler]:
-    async def log(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def log(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "get":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}/log")
         uid = verbs.get(kind, info.namespace, info.name).meta.uid
         pod = request.query.get("pod")
         if not pod:
             items = list(logs.kept_pods(uid))
-            return Answer(body=encode({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}))
+            return Response(body=encode({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}))
         options = log_options(request, pod)
         chunks = logs.read_kept_log(uid, pod, request.query.get("container") or None, **options)
-        return Answer(stream=await begun(chunks), content_type="text/plain")
+        return Response(stream=await begun(chunks), content_type="text/plain")
 
     return {(resource.group, resource.plural, "log"): log for resource in owners}

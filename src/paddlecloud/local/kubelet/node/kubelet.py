@@ -33,7 +33,7 @@ from paddlecloud.local.kubelet.pod.files import remove_pod_dir
 from paddlecloud.local.kubelet.pod.hosts import HostsWriter, names_of
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.service_account import api_env, api_tokens, service_env
-from paddlecloud.local.kubelet.pod.services import PIDS_LIMIT, Images, Machine
+from paddlecloud.local.kubelet.pod.services import PIDS_LIMIT, Images, NodeServices
 from paddlecloud.local.kubelet.pod.supervised import SupervisedPod
 from paddlecloud.local.kubelet.pod.worker import PodWorker
 from paddlecloud.local.kubelet.shim import wire
@@ -80,7 +80,7 @@ class Kubelet:
         self._services = Informer(client, SERVICES, clock=clock)
         self._slices = Informer(client, ENDPOINTSLICES, clock=clock)
         self._api_env = api_env(api_address) if api_address else {}
-        self.machine = Machine(
+        self.machine = NodeServices(
             client=client,
             clock=clock,
             data=data,

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from paddlecloud.local.kubelet.shim import cgroups
-from paddlecloud.local.kubelet.shim.cgroups import CONTROLLERS, Limits, Place
+from paddlecloud.local.kubelet.shim.cgroups import CONTROLLERS, CgroupPath, Limits
 
 ANNOTATION = "paddlecloud.org/limits"
 NAME_VARIABLE, DEFAULT_NAME = "PADDLECLOUD_CGROUP", "paddlecloud"
@@ -47,7 +47,7 @@ class Hierarchy(NamedTuple):
 
 
 class Enforcement(NamedTuple):
-    place: Place | None
+    place: CgroupPath | None
     """Where pods get their cgroups; None where limits cannot be enforced."""
     reason: str = ""
     """Why it is not more."""
@@ -105,19 +105,19 @@ def find(*, environ: Mapping[str, str] = os.environ, proc: str = "/proc/self", f
         named = os.path.join(tree.mount, name)
         for path, own in ((named, False), *(((tree.own_path, True),) if _delegated(tree.own_path) else ())):
             if os.access(path, os.W_OK):
-                return _judge(Place(2, dict.fromkeys(sorted(_controllers(path)), path)), own=own)
+                return _judge(CgroupPath(2, dict.fromkeys(sorted(_controllers(path)), path)), own=own)
     dirs = {}
     for tree in trees:
         if tree.version == 1 and os.access(path := os.path.join(tree.mount, name), os.W_OK):
             dirs.update(dict.fromkeys(sorted(tree.controllers), path))
     if dirs:
-        return _judge(Place(1, dirs), own=False)
+        return _judge(CgroupPath(1, dirs), own=False)
     where = ", ".join(dict.fromkeys(tree.own_path for tree in (unified or trees) if tree.version == 1 or unified))
     reason = f"no cgroup was given to the platform: it runs in {where}, which others manage"
     return Enforcement(None, reason, fix_for(trees))
 
 
-def _judge(place: Place, *, own: bool) -> Enforcement:
+def _judge(place: CgroupPath, *, own: bool) -> Enforcement:
     missing = [name for name in CONTROLLERS if name not in place.dirs]
     if not place.dirs:
         return Enforcement(None, "the cgroup given to the platform has none of the controllers cpu, memory, pids")
@@ -180,7 +180,7 @@ class PodCgroups:
         except (OSError, subprocess.SubprocessError) as error:
             self.enforcement = Enforcement(None, f"the cgroup given to the platform cannot be used: {error}")
 
-    def _clear_own(self, place: Place) -> None:
+    def _clear_own(self, place: CgroupPath) -> None:
         """A cgroup whose children have limits may hold no process itself: ours move one down."""
         leaf = place.below(CONTROL)
         cgroups.make(leaf, Limits())
@@ -189,7 +189,7 @@ class PodCgroups:
                 with open(os.path.join(path, cgroups.PROCS), "w") as handle:
                     handle.write(str(pid))
 
-    def _try(self, place: Place) -> None:
+    def _try(self, place: CgroupPath) -> None:
         """Only a process that was moved and limited proves that pods can be."""
         cgroups.make(place, Limits(memory=64 << 20, cpu_millis=1000, pids=64))
         try:
@@ -202,7 +202,7 @@ class PodCgroups:
         finally:
             cgroups.remove(place)
 
-    def pod(self, uid: str) -> Place | None:
+    def pod(self, uid: str) -> CgroupPath | None:
         place = self.enforcement.place
         return place.below(self._part).below(uid) if place else None
 

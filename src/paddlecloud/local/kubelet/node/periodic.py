@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from paddlecloud.local.kubelet.node import disk
 from paddlecloud.local.kubelet.node.process_counts import ProcessCounts, machine_tasks, pod_tasks
-from paddlecloud.local.kubelet.pod.services import Machine
+from paddlecloud.local.kubelet.pod.services import NodeServices
 from paddlecloud.local.kubelet.pod.worker import PodWorker
 
 PERIOD = 10.0
@@ -21,7 +21,7 @@ class Care:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: NodeServices,
         *,
         workers: Callable[[], Collection[PodWorker]],
         tidy: Callable[[], Awaitable[None]],

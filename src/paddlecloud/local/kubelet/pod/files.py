@@ -17,7 +17,7 @@ from paddlecloud.local.kubelet.pod.hosts import own_lines
 from paddlecloud.local.kubelet.pod.lifecycle import Start
 from paddlecloud.local.kubelet.pod.model import all_containers
 from paddlecloud.local.kubelet.pod.paths import PodPaths
-from paddlecloud.local.kubelet.pod.services import Machine
+from paddlecloud.local.kubelet.pod.services import NodeServices
 from paddlecloud.local.kubelet.shim import cgroups, wire
 from paddlecloud.local.volumes.model import PreparedVolumes
 
@@ -25,7 +25,7 @@ from paddlecloud.local.volumes.model import PreparedVolumes
 class PodFiles:
     """Also holds the pod's address: it is kept in the directory's `spec.json`, so that it outlives the kubelet."""
 
-    def __init__(self, pod: Object, machine: Machine) -> None:
+    def __init__(self, pod: Object, machine: NodeServices) -> None:
         self._machine = machine
         self._uid: str = pod["metadata"]["uid"]
         self.paths = PodPaths(machine.pod_dir(self._uid))
@@ -170,7 +170,7 @@ class PodFiles:
         self.ip = ""
 
 
-async def _referenced(container: Object, namespace: str, machine: Machine) -> dict[tuple[str, str], Object]:
+async def _referenced(container: Object, namespace: str, machine: NodeServices) -> dict[tuple[str, str], Object]:
     """The ConfigMaps and Secrets that a container's environment names, as far as they exist."""
     wanted: set[tuple[str, str]] = set()
     for source in container.get("envFrom") or ():

@@ -55,7 +55,7 @@ class Stop(NamedTuple):
     """Whether the preStop hook runs first: it does unless nothing is left of the grace period."""
 
 
-class Outcome(NamedTuple):
+class PodEnd(NamedTuple):
     """How a pod ended."""
 
     phase: str
@@ -69,7 +69,7 @@ class Plan:
     stop: list[Stop] = field(default_factory=list)
     waiting: dict[str, Waiting] = field(default_factory=dict)
     initialized: bool = False
-    outcome: Outcome | None = None
+    outcome: PodEnd | None = None
     done: bool = False
     """No process is left and none will start: the shim may go."""
     remove: bool = False
@@ -130,26 +130,26 @@ def _is_complete(pod: Object, observed: Observed) -> bool:
     return policy == "Never" and any(run is not None and run.failed for run in firsts)
 
 
-def _already_ended(pod: Object) -> Outcome | None:
+def _already_ended(pod: Object) -> PodEnd | None:
     """A terminal phase that was published is final, whatever runs."""
     status = pod.get("status") or {}
     if status.get("phase") in ("Succeeded", "Failed"):
-        return Outcome(status["phase"], status.get("reason", ""), status.get("message", ""))
+        return PodEnd(status["phase"], status.get("reason", ""), status.get("message", ""))
     return None
 
 
-def _eviction(observed: Observed) -> Outcome | None:
-    return Outcome("Failed", "Evicted", observed.evicted) if observed.evicted else None
+def _eviction(observed: Observed) -> PodEnd | None:
+    return PodEnd("Failed", "Evicted", observed.evicted) if observed.evicted else None
 
 
-def _deadline(pod: Object, observed: Observed, now: float, plan: Plan) -> Outcome | None:
+def _deadline(pod: Object, observed: Observed, now: float, plan: Plan) -> PodEnd | None:
     seconds = pod["spec"].get("activeDeadlineSeconds")
     if seconds is None or observed.start_time is None:
         return None
     due = observed.start_time + float(seconds)
     if now >= due:
         ended = (pod["metadata"].get("annotations") or {}).get(ENDED_ANNOTATION)
-        return Outcome("Failed", ENDED_REASON, ended) if ended else Outcome("Failed", DEADLINE_REASON, DEADLINE_MESSAGE)
+        return PodEnd("Failed", ENDED_REASON, ended) if ended else PodEnd("Failed", DEADLINE_REASON, DEADLINE_MESSAGE)
     plan.wake_at(due)
     return None
 
@@ -251,11 +251,11 @@ def _until_gone(pod: Object, now: float) -> float:
     return parse_rfc3339(deadline) - now if deadline else _granted_grace(pod)
 
 
-def _natural_outcome(pod: Object, observed: Observed) -> Outcome:
+def _natural_outcome(pod: Object, observed: Observed) -> PodEnd:
     """A pod without a run of every main container, or with one that failed, has failed."""
     runs = [observed.runs.get(container["name"]) for container in containers_of(pod)]
     if all(_succeeded(run) for run in runs):
-        return Outcome("Succeeded")
+        return PodEnd("Succeeded")
     if any(run.reason == SHUTDOWN_REASON for run in observed.runs.values()):
-        return Outcome("Failed", NODE_SHUTDOWN, "the platform was stopped while the pod ran")
-    return Outcome("Failed")
+        return PodEnd("Failed", NODE_SHUTDOWN, "the platform was stopped while the pod ran")
+    return PodEnd("Failed")

@@ -65,7 +65,7 @@ class Hosts(Protocol):
 
 
 @dataclass(slots=True)
-class Machine:
+class NodeServices:
     client: Client
     clock: Clock
     data: Path

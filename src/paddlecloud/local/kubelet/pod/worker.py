@@ -29,7 +29,7 @@ from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.probes import Prober
 from paddlecloud.local.kubelet.pod.publisher import PodGone, StatusPublisher
 from paddlecloud.local.kubelet.pod.runtime import ShimError
-from paddlecloud.local.kubelet.pod.services import Machine
+from paddlecloud.local.kubelet.pod.services import NodeServices
 from paddlecloud.local.kubelet.pod.status import build_status
 from paddlecloud.local.kubelet.pod.supervised import SupervisedPod
 from paddlecloud.local.kubelet.pod.termination_message import termination_message
@@ -46,7 +46,7 @@ BUILD_REPORTS = 2.0
 class PodWorker:
     """`update` and `poke` wake it; `run` ends when the pod is gone from this machine."""
 
-    def __init__(self, pod: Object, machine: Machine) -> None:
+    def __init__(self, pod: Object, machine: NodeServices) -> None:
         self.pod = pod
         self.uid: str = pod["metadata"]["uid"]
         self._machine = machine

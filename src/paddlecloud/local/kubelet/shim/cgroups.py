@@ -1,6 +1,6 @@
 """Limits that the kernel holds a container to: a cgroup of its own, below one that was given to the platform.
 
-A `Place` names one directory per controller. In version 2 they are all the same directory; in version 1 every
+A `CgroupPath` names one directory per controller. In version 2 they are all the same directory; in version 1 every
 controller has a tree of its own. Nothing here looks for a place (`limits` does) and nothing here touches a directory
 that it did not make. Standard library only: the shim imports this.
 """
@@ -19,7 +19,7 @@ CPU_PERIOD = 100_000
 PROCS = "cgroup.procs"
 
 
-class Place(NamedTuple):
+class CgroupPath(NamedTuple):
     version: int
     dirs: Mapping[str, str]
     """By controller; those that are not here are not enforced."""
@@ -28,8 +28,10 @@ class Place(NamedTuple):
     def paths(self) -> list[str]:
         return list(dict.fromkeys(self.dirs.values()))
 
-    def below(self, name: str) -> Place:
-        return Place(self.version, {controller: os.path.join(path, name) for controller, path in self.dirs.items()})
+    def below(self, name: str) -> CgroupPath:
+        return CgroupPath(
+            self.version, {controller: os.path.join(path, name) for controller, path in self.dirs.items()}
+        )
 
 
 class Limits(NamedTuple):
@@ -69,7 +71,7 @@ def settings(version: int, limits: Limits) -> Iterator[tuple[str, str, str, bool
         yield "pids", "pids.max", str(pids), False
 
 
-def make(place: Place, limits: Limits) -> None:
+def make(place: CgroupPath, limits: Limits) -> None:
     """Create the directories, if they are not there, and set their limits. Raises `OSError`."""
     for path in place.paths:
         os.makedirs(path, exist_ok=True)
@@ -81,20 +83,20 @@ def make(place: Place, limits: Limits) -> None:
             _write(path, text)
 
 
-def open_to_children(place: Place) -> None:
+def open_to_children(place: CgroupPath) -> None:
     """Let directories below have limits of their own; version 1 needs no leave for that."""
     if place.version == 2:
         for path in place.paths:
             _write(os.path.join(path, "cgroup.subtree_control"), " ".join(f"+{name}" for name in place.dirs))
 
 
-def join(place: Place) -> None:
+def join(place: CgroupPath) -> None:
     """Move this process, and with it all that it will start, into the place."""
     for path in place.paths:
         _write(os.path.join(path, PROCS), "0")
 
 
-def members(place: Place) -> list[int]:
+def members(place: CgroupPath) -> list[int]:
     """Every process in the cgroup, whatever its parent is now."""
     for path in place.paths[:1]:
         try:
@@ -105,7 +107,7 @@ def members(place: Place) -> list[int]:
     return []
 
 
-def kill(place: Place) -> bool:
+def kill(place: CgroupPath) -> bool:
     """End every process in the place at once, where the kernel can do that itself."""
     if place.version != 2:
         return False
@@ -117,7 +119,7 @@ def kill(place: Place) -> bool:
     return True
 
 
-def ran_out_of_memory(place: Place) -> bool:
+def ran_out_of_memory(place: CgroupPath) -> bool:
     """Whether the kernel ended a process of the place for its memory limit."""
     path = place.dirs.get("memory")
     if path is None:
@@ -130,7 +132,7 @@ def ran_out_of_memory(place: Place) -> bool:
         return False
 
 
-def remove(place: Place) -> bool:
+def remove(place: CgroupPath) -> bool:
     """Take the directories and those below away; False while a process is left in one of them."""
     done = True
     for path in place.paths:
@@ -154,11 +156,11 @@ def _write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def place_from(body: Iterable[object] | None) -> Place | None:
+def place_from(body: Iterable[object] | None) -> CgroupPath | None:
     """What `json` made of a place."""
     if not body:
         return None
     version, dirs = body
     assert isinstance(version, int)
     assert isinstance(dirs, dict)
-    return Place(version, dirs)
+    return CgroupPath(version, dirs)

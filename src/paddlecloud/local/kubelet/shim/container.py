@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from paddlecloud.local.kubelet.shim import cgroups, launch, private_tmp, processes, wire
-from paddlecloud.local.kubelet.shim.cgroups import Limits, Place, memory_text
+from paddlecloud.local.kubelet.shim.cgroups import CgroupPath, Limits, memory_text
 from paddlecloud.local.kubelet.shim.eventloop import Loop, Timer
 from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
 from paddlecloud.local.kubelet.shim.netguard import NetGuard
@@ -50,7 +50,7 @@ class Container:
         guard: NetGuard,
         staging: str,
         changed: Callable[[], None],
-        cgroup: Place | None = None,
+        cgroup: CgroupPath | None = None,
         pids_limit: int = 0,
     ) -> None:
         """`cgroup` is the pod's; the container makes its own below it."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from paddlecloud.local.kubelet.shim import cgroups, linux, netguard, private_tmp, seccomp, warmstart
-from paddlecloud.local.kubelet.shim.cgroups import Place
+from paddlecloud.local.kubelet.shim.cgroups import CgroupPath
 from paddlecloud.local.kubelet.shim.sandbox import TMP, Mount, Sandbox, become_user_in_namespace, build_root
 from paddlecloud.local.kubelet.shim.wire import ContainerSpec
 
@@ -35,7 +35,7 @@ def become(
     staging: str,
     report: socket.socket,
     stdio: Sequence[int],
-    cgroup: Place | None = None,
+    cgroup: CgroupPath | None = None,
     pids_limit: int = 0,
 ) -> NoReturn:
     """Turn this child into the container's first process; `report` hears why where that fails."""
@@ -72,7 +72,7 @@ def enter(
     tty: bool,
     report: socket.socket,
     stdio: Sequence[int],
-    cgroup: Place | None = None,
+    cgroup: CgroupPath | None = None,
     pids_limit: int = 0,
 ) -> NoReturn:
     """Turn this child into one more process beside the container's first (`exec`, hooks, exec probes).
@@ -148,7 +148,7 @@ COUNTS_BY_NAMESPACE = (5, 14)
 """Since this kernel a user's processes are counted in each user namespace apart; before, all of them together."""
 
 
-def _take_limits(sandbox: Sandbox, cgroup: Place | None, pids_limit: int) -> None:
+def _take_limits(sandbox: Sandbox, cgroup: CgroupPath | None, pids_limit: int) -> None:
     """What holds for this process and all that it starts, before it starts anything."""
     if cgroup:
         cgroups.join(cgroup)

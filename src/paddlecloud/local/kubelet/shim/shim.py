@@ -325,7 +325,7 @@ class Shim:
             self.shutdown()
 
 
-def _make_cgroup(spec: wire.PodSpec) -> tuple[cgroups.Place | None, str]:
+def _make_cgroup(spec: wire.PodSpec) -> tuple[cgroups.CgroupPath | None, str]:
     """The pod's place for cgroups, or why it has none although one was meant for it."""
     if spec.cgroup is None:
         return None, ""

@@ -15,7 +15,7 @@ import socket
 import struct
 from typing import Any, NamedTuple
 
-from paddlecloud.local.kubelet.shim.cgroups import Place, place_from
+from paddlecloud.local.kubelet.shim.cgroups import CgroupPath, place_from
 from paddlecloud.local.kubelet.shim.sandbox import Mount
 
 SPEC = "spec.json"
@@ -40,7 +40,7 @@ class PodSpec(NamedTuple):
     """By container; kept here so that they outlive the kubelet."""
     tmpfs: tuple[tuple[str, int], ...] = ()
     """Directories under which a tmpfs (of so many bytes, 0 for no limit) is shared by the pod's containers."""
-    cgroup: Place | None = None
+    cgroup: CgroupPath | None = None
     """Where the pod's cgroups are made; None where limits are not the kernel's business."""
     pids_limit: int = 0
 

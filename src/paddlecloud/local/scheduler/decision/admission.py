@@ -17,7 +17,7 @@ from paddlecloud.local.scheduler.decision.queues import chain_of, too_much, unse
 from paddlecloud.local.scheduler.explanation import whatif
 from paddlecloud.local.scheduler.explanation.explain import MOST_BLOCKERS, Blocker, Explanation, Offer
 from paddlecloud.local.scheduler.explanation.remedies import Remedy
-from paddlecloud.local.scheduler.explanation.whatif import Moment
+from paddlecloud.local.scheduler.explanation.whatif import ClusterState
 from paddlecloud.local.scheduler.state.shape import Resources, Shape, subtract
 from paddlecloud.local.scheduler.state.snapshot import Gang, Node, Queue, Snapshot
 from paddlecloud.local.scheduler.state.units import Unit
@@ -130,7 +130,7 @@ def _guesses(snapshot: Snapshot, gang: Gang, found: Obstacles) -> Iterator[Guess
         yield from _larger_queue(snapshot, gang)
     elif any(name in QUEUE_CODES for name in found):
         queue = replace(snapshot.queues.get(gang.queue) or Queue(gang.queue), open=True)
-        after = whatif.with_queue(Moment(snapshot, ()), queue).snapshot
+        after = whatif.with_queue(ClusterState(snapshot, ()), queue).snapshot
         yield Remedy("queue", {"name": gang.queue, "state": "Open"}), after, gang
     else:
         yield from _more_room(snapshot, gang, list(found))
@@ -143,7 +143,7 @@ def _larger_queue(snapshot: Snapshot, gang: Gang) -> Iterator[Guess]:
         short = {name: most for name, most in gang.min_resources.items() if most > queue.capability.get(name, most)}
         if short:
             raised = replace(queue, capability={**queue.capability, **short})
-            after = whatif.with_queue(Moment(snapshot, ()), raised).snapshot
+            after = whatif.with_queue(ClusterState(snapshot, ()), raised).snapshot
             yield Remedy("capability", {"queue": queue.name, "atLeast": written(short)}), after, gang
     limits = {
         name: min([amount, *(queue.capability[name] for queue in queues if name in queue.capability)])
@@ -155,7 +155,7 @@ def _larger_queue(snapshot: Snapshot, gang: Gang) -> Iterator[Guess]:
 def _more_room(snapshot: Snapshot, gang: Gang, lacking: list[str]) -> Iterator[Guess]:
     for node in snapshot.nodes.values():
         if node.ready and node.unschedulable:
-            after = whatif.with_node(Moment(snapshot, ()), replace(node, unschedulable=False)).snapshot
+            after = whatif.with_node(ClusterState(snapshot, ()), replace(node, unschedulable=False)).snapshot
             yield Remedy("uncordon", {"node": node.name}), after, gang
     yield from _ends(snapshot, gang, lacking)
     for priority in sorted({pod.priority for node in snapshot.nodes.values() for pod in node.pods}):
@@ -166,7 +166,7 @@ def _more_room(snapshot: Snapshot, gang: Gang, lacking: list[str]) -> Iterator[G
         yield _asking_at_most(snapshot, gang, free)
     missing = {name: gang.min_resources[name] for name in lacking}
     node = Node("new", {}, (), False, True, {**missing, "pods": gang.min_member * ONE})
-    after = whatif.with_node(Moment(snapshot, ()), node).snapshot
+    after = whatif.with_node(ClusterState(snapshot, ()), node).snapshot
     yield Remedy("node", {"count": 1, "capacity": written(missing), "labels": {}}), after, gang
 
 
@@ -187,7 +187,7 @@ def _ends(snapshot: Snapshot, gang: Gang, lacking: list[str]) -> Iterator[Guess]
         if enough(rest):
             ending = rest
     if ending:
-        after = whatif.without_pods(Moment(snapshot, ()), [blocker.pod for blocker in ending]).snapshot
+        after = whatif.without_pods(ClusterState(snapshot, ()), [blocker.pod for blocker in ending]).snapshot
         pods = [{"pod": str(blocker.pod.key), "node": blocker.node} for blocker in ending]
         yield Remedy("end", {"pods": pods}), after, gang
 

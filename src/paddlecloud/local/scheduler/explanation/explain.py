@@ -17,8 +17,8 @@ from paddlecloud.local.scheduler.decision.draft import Draft
 from paddlecloud.local.scheduler.decision.filters import admits
 from paddlecloud.local.scheduler.decision.preempt import Eviction
 from paddlecloud.local.scheduler.decision.scores import DEFAULT, Policy
-from paddlecloud.local.scheduler.explanation.remedies import Case, Remedy, remedies_of
-from paddlecloud.local.scheduler.explanation.whatif import Moment
+from paddlecloud.local.scheduler.explanation.remedies import RefusedUnit, Remedy, remedies_of
+from paddlecloud.local.scheduler.explanation.whatif import ClusterState
 from paddlecloud.local.scheduler.state.shape import Resources, add
 from paddlecloud.local.scheduler.state.snapshot import Node, Pod, Snapshot
 from paddlecloud.local.scheduler.state.units import Unit, units_of
@@ -88,11 +88,11 @@ def explain(snapshot: Snapshot, waiting: Iterable[Pod], uid: str, *, policy: Pol
     if refused.why.code == PREEMPTING:
         mine = tuple(e for e in result.evictions if e.preemptor == rest.key)
         return Explanation(rest, PREEMPTING, refused.why.message, each=_each(rest), evictions=mine)
-    case = Case(_settled(snapshot, pods, result), rest, refused.why, policy)
+    case = RefusedUnit(_settled(snapshot, pods, result), rest, refused.why, policy)
     return _full(case, remedies_of(case))
 
 
-def _settled(snapshot: Snapshot, waiting: tuple[Pod, ...], result: Round) -> Moment:
+def _settled(snapshot: Snapshot, waiting: tuple[Pod, ...], result: Round) -> ClusterState:
     """The cluster once the round is carried out: pods placed, others evicted and room nominated."""
     draft = Draft(snapshot, DEFAULT)
     gangs, allocated = dict(snapshot.gangs), dict(snapshot.allocated)
@@ -111,7 +111,7 @@ def _settled(snapshot: Snapshot, waiting: tuple[Pod, ...], result: Round) -> Mom
     placed = {pod.uid for pod, _ in result.placements}
     promised = {pod.uid: node for pod, node in result.nominations}
     after = replace(snapshot, nodes=dict(draft.nodes), gangs=gangs, allocated=allocated, guarded=True, lowest=None)
-    return Moment(
+    return ClusterState(
         after,
         tuple(
             replace(pod, nominated=promised[pod.uid]) if pod.uid in promised else pod
@@ -121,7 +121,7 @@ def _settled(snapshot: Snapshot, waiting: tuple[Pod, ...], result: Round) -> Mom
     )
 
 
-def _full(case: Case, remedies: tuple[Remedy, ...]) -> Explanation:
+def _full(case: RefusedUnit, remedies: tuple[Remedy, ...]) -> Explanation:
     offers = tuple(sorted(_offers(case), key=lambda offer: _distance(case, offer)))
     return Explanation(
         case.unit,
@@ -140,9 +140,9 @@ def _each(unit: Unit) -> Resources:
     return {name: amount for name, amount in biggest.requests.items() if name != "pods"}
 
 
-def _offers(case: Case) -> Iterable[Offer]:
+def _offers(case: RefusedUnit) -> Iterable[Offer]:
     needed = case.biggest.requests
-    for name, node in case.moment.snapshot.nodes.items():
+    for name, node in case.cluster.snapshot.nodes.items():
         refusal = case.why.by_node.get(name)
         yield Offer(
             node=name,
@@ -158,23 +158,23 @@ CLOSED = ("taint", "selector", "affinity", "cordon", "ready")
 """Rules that no pod's leaving changes."""
 
 
-def _distance(case: Case, offer: Offer) -> tuple[bool, float, str]:
+def _distance(case: RefusedUnit, offer: Offer) -> tuple[bool, float, str]:
     """How far a node is from taking the pod: nodes that somebody must change last, then by the share of what lacks."""
     needed = case.biggest.requests
     missing = sum(max(0, needed[name] - offer.free[name]) / needed[name] for name in needed if needed[name])
     return (offer.rule in CLOSED, missing, offer.node)
 
 
-def _blockers(case: Case) -> Iterable[Blocker]:
+def _blockers(case: RefusedUnit) -> Iterable[Blocker]:
     """Who holds most of what is lacking, on nodes that would do if they were empty, or in the queue that is full."""
     lack = case.why.lack
     lacking = [lack.resource] if lack else _lacking(case)
     found: list[Blocker] = []
-    for node in case.moment.snapshot.nodes.values():
+    for node in case.cluster.snapshot.nodes.values():
         if lack is None and not _would_do(case, node):
             continue
         for pod in node.pods:
-            if lack is not None and case.moment.snapshot.queue_of(pod) != lack.queue:
+            if lack is not None and case.cluster.snapshot.queue_of(pod) != lack.queue:
                 continue
             holds = {name: pod.requests[name] for name in lacking if pod.requests.get(name)}
             if holds:
@@ -183,11 +183,11 @@ def _blockers(case: Case) -> Iterable[Blocker]:
     return found[:MOST_BLOCKERS]
 
 
-def _lacking(case: Case) -> list[str]:
+def _lacking(case: RefusedUnit) -> list[str]:
     needed = case.biggest.requests
     names = {
         name
-        for node in case.moment.snapshot.nodes.values()
+        for node in case.cluster.snapshot.nodes.values()
         if _would_do(case, node)
         for name, amount in needed.items()
         if amount > node.free(name)
@@ -195,7 +195,7 @@ def _lacking(case: Case) -> list[str]:
     return sorted(names)
 
 
-def _would_do(case: Case, node: Node) -> bool:
+def _would_do(case: RefusedUnit, node: Node) -> bool:
     shape = case.biggest.shape
     return admits(shape, node) and all(amount <= node.allocatable.get(n, 0) for n, amount in shape.requests.items())
 

@@ -15,7 +15,7 @@ from paddlecloud.local.scheduler.decision.preempt import Rescue, make_room
 from paddlecloud.local.scheduler.decision.scores import Policy
 from paddlecloud.local.scheduler.decision.session import Session, requests_of
 from paddlecloud.local.scheduler.explanation import whatif
-from paddlecloud.local.scheduler.explanation.whatif import Moment
+from paddlecloud.local.scheduler.explanation.whatif import ClusterState
 from paddlecloud.local.scheduler.state.shape import Resources, Shape
 from paddlecloud.local.scheduler.state.snapshot import Gang, Node, Pod, Queue
 from paddlecloud.local.scheduler.state.units import Unit
@@ -53,10 +53,10 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A unit that is refused, at the moment after everything that could be placed was."""
+class RefusedUnit:
+    """A unit that is refused, in the cluster as it is after everything that could be placed was."""
 
-    moment: Moment
+    cluster: ClusterState
     unit: Unit
     why: Why
     policy: Policy
@@ -71,17 +71,17 @@ class Case:
         return max(self.unit.pods, key=lambda pod: sorted(pod.requests.items()))
 
 
-Candidate = tuple[Remedy, Moment, int]
+Candidate = tuple[Remedy, ClusterState, int]
 """A remedy, the cluster with it, and how many pods must start then."""
 
 
-def remedies_of(case: Case) -> tuple[Remedy, ...]:
+def remedies_of(case: RefusedUnit) -> tuple[Remedy, ...]:
     found: list[Remedy] = []
     kinds: set[str] = set()
     for guess in GUESSES.get(case.why.code, ()):
-        for remedy, moment, needed in guess(case):
-            uids = frozenset(pod.uid for pod in moment.waiting if pod.uid.split("/")[0] in case.uids)
-            if remedy.kind not in kinds and whatif.starts(moment, uids, needed=needed, policy=case.policy):
+        for remedy, cluster, needed in guess(case):
+            uids = frozenset(pod.uid for pod in cluster.waiting if pod.uid.split("/")[0] in case.uids)
+            if remedy.kind not in kinds and whatif.starts(cluster, uids, needed=needed, policy=case.policy):
                 found.append(remedy)
                 kinds.add(remedy.kind)  # one of a kind says enough
                 break
@@ -95,30 +95,32 @@ def _needed(unit: Unit) -> int:
 # Room on nodes
 
 
-def _end_others(case: Case) -> Iterator[Candidate]:
+def _end_others(case: RefusedUnit) -> Iterator[Candidate]:
     """The fewest pods whose end would do: those that would be driven out if the unit mattered most."""
     rescue = _rescue(case)
     if rescue is None or not rescue.evictions:
         return
     pods = [eviction.pod for eviction in rescue.evictions]
     data: Object = {"pods": [{"pod": str(e.pod.key), "node": e.node} for e in rescue.evictions]}
-    yield Remedy("end", data), whatif.without_pods(case.moment, pods), _needed(case.unit)
+    yield Remedy("end", data), whatif.without_pods(case.cluster, pods), _needed(case.unit)
 
 
-def _raise_priority(case: Case) -> Iterator[Candidate]:
+def _raise_priority(case: RefusedUnit) -> Iterator[Candidate]:
     rescue = _rescue(case)
     if rescue is None or not rescue.evictions:
         return
     least = max([eviction.pod.priority for eviction in rescue.evictions]) + 1
     if least > case.unit.priority:
-        moment = whatif.with_priority(_without_siblings_at_risk(case), case.uids, least)
-        yield Remedy("priority", {"atLeast": least}), moment, _needed(case.unit)
+        cluster = whatif.with_priority(_without_siblings_at_risk(case), case.uids, least)
+        yield Remedy("priority", {"atLeast": least}), cluster, _needed(case.unit)
 
 
-def _without_siblings_at_risk(case: Case) -> Moment:
+def _without_siblings_at_risk(case: RefusedUnit) -> ClusterState:
     """No remedy ends what belongs to the same job or other owner: that would only move the shortage."""
     owners = {owner for pod in case.unit.pods if (owner := _owner(pod))}
-    return whatif.with_placed(case.moment, lambda pod: replace(pod, priority=HIGHEST) if _owner(pod) in owners else pod)
+    return whatif.with_placed(
+        case.cluster, lambda pod: replace(pod, priority=HIGHEST) if _owner(pod) in owners else pod
+    )
 
 
 def _owner(pod: Pod) -> str:
@@ -126,17 +128,17 @@ def _owner(pod: Pod) -> str:
     return str((controller_of(pod.source) or {}).get("uid") or "") if pod.source else ""
 
 
-def _rescue(case: Case) -> Rescue | None:
-    moment = whatif.with_priority(_without_siblings_at_risk(case), case.uids, HIGHEST)
-    pods = tuple(pod for pod in moment.waiting if pod.uid in case.uids)
-    gang = moment.snapshot.gangs.get(case.unit.gang.key) if case.unit.gang else None
-    return make_room(Session(moment.snapshot, [], case.policy), Unit(pods, gang))
+def _rescue(case: RefusedUnit) -> Rescue | None:
+    cluster = whatif.with_priority(_without_siblings_at_risk(case), case.uids, HIGHEST)
+    pods = tuple(pod for pod in cluster.waiting if pod.uid in case.uids)
+    gang = cluster.snapshot.gangs.get(case.unit.gang.key) if case.unit.gang else None
+    return make_room(Session(cluster.snapshot, [], case.policy), Unit(pods, gang))
 
 
-def _ask_for_less(case: Case) -> Iterator[Candidate]:
+def _ask_for_less(case: RefusedUnit) -> Iterator[Candidate]:
     """The largest request that fits, found among what nodes have free, whole or divided among the gang's pods."""
     needed = case.biggest.requests
-    nodes = [node for node in case.moment.snapshot.nodes.values() if node.ready]
+    nodes = [node for node in case.cluster.snapshot.nodes.values() if node.ready]
     for name in sorted(needed):
         enough = case.unit.gang is None and all(needed[name] <= node.free(name) for node in nodes)
         if name == "pods" or enough:
@@ -146,32 +148,32 @@ def _ask_for_less(case: Case) -> Iterator[Candidate]:
         sizes = {node.free(name) // part // step * step for node in nodes for part in range(1, min(count, 8) + 1)}
         for size in sorted((size for size in sizes if 0 < size < needed[name]), reverse=True)[:TRIES]:
             limit = {name: size}
-            moment = whatif.with_shapes(case.moment, case.uids, whatif.asking_at_most(limit))
-            yield Remedy("request", {"atMost": written(limit)}), moment, _needed(case.unit)
+            cluster = whatif.with_shapes(case.cluster, case.uids, whatif.asking_at_most(limit))
+            yield Remedy("request", {"atMost": written(limit)}), cluster, _needed(case.unit)
 
 
-def _uncordon(case: Case) -> Iterator[Candidate]:
+def _uncordon(case: RefusedUnit) -> Iterator[Candidate]:
     for node in _refusing(case, "cordon"):
-        moment = whatif.with_node(case.moment, replace(node, unschedulable=False))
-        yield Remedy("uncordon", {"node": node.name}), moment, _needed(case.unit)
+        cluster = whatif.with_node(case.cluster, replace(node, unschedulable=False))
+        yield Remedy("uncordon", {"node": node.name}), cluster, _needed(case.unit)
 
 
-def _tolerate(case: Case) -> Iterator[Candidate]:
+def _tolerate(case: RefusedUnit) -> Iterator[Candidate]:
     for node in _refusing(case, "taint"):
         for taint in node.taints:
             if taint.get("effect") in ("NoSchedule", "NoExecute") and not case.biggest.shape.tolerates(taint):
                 data = {"key": taint.get("key") or "", "value": taint.get("value") or "", "effect": taint["effect"]}
-                moment = whatif.with_shapes(case.moment, case.uids, whatif.tolerating(**data))
-                yield Remedy("tolerate", data), moment, _needed(case.unit)
+                cluster = whatif.with_shapes(case.cluster, case.uids, whatif.tolerating(**data))
+                yield Remedy("tolerate", data), cluster, _needed(case.unit)
 
 
-def _label_a_node(case: Case) -> Iterator[Candidate]:
+def _label_a_node(case: RefusedUnit) -> Iterator[Candidate]:
     wanted = _wanted_labels(case.biggest.shape)
     for node in _refusing(case, "selector", "affinity"):
         missing = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
         if missing:
-            moment = whatif.with_node(case.moment, replace(node, labels={**node.labels, **missing}))
-            yield Remedy("label", {"node": node.name, "labels": missing}), moment, _needed(case.unit)
+            cluster = whatif.with_node(case.cluster, replace(node, labels={**node.labels, **missing}))
+            yield Remedy("label", {"node": node.name, "labels": missing}), cluster, _needed(case.unit)
 
 
 def _wanted_labels(shape: Shape) -> Mapping[str, str]:
@@ -185,90 +187,90 @@ def _wanted_labels(shape: Shape) -> Mapping[str, str]:
     return labels
 
 
-def _add_nodes(case: Case) -> Iterator[Candidate]:
+def _add_nodes(case: RefusedUnit) -> Iterator[Candidate]:
     """As few new nodes as will do: one for its pods, one for each that must stand alone, or room for all who wait."""
     unit = case.unit
     pods = unit.pods[: _needed(unit)]
     labels = {**_domains(case), **_wanted_labels(case.biggest.shape)}
-    everybody = requests_of(case.moment.waiting)
+    everybody = requests_of(case.cluster.waiting)
     for count, each in ((1, requests_of(pods)), (len(pods), case.biggest.requests), (1, everybody)):
-        moment = case.moment
+        cluster = case.cluster
         for number in range(1, count + 1):
             own = {"kubernetes.io/hostname": f"new-{number}", **labels}
-            moment = whatif.with_node(moment, Node(f"new-{number}", own, (), False, True, each))
+            cluster = whatif.with_node(cluster, Node(f"new-{number}", own, (), False, True, each))
         data: Object = {"count": count, "capacity": written(each), "labels": labels}
-        yield Remedy("node", data), moment, _needed(unit)
+        yield Remedy("node", data), cluster, _needed(unit)
 
 
-def _domains(case: Case) -> dict[str, str]:
+def _domains(case: RefusedUnit) -> dict[str, str]:
     """A new zone, and the like, where rules about neighbours name some."""
     social = case.biggest.shape.social
     keys = {t.topology for t in social.apart} | {t.topology for t in social.spread} if social else set()
     return {key: "new" for key in keys if key != "kubernetes.io/hostname"}
 
 
-def _refusing(case: Case, *rules: str) -> Iterator[Node]:
+def _refusing(case: RefusedUnit, *rules: str) -> Iterator[Node]:
     for name, refusal in case.why.by_node.items():
         if refusal.rule in rules:
-            yield case.moment.snapshot.nodes[name]
+            yield case.cluster.snapshot.nodes[name]
 
 
 # The gang
 
 
-def _fewer_members(case: Case) -> Iterator[Candidate]:
+def _fewer_members(case: RefusedUnit) -> Iterator[Candidate]:
     gang = case.unit.gang
     if gang is None or gang.min_tasks:
         return
     for least in sorted({case.why.fitting, len(case.unit.pods) + gang.placed}, reverse=True):
         if 1 <= least < gang.min_member:
-            moment = whatif.with_min_member(case.moment, gang.key, least)
-            yield Remedy("min-member", {"minMember": least}), moment, max(1, least - gang.placed)
+            cluster = whatif.with_min_member(case.cluster, gang.key, least)
+            yield Remedy("min-member", {"minMember": least}), cluster, max(1, least - gang.placed)
 
 
-def _more_pods(case: Case) -> Iterator[Candidate]:
+def _more_pods(case: RefusedUnit) -> Iterator[Candidate]:
     gang = case.unit.gang
     if gang is None or gang.min_tasks:
         return
     more = gang.min_member - gang.placed - len(case.unit.pods)
     if more > 0:
-        moment = whatif.with_more_pods(case.moment, case.unit.pods[-1], more)
-        yield Remedy("pods", {"more": more}), moment, gang.min_member - gang.placed
+        cluster = whatif.with_more_pods(case.cluster, case.unit.pods[-1], more)
+        yield Remedy("pods", {"more": more}), cluster, gang.min_member - gang.placed
 
 
-def _make_group(case: Case) -> Iterator[Candidate]:
+def _make_group(case: RefusedUnit) -> Iterator[Candidate]:
     absent = case.unit.absent
     if absent is None:
         return
     gang = Gang(absent, created=case.unit.pods[0].created)
-    snapshot = case.moment.snapshot
-    moment = Moment(replace(snapshot, gangs={**snapshot.gangs, absent: gang}), case.moment.waiting)
-    yield Remedy("group", {"name": absent.name, "namespace": absent.namespace, "minMember": 1}), moment, 1
+    snapshot = case.cluster.snapshot
+    cluster = ClusterState(replace(snapshot, gangs={**snapshot.gangs, absent: gang}), case.cluster.waiting)
+    yield Remedy("group", {"name": absent.name, "namespace": absent.namespace, "minMember": 1}), cluster, 1
 
 
 # Queues
 
 
-def _make_queue(case: Case) -> Iterator[Candidate]:
+def _make_queue(case: RefusedUnit) -> Iterator[Candidate]:
     name = case.unit.queue
-    known = case.moment.snapshot.queues.get(name)
+    known = case.cluster.snapshot.queues.get(name)
     queue = replace(known, open=True) if known else Queue(name)
     data = {"name": name, "state": "Open"}
-    yield Remedy("queue", data), whatif.with_queue(case.moment, queue), _needed(case.unit)
+    yield Remedy("queue", data), whatif.with_queue(case.cluster, queue), _needed(case.unit)
 
 
-def _raise_capability(case: Case) -> Iterator[Candidate]:
+def _raise_capability(case: RefusedUnit) -> Iterator[Candidate]:
     lack = case.why.lack
-    queue = case.moment.snapshot.queues.get(lack.queue) if lack else None
+    queue = case.cluster.snapshot.queues.get(lack.queue) if lack else None
     if lack is None or queue is None:
         return
     limits: Resources = {lack.resource: queue.capability.get(lack.resource, 0) + lack.used + lack.wanted - lack.limit}
     changed = replace(queue, capability={**queue.capability, **limits})
     data: Object = {"queue": queue.name, "atLeast": written(limits)}
-    yield Remedy("capability", data), whatif.with_queue(case.moment, changed), _needed(case.unit)
+    yield Remedy("capability", data), whatif.with_queue(case.cluster, changed), _needed(case.unit)
 
 
-Guess = Callable[[Case], Iterator[Candidate]]
+Guess = Callable[[RefusedUnit], Iterator[Candidate]]
 _ROOM: tuple[Guess, ...] = (
     _uncordon,
     _tolerate,

@@ -1,6 +1,7 @@
 """A cluster with one thing changed: what explanations are checked on before they are given. Pure.
 
-Each function takes a `Moment` and returns another; nothing is done to the cluster. `starts` asks the scheduler itself.
+Each function takes a `ClusterState` and returns another; nothing is done to the cluster. `starts` asks the scheduler
+itself.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from paddlecloud.local.scheduler.state.units import units_of
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What is there and what waits."""
+class ClusterState:
+    """The nodes, pods and queues of a cluster, and the pods that wait."""
 
     snapshot: Snapshot
     waiting: tuple[Pod, ...]
 
 
-def starts(moment: Moment, uids: frozenset[str], *, needed: int, policy: Policy = DEFAULT) -> bool:
+def starts(cluster: ClusterState, uids: frozenset[str], *, needed: int, policy: Policy = DEFAULT) -> bool:
     """Whether the next round places at least `needed` of these pods, or makes room for them."""
-    result = decide(moment.snapshot, units_of(moment.waiting, moment.snapshot.gangs), policy=policy)
+    result = decide(cluster.snapshot, units_of(cluster.waiting, cluster.snapshot.gangs), policy=policy)
     placed = sum(1 for pod, _ in result.placements if pod.uid in uids)
     nominated = sum(1 for pod, _ in result.nominations if pod.uid in uids)
     return max(placed, nominated) >= max(1, needed)
 
 
-def without_pods(moment: Moment, pods: Iterable[Pod]) -> Moment:
+def without_pods(cluster: ClusterState, pods: Iterable[Pod]) -> ClusterState:
     """As if these had ended."""
     gone = {pod.uid: pod for pod in pods}
-    snapshot = moment.snapshot
+    snapshot = cluster.snapshot
     nodes = dict(snapshot.nodes)
     for name, node in nodes.items():
         kept = tuple(pod for pod in node.pods if pod.uid not in gone)
@@ -50,16 +51,16 @@ def without_pods(moment: Moment, pods: Iterable[Pod]) -> Moment:
         if snapshot.queues:
             queue = snapshot.queue_of(pod)
             allocated[queue] = subtract(allocated.get(queue, {}), pod.requests)
-    return Moment(replace(snapshot, nodes=nodes, gangs=gangs, allocated=allocated), moment.waiting)
+    return ClusterState(replace(snapshot, nodes=nodes, gangs=gangs, allocated=allocated), cluster.waiting)
 
 
-def with_placed(moment: Moment, change: Callable[[Pod], Pod]) -> Moment:
+def with_placed(cluster: ClusterState, change: Callable[[Pod], Pod]) -> ClusterState:
     """As if pods on nodes were others, of the same size."""
-    nodes = {name: replace(node, pods=tuple(map(change, node.pods))) for name, node in moment.snapshot.nodes.items()}
-    return Moment(replace(moment.snapshot, nodes=nodes), moment.waiting)
+    nodes = {name: replace(node, pods=tuple(map(change, node.pods))) for name, node in cluster.snapshot.nodes.items()}
+    return ClusterState(replace(cluster.snapshot, nodes=nodes), cluster.waiting)
 
 
-def with_shapes(moment: Moment, uids: frozenset[str], change: Callable[[Shape], Shape]) -> Moment:
+def with_shapes(cluster: ClusterState, uids: frozenset[str], change: Callable[[Shape], Shape]) -> ClusterState:
     """As if these waiting pods asked for something else. Equal shapes stay one object, as lanes need them to be."""
     changed: dict[Shape, Shape] = {}
 
@@ -70,7 +71,7 @@ def with_shapes(moment: Moment, uids: frozenset[str], change: Callable[[Shape], 
             changed[pod.shape] = change(pod.shape)
         return replace(pod, shape=changed[pod.shape])
 
-    return Moment(moment.snapshot, tuple(map(renewed, moment.waiting)))
+    return ClusterState(cluster.snapshot, tuple(map(renewed, cluster.waiting)))
 
 
 def asking_at_most(limits: Resources) -> Callable[[Shape], Shape]:
@@ -90,40 +91,40 @@ def tolerating(key: str, value: str, effect: str) -> Callable[[Shape], Shape]:
     return change
 
 
-def with_priority(moment: Moment, uids: frozenset[str], priority: int) -> Moment:
+def with_priority(cluster: ClusterState, uids: frozenset[str], priority: int) -> ClusterState:
     waiting = tuple(
-        replace(pod, priority=priority, may_preempt=True) if pod.uid in uids else pod for pod in moment.waiting
+        replace(pod, priority=priority, may_preempt=True) if pod.uid in uids else pod for pod in cluster.waiting
     )
     groups = {pod.group for pod in waiting if pod.uid in uids and pod.group is not None}
     gangs = {
         key: replace(gang, priority=priority) if key in groups and gang.priority is not None else gang
-        for key, gang in moment.snapshot.gangs.items()
+        for key, gang in cluster.snapshot.gangs.items()
     }
-    return Moment(replace(moment.snapshot, gangs=gangs, lowest=None), waiting)
+    return ClusterState(replace(cluster.snapshot, gangs=gangs, lowest=None), waiting)
 
 
-def with_node(moment: Moment, node: Node) -> Moment:
+def with_node(cluster: ClusterState, node: Node) -> ClusterState:
     """As if the node were there, in place of one of that name if there is."""
-    nodes = {**moment.snapshot.nodes, node.name: node}
-    return Moment(replace(moment.snapshot, nodes=nodes), moment.waiting)
+    nodes = {**cluster.snapshot.nodes, node.name: node}
+    return ClusterState(replace(cluster.snapshot, nodes=nodes), cluster.waiting)
 
 
-def with_min_member(moment: Moment, key: GroupKey, least: int) -> Moment:
-    gangs: Mapping[GroupKey, object] = moment.snapshot.gangs
+def with_min_member(cluster: ClusterState, key: GroupKey, least: int) -> ClusterState:
+    gangs: Mapping[GroupKey, object] = cluster.snapshot.gangs
     assert key in gangs
-    changed = {**moment.snapshot.gangs, key: replace(moment.snapshot.gangs[key], min_member=least)}
-    return Moment(replace(moment.snapshot, gangs=changed), moment.waiting)
+    changed = {**cluster.snapshot.gangs, key: replace(cluster.snapshot.gangs[key], min_member=least)}
+    return ClusterState(replace(cluster.snapshot, gangs=changed), cluster.waiting)
 
 
-def with_queue(moment: Moment, queue: Queue) -> Moment:
-    queues = {**moment.snapshot.queues, queue.name: queue}
-    return Moment(replace(moment.snapshot, queues=queues), moment.waiting)
+def with_queue(cluster: ClusterState, queue: Queue) -> ClusterState:
+    queues = {**cluster.snapshot.queues, queue.name: queue}
+    return ClusterState(replace(cluster.snapshot, queues=queues), cluster.waiting)
 
 
-def with_more_pods(moment: Moment, like: Pod, count: int) -> Moment:
+def with_more_pods(cluster: ClusterState, like: Pod, count: int) -> ClusterState:
     """As if `count` more pods like one that waits had been made."""
     more = tuple(
         replace(like, uid=f"{like.uid}/{number}", key=like.key._replace(name=f"{like.key.name}-{number}"))
         for number in range(count)
     )
-    return Moment(moment.snapshot, (*moment.waiting, *more))
+    return ClusterState(cluster.snapshot, (*cluster.waiting, *more))

@@ -28,7 +28,7 @@ from paddlecloud.local.scheduler.state.snapshot import (
     pod_view,
 )
 from paddlecloud.local.scheduler.state.units import Lane, Unit
-from paddlecloud.local.scheduler.state.waiting import Moment, UnitId, WaitingRoom
+from paddlecloud.local.scheduler.state.waiting import Counters, UnitId, WaitingRoom
 
 NAMES = frozenset(("default-scheduler", "volcano", "paddlecloud"))
 """Scheduler names this one answers to: on one machine they are the same program."""
@@ -74,8 +74,8 @@ class State:
         self._room.refused(lane, self._moment)
 
     @property
-    def _moment(self) -> Moment:
-        return Moment(self._opened, self._arrivals)
+    def _moment(self) -> Counters:
+        return Counters(self._opened, self._arrivals)
 
     def _unit(self, unit_id: UnitId) -> Unit | None:
         if not isinstance(unit_id, str):

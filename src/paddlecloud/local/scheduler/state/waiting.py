@@ -17,21 +17,21 @@ UnitId = str | GroupKey
 """The uid of a pod that stands alone, or its group."""
 
 
-class Moment(NamedTuple):
+class Counters(NamedTuple):
     """Two counters that only grow."""
 
     opened: int
     arrivals: int
 
 
-NEVER = Moment(-1, -1)
+NEVER = Counters(-1, -1)
 
 
 @dataclass(slots=True)
 class _Line:
     units: dict[UnitId, Unit] = field(default_factory=dict)
     lane: Lane | None = None  # the units in order, while nothing changed
-    tried: Moment = NEVER
+    tried: Counters = NEVER
     social: bool = False
 
 
@@ -71,7 +71,7 @@ class WaitingRoom:
         if not line.units:
             del self._lines[kind]
 
-    def due(self, now: Moment, strict: frozenset[str]) -> list[Lane]:
+    def due(self, now: Counters, strict: frozenset[str]) -> list[Lane]:
         """Lanes to try. Those of strict queues always, since they hold up others, and those that room is made for."""
         found = []
         for kind, line in self._lines.items():
@@ -84,6 +84,6 @@ class WaitingRoom:
             found.append(line.lane)
         return found
 
-    def refused(self, lane: Lane, now: Moment) -> None:
+    def refused(self, lane: Lane, now: Counters) -> None:
         if (line := self._lines.get(lane.signature)) is not None:
             line.tried = now

@@ -13,7 +13,7 @@ from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import NODE_METRICS, NODES, POD_METRICS, PODS, Object, Resource
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http.negotiation import encode
-from paddlecloud.local.apiserver.http.request import Answer, Request, RequestInfo
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.kubelet.node.usage import pod_usage
@@ -35,7 +35,7 @@ def serve_metrics(platform: Platform) -> None:
 
 
 def _pods(platform: Platform, meter: Meter) -> Handler:
-    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         found = [pod for pod in _chosen(platform, PODS, request, info) if phase_of(pod) == "Running"]
         rates = await meter.measure(pod["metadata"]["uid"] for pod in found)
         now = platform.clock.now()
@@ -45,7 +45,7 @@ def _pods(platform: Platform, meter: Meter) -> Handler:
 
 
 def _nodes(platform: Platform, meter: Meter) -> Handler:
-    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Answer:
+    async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         nodes = _chosen(platform, NODES, request, info)
         names = {node["metadata"]["name"] for node in nodes}
         running = [
@@ -75,13 +75,13 @@ def _chosen(platform: Platform, resource: Resource, request: Request, info: Requ
     return [record.object for record in records if wanted.matches(record)]
 
 
-def _answer(info: RequestInfo, kind: KindInfo, items: list[Object]) -> Answer:
+def _answer(info: RequestInfo, kind: KindInfo, items: list[Object]) -> Response:
     if info.verb == "list":
         head = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": {}}
-        return Answer(body=encode({**head, "items": items}))
+        return Response(body=encode({**head, "items": items}))
     if not items:
         raise errors.not_found(info.resource, info.name, group=GROUP)
-    return Answer(body=encode(items[0]))
+    return Response(body=encode(items[0]))
 
 
 # Objects
