@@ -47,9 +47,10 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What is made from the chart and checked in: deploy/, and what tests compare it with.
+# What is made and checked in: from the chart deploy/ and what tests compare it with, from the kinds docs/kinds.
 rendered: setup
 	@$(BIN)/python charts/rendered.py
+	@$(BIN)/python docs/tools/kind_pages.py
 
 bench: setup
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench

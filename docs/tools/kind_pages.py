@@ -1,6 +1,6 @@
 """Reference pages of the kinds, written from their declarations.
 
-`python -m paddlecloud.api.reference docs/kinds` writes one page per kind and an index. A test fails when the pages in
+`make rendered` writes one page per kind and an index to docs/kinds. A test fails when the pages in
 the repository are not what the declarations say. The prose of a field is its `doc`; nothing is said here that is not
 declared.
 """
@@ -8,7 +8,6 @@ declared.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +19,8 @@ from paddlecloud.api.catalogue import EMBEDDED_KINDS
 from paddlecloud.api.kind import KindDeclaration
 from paddlecloud.api.schema import struct_schema
 
-_HEADER = (
-    "<!-- Written by `python -m paddlecloud.api.reference docs/kinds`: change the declarations, not this file. -->"
-)
+FOLDER = Path(__file__).parents[1] / "kinds"
+_HEADER = "<!-- Written by `make rendered`: change the declarations, not this file. -->"
 _PREFIXES = {"kubeflow.org": "kubeflow-", "serving.knative.dev": "knative-"}
 _LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems")
 _WORDS = {"minimum": "≥", "maximum": "≤", "minLength": "length ≥", "maxLength": "length ≤", "minItems": "items ≥"}
@@ -165,12 +163,7 @@ def _limits(schema: dict[str, Any], *, required: bool) -> str:
     return ", ".join(words)
 
 
-def main(folder: str) -> None:
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (target / name).write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        print(f"docs/kinds/{name}")
