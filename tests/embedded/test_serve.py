@@ -109,6 +109,26 @@ def test_another_model_takes_the_place_of_a_service_only_by_its_name(
     assert served() == theirs
 
 
+def test_a_rollback_to_a_folder_says_when_its_files_have_changed_since(
+    serve: Any, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    old, new = tmp_path / "digits-1", tmp_path / "digits-2"
+    models.linear(old / "1", factor=2)
+    models.linear(new / "1", factor=3)
+
+    def roll_back() -> str:
+        done = pdc("-n", namespace, "rollback", "digits", env=server.env)
+        assert f"(file://{old})" in done.stdout
+        return done.stderr
+
+    serve(str(old), "--name", "digits")
+    serve(str(new), "--name", "digits")
+    assert str(old) not in roll_back()
+    serve(str(new), "--name", "digits")
+    (old / "1" / "note.txt").write_text("written over")
+    assert f"the folder {old} has changed since revision digits-default-" in roll_back()
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [

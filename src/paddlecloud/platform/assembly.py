@@ -38,7 +38,7 @@ from paddlecloud.local.platform import Platform
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.workloads.workloads import Workloads
-from paddlecloud.platform import chart
+from paddlecloud.platform import chart, fingerprint
 
 _SHARED_FOLDERS = ("/data", "/mnt", "/srv", "/var/lib/paddle", "/var/lib/paddlecloud", "/usr/share", "/etc/default")
 """Folders that sets and services may name here by default, hidden ones below them excepted: keys lie in those."""
@@ -91,7 +91,9 @@ class Machine:
         self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
         services = _controller(platform, "serving", "paddleservice-controller")
         self._services = PaddleServiceController(
-            services, clock=clock, site=Site.from_environment(os.environ)._replace(models=reading)
+            services,
+            clock=clock,
+            site=Site.from_environment(os.environ)._replace(models=reading, fingerprint=fingerprint.of_folder),
         )
         options = replace(SampleSetOptions.of(os.environ), local_root=sets, caches=caches, sources=reading)
         self._sets = SampleSetController(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.api.names import ENDPOINT, SERVICE_LABEL
+from paddlecloud.api.names import ENDPOINT, SERVICE_LABEL, SERVING, SOURCE
 from unit.cli.conftest import Pdc
 from unit.cli.stub import Stub
 
 PATH = "/apis/serving.paddlepaddle.org/v1/namespaces/default/paddleservices/flowers"
+CONFIGURATION_GENERATION = "serving.knative.dev/configurationGeneration"
 CONFLICT = (409, {"reason": "Conflict", "code": 409, "message": "the object has been modified"})
 
 
@@ -27,6 +28,26 @@ def service(stub: Stub) -> dict[str, Any]:
             "status": {"conditions": [ready]},
         }
     )
+
+
+def test_a_rollback_to_a_folder_of_a_node_says_that_it_is_served_as_it_is_now(
+    stub: Stub, pdc: Pdc, service: dict[str, Any]
+) -> None:
+    """A cluster's folders are not seen by the command, nor by the controller."""
+    stub.kinds.append(("serving.knative.dev", "v1", "revisions", "Revision", True, []))
+    del service["spec"]["canary"]
+    service["status"]["default"] = {"name": "flowers-default-2"}
+    for number, model in (("1", "file:///models/flowers"), ("2", "flowers:v2")):
+        labels = {f"{SERVING}/service": "flowers", ENDPOINT: "default", CONFIGURATION_GENERATION: number}
+        meta = {
+            "name": f"flowers-default-{number}",
+            "labels": labels,
+            "annotations": {SOURCE: f'{{"model": "{model}"}}'},
+        }
+        stub.add({"apiVersion": "serving.knative.dev/v1", "kind": "Revision", "metadata": meta})
+    result = pdc("rollback", "flowers")
+    assert result.code == 0, result.err
+    assert "revision flowers-default-1 serves what is in /models/flowers now" in result.err
 
 
 def overtaken(stub: Stub, service: dict[str, Any], *, generations: int, times: int) -> None:

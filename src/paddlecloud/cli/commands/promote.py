@@ -10,10 +10,20 @@ import argparse
 import json
 import time
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
-from paddlecloud.api.names import ELASTIC_SERVING, ENDPOINT, REVISION, SERVICE, SERVING, SOURCE
+from paddlecloud.api.names import (
+    ELASTIC_SERVING,
+    ENDPOINT,
+    MODEL_FINGERPRINT,
+    REVISION,
+    SERVICE,
+    SERVING,
+    SOURCE,
+)
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
+from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.members import members_of
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.why import why
@@ -22,6 +32,7 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Conflict, Forbidden, NotFound
 from paddlecloud.kube.resource import KNATIVE_REVISIONS, REPLICASETS, Object
+from paddlecloud.platform import fingerprint
 
 GROUPS = (SERVING, ELASTIC_SERVING)
 ATTEMPTS = 10
@@ -85,7 +96,23 @@ def run_rollback(session: Session, args: argparse.Namespace) -> int:
     endpoint = dict(json.loads(before.source))
     current = service["status"]["default"]["name"]
     done = f"rolled back from {current} to {before.name} ({_content(endpoint)})"
+    if note := _of_folder(session, before, str(endpoint.get("model") or "")):
+        session.note(f"{where.display}: {note}")
     return _patch(session, args, where, service, {"default": endpoint, "model": None}, done)
+
+
+def _of_folder(session: Session, before: _Earlier, model: str) -> str:
+    """A folder is served as it is now. Whether it is as it was then can be seen on its own machine."""
+    place = urlsplit(model)
+    if place.scheme != "file":
+        return ""
+    folder = unquote(place.path)
+    present = fingerprint.of_folder(folder) if before.fingerprint and is_embedded(session) else ""
+    if not present:
+        return f"revision {before.name} serves what is in {folder} now, which may have changed since it was made"
+    if present != before.fingerprint:
+        return f"the folder {folder} has changed since revision {before.name} was made: it serves the new files"
+    return ""
 
 
 def _content(endpoint: Object) -> str:
@@ -140,23 +167,26 @@ class _Earlier(NamedTuple):
     age: tuple[str, int]
     """Of two from one second, the one of the later generation is the newer."""
     source: str
+    fingerprint: str
+    """Of the folder of its model; empty where there is none, or where it was not seen."""
 
 
 def _of_revision(revision: Object) -> _Earlier:
     meta = revision["metadata"]
     generation = (meta.get("labels") or {}).get("serving.knative.dev/configurationGeneration", "0")
-    return _Earlier(meta["name"], (str(meta.get("creationTimestamp")), int(generation)), _source(meta))
+    return _Earlier(meta["name"], (str(meta.get("creationTimestamp")), int(generation)), *_remarks(meta))
 
 
 def _of_replicaset(replicaset: Object) -> _Earlier:
     """A ReplicaSet that is used again keeps its time of creation, not its number."""
     number = (replicaset["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", "0")
     pod = replicaset["spec"]["template"]["metadata"]  # Knative's own have no label of ours, and so no name
-    return _Earlier((pod.get("labels") or {}).get(REVISION, ""), ("", int(number)), _source(pod))
+    return _Earlier((pod.get("labels") or {}).get(REVISION, ""), ("", int(number)), *_remarks(pod))
 
 
-def _source(meta: Object) -> str:
-    return str((meta.get("annotations") or {}).get(SOURCE) or "")
+def _remarks(meta: Object) -> tuple[str, str]:
+    found = meta.get("annotations") or {}
+    return str(found.get(SOURCE) or ""), str(found.get(MODEL_FINGERPRINT) or "")
 
 
 def _condition(service: Object, kind: str) -> Object:

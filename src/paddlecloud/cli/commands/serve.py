@@ -165,7 +165,11 @@ def _apply(session: Session, wanted: Object) -> Object:
     applied = session.api.client.patch(
         PADDLESERVICES, name, wanted, namespace=namespace, kind="apply", field_manager=MANAGER, force=True
     )
-    return session.api.do(applied)
+    made = session.api.do(applied)
+    if (made.get("spec") or {}).get("default"):  # written by promote, rollback or a file; it would win over spec.model
+        change = {"spec": {"default": None}}
+        made = session.api.do(session.api.client.patch(PADDLESERVICES, name, change, namespace=namespace))
+    return made
 
 
 def _before(session: Session, wanted: Object) -> Object | None:
@@ -175,7 +179,8 @@ def _before(session: Session, wanted: Object) -> Object | None:
         found = session.api.do(session.api.client.get(PADDLESERVICES, name, session.namespace))
     except NotFound:
         return None
-    served = str((found.get("spec") or {}).get("model") or "")
+    spec = found.get("spec") or {}
+    served = str((spec.get("default") or spec).get("model") or "")
     if served == model or (":" in model and "://" not in model and served.partition(":")[0] == model.partition(":")[0]):
         return found
     if not session.args.name:

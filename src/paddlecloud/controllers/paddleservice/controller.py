@@ -9,17 +9,20 @@ would want for itself. One made anew is Knative's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from paddlecloud.api.names import SERVICE
+from paddlecloud.api.paddleservice import decode, normalise, validate
+from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
 from paddlecloud.controllers.paddleservice.observe import Observed, judged_revision, view
-from paddlecloud.controllers.paddleservice.template import Site
+from paddlecloud.controllers.paddleservice.template import Site, allowed_folders
 from paddlecloud.kube.cache import by_owner
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -47,6 +50,8 @@ OPTIONAL = (*KNATIVE, HORIZONTALPODAUTOSCALERS)
 """Kinds that not every API server has."""
 REFUSED = "Refused"
 """Reason of the event about objects that the API server refuses."""
+FINGERPRINT_SECONDS = 5.0
+"""For the files of one folder: it may lie on a file server that does not answer."""
 
 
 async def served_kinds(client: Client) -> list[Resource]:
@@ -81,6 +86,8 @@ class PaddleServiceController(Operator[Observed, Plan]):
         self._site = site or Site()
         self._knative = KNATIVE_SERVICES in served
         self._measures = PodMeasures(client)
+        self._fingerprints: dict[Key, tuple[str, int, dict[str, str]]] = {}
+        """By service: uid and generation, and its folders as they were then."""
 
         def informer(resource: Resource, *, labelled: bool = False) -> Informer:
             return self.informer(resource, label_selector=SERVICE if labelled else None, indexers={"owner": by_owner})
@@ -115,7 +122,8 @@ class PaddleServiceController(Operator[Observed, Plan]):
         holder = next(iter(self.objects(key_of(service))), service)
         if holder["apiVersion"] != service["apiVersion"]:
             return Observed(rival=holder["apiVersion"])
-        return await self._measured(service, self._observe(service))
+        observed = replace(self._observe(service), fingerprints=await self._fingerprinted(service))
+        return await self._measured(service, observed)
 
     def decide(self, service: Object, observed: Observed, now: float) -> Plan:
         return decide(service, observed, now)
@@ -125,6 +133,26 @@ class PaddleServiceController(Operator[Observed, Plan]):
 
     def forget(self, key: Key, uid: str) -> None:
         self._measures.forget(key)
+        self._fingerprints.pop(key, None)
+
+    async def _fingerprinted(self, service: Object) -> dict[str, str]:
+        """Once for each change of the spec: a revision is made of what its folder holds then."""
+        if self._site.fingerprint is None:
+            return {}
+        key, meta = key_of(service), service["metadata"]
+        uid, generation = str(meta["uid"]), int(meta.get("generation") or 0)
+        known = self._fingerprints.get(key)
+        if known is None or known[:2] != (uid, generation):
+            found = {folder: await _within_limit(self._site.fingerprint, folder) for folder in self._folders(service)}
+            known = self._fingerprints[key] = (uid, generation, found)
+        return known[2]
+
+    def _folders(self, service: Object) -> set[str]:
+        try:
+            decoded = decode(service)
+        except DecodeError:
+            return set()  # refused by decide
+        return set() if validate(decoded) else allowed_folders(normalise(decoded)[0], self._site)
 
     async def _measured(self, service: Object, observed: Observed) -> Observed:
         """With figures of the revision that a roll-out waits to judge, where its platform left none beside it."""
@@ -172,6 +200,13 @@ class PaddleServiceController(Operator[Observed, Plan]):
             trouble=trouble,
             site=self._site,
         )
+
+
+async def _within_limit(fingerprint: Callable[[str], str], folder: str) -> str:
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(fingerprint, folder), FINGERPRINT_SECONDS)
+    except (asyncio.TimeoutError, TimeoutError):  # the same since Python 3.11
+        return ""
 
 
 def _seniority(service: Object) -> tuple[str, bool]:

@@ -37,7 +37,7 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
     settings, warnings = normalise(decoded)
     if problem := folder_problem(settings, observed.site):
         return _refusal(service, "FolderNotAllowed", problem, now)
-    found = wanted(settings, observed.site)
+    found = wanted(settings, observed.site, observed.fingerprints)
     if observed.engine == "Knative":
         plan = _on_knative(service, settings, found, observed, now)
     else:

@@ -54,6 +54,8 @@ class Observed:
     rival: str = ""
     trouble: str = ""
     site: Site = field(default_factory=Site)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """Of the folders of the node that models are taken from, as they were when the spec was first observed."""
 
 
 def view(revision: Object) -> RevisionView:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from paddlecloud import __version__
-from paddlecloud.api.names import ENDPOINT, SERVICE, SERVICE_LABEL, SOURCE
+from paddlecloud.api.names import ENDPOINT, MODEL_FINGERPRINT, SERVICE, SERVICE_LABEL, SOURCE
 from paddlecloud.api.paddleservice import EndpointSettings, ServiceSettings, encode
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, revision_name
@@ -39,6 +39,8 @@ class Site(NamedTuple):
     """URL of the model store that `NAME:VERSION` is looked up in."""
     models: NodeFolders = NodeFolders.for_reading({})
     """Which folders of nodes `model: file://` may name."""
+    fingerprint: Callable[[str], str] | None = None
+    """Of the files in a folder of the node, where the controller runs on that node; None elsewhere."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Site:
@@ -60,22 +62,31 @@ class Wanted(NamedTuple):
     """A pod spec, with Knative's `containerConcurrency` and `timeoutSeconds`."""
 
 
-def wanted(settings: ServiceSettings, site: Site) -> dict[str, Wanted]:
+def wanted(settings: ServiceSettings, site: Site, fingerprints: Mapping[str, str]) -> dict[str, Wanted]:
     """The revisions a service should have, by endpoint."""
     found = {DEFAULT: settings.default, CANARY: settings.canary}
-    return {name: _revision(settings, site, name, endpoint) for name, endpoint in found.items() if endpoint is not None}
+    return {
+        name: _revision(settings, site, name, endpoint, fingerprints)
+        for name, endpoint in found.items()
+        if endpoint is not None
+    }
 
 
-def _revision(settings: ServiceSettings, site: Site, endpoint: str, own: EndpointSettings) -> Wanted:
+def _revision(
+    settings: ServiceSettings, site: Site, endpoint: str, own: EndpointSettings, fingerprints: Mapping[str, str]
+) -> Wanted:
     spec = _spec(settings, site, own)
     annotations = _scaling(settings)
     content = json.dumps([spec, annotations], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    remarks = {SOURCE: json.dumps(_source(settings, endpoint), sort_keys=True)}
+    if fingerprint := fingerprints.get(_node_folder(settings, own)):
+        remarks[MODEL_FINGERPRINT] = fingerprint
     return Wanted(
         name=revision_name(settings.name, endpoint, digest),
         endpoint=endpoint,
         labels={SERVICE: settings.name, ENDPOINT: endpoint, SERVICE_LABEL: settings.name},
-        annotations={**annotations, SOURCE: json.dumps(_source(settings, endpoint), sort_keys=True)},
+        annotations={**annotations, **remarks},
         spec=spec,
     )
 
@@ -135,6 +146,13 @@ def folder_problem(settings: ServiceSettings, site: Site) -> str | None:
         if folder and (problem := site.models.problem(folder)):
             return f"{name} model: {problem}; a volume of the service's own or an object store needs no such permission"
     return None
+
+
+def allowed_folders(settings: ServiceSettings, site: Site) -> set[str]:
+    """The folders of the node that models are taken from."""
+    endpoints = [endpoint for endpoint in (settings.default, settings.canary) if endpoint is not None]
+    found = {_node_folder(settings, endpoint) for endpoint in endpoints if endpoint.model}
+    return {folder for folder in found if folder and site.models.problem(folder) is None}
 
 
 def _node_folder(settings: ServiceSettings, own: EndpointSettings) -> str:

@@ -18,7 +18,7 @@ def pod(site: Site | None = None, **spec: Any) -> dict[str, Any]:
         "spec": spec,
     }
     settings, _ = paddleservice.normalise(paddleservice.decode(service))
-    return wanted(settings, site or Site())["default"].spec
+    return wanted(settings, site or Site(), {})["default"].spec
 
 
 def arguments(**spec: Any) -> list[str]:
