@@ -6,6 +6,7 @@ lead out of it, devices and the like are left out and reported.
 
 from __future__ import annotations
 
+import itertools
 import os
 import posixpath
 import shutil
@@ -164,32 +165,34 @@ class _Writer:
 def _unpack(archive: tarfile.TarFile, root: str, target: Path, tell: Tell) -> int:
     """How many entries were written; `root` in the archive is `target` here."""
     written = 0
-    later: list[tuple[Path, int]] = []
+    later: list[tuple[str, int]] = []
     for entry in archive:
         relative = _relative(entry.name, root)
         if relative is None:
             tell(f"left out {entry.name}: it lies outside of what was asked for")
             continue
         place = target.joinpath(*relative)
-        if not _inside(place.parent, target.parent):
+        if relative and not _inside(place if entry.isdir() else place.parent, target):
             tell(f"left out {entry.name}: a link on its way leads elsewhere")
             continue
         if entry.isdir():
             place.mkdir(parents=True, exist_ok=True)
-            later.append((place, entry.mode))
+            later.append((os.path.realpath(place), entry.mode))
         elif entry.isreg():
-            _write_file(archive, entry, place)
-        elif entry.islnk() and (twin := _relative(entry.linkname, root)) and target.joinpath(*twin).is_file():
-            shutil.copy2(target.joinpath(*twin), place)
-        elif entry.issym() and _inside(place.parent / entry.linkname, target):
+            content = archive.extractfile(entry)
+            assert content is not None, "a regular file has content"
+            _write_file(content, entry.mode, place)
+        elif entry.islnk() and (twin := _twin(entry, root, place, target)):
+            _write_file(twin.open("rb"), twin.stat().st_mode, place)
+        elif entry.issym() and _leads_inside(entry.linkname, place.parent, target):
             place.unlink(missing_ok=True)
             place.symlink_to(entry.linkname)
         else:
             tell(f"left out {entry.name}: neither a file nor a link that stays inside")
             continue
         written += 1
-    for place, mode in reversed(later):  # last, or a read-only folder could not be filled
-        place.chmod(mode & 0o777)
+    for folder, mode in reversed(later):  # last, or a read-only folder could not be filled
+        os.chmod(folder, mode & 0o777)
     return written
 
 
@@ -207,15 +210,36 @@ def _inside(path: Path, folder: Path) -> bool:
     return resolved == Path(os.path.realpath(folder)) or resolved.is_relative_to(os.path.realpath(folder))
 
 
-def _write_file(archive: tarfile.TarFile, entry: tarfile.TarInfo, place: Path) -> None:
-    content = archive.extractfile(entry)
-    assert content is not None, "a regular file has content"
+def _leads_inside(link: str, folder: Path, target: Path) -> bool:
+    """Whether a link in `folder` stays inside `target` whatever links come after it.
+
+    So `..` may stand at its start alone, where it climbs from a real folder. Behind a name it would climb from the
+    place that this name leads to by then, which a later link of the archive can choose.
+    """
+    parts = [part for part in link.split("/") if part not in ("", ".")]
+    climbs = list(itertools.takewhile(lambda part: part == "..", parts))
+    if link.startswith("/") or ".." in parts[len(climbs) :]:
+        return False
+    return _inside(folder.joinpath(*climbs), target) and _inside(folder / link, target)
+
+
+def _twin(entry: tarfile.TarInfo, root: str, place: Path, target: Path) -> Path | None:
+    """The file of the copy that a hard link is another name of."""
+    relative = _relative(entry.linkname, root)
+    twin = Path(os.path.realpath(target.joinpath(*relative))) if relative else None
+    if twin is None or not twin.is_file() or not _inside(twin, target) or twin == Path(os.path.realpath(place)):
+        return None
+    return twin
+
+
+def _write_file(content: IO[bytes], mode: int, place: Path) -> None:
+    """Never through a link: the name is given to a file of its own."""
     if place.is_symlink():
         place.unlink()
     place.parent.mkdir(parents=True, exist_ok=True)
     with content, open(place, "wb") as file:
         shutil.copyfileobj(content, file, 256 * 1024)
-    place.chmod(entry.mode & 0o777)
+    place.chmod(mode & 0o777)
 
 
 def size(path: Path) -> int:

@@ -126,6 +126,53 @@ def test_nothing_is_written_through_a_link_that_was_there_before(tmp_path: Path)
     assert len(reported) == 1
 
 
+TURNING = [
+    ("./data", "dir", ""),
+    ("./data/payload", "file", "hostile"),
+    ("./data/a/b/c", "dir", ""),
+    ("./data/file", "sym", "a/b/c/d/../../../../kept"),
+    ("./data/sibling", "sym", "a/b/c/d/../../.."),
+    ("./data/folder", "sym", "a/b/c/d/../../../.."),
+    ("./data/a/b/c/d", "sym", "../../.."),
+]
+"""Links of which each stays inside when it is made, and of which the last turns those before it outwards."""
+
+THROUGH = {
+    "a file": ("./data/file", "file", "hostile"),
+    "a hard link": ("./data/file", "hard", "./data/payload"),
+    "a file in a folder": ("./data/folder/kept", "file", "hostile"),
+    "a file beside the copy": ("./data/sibling/kept", "file", "hostile"),
+    "a folder": ("./data/folder", "dir", ""),
+}
+
+
+@pytest.mark.parametrize("entry", THROUGH.values(), ids=THROUGH.keys())
+def test_nothing_is_written_through_links_that_later_links_turn_outwards(
+    tmp_path: Path, entry: tuple[str, str, str]
+) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir(mode=0o700)
+    for folder in (tmp_path, inner):
+        (folder / "kept").write_text("mine")
+    reported = fetch(archive(*TURNING, entry, GOOD), inner / "got")
+    assert reported
+    assert [(folder / "kept").read_text() for folder in (tmp_path, inner)] == ["mine", "mine"]
+    assert inner.stat().st_mode & 0o777 == 0o700
+    outside = [path for path in (inner / "got").rglob("*") if not path.resolve().is_relative_to(inner / "got")]
+    assert outside == []
+    assert (inner / "got" / "ok").read_text() == "fine"
+
+
+def test_links_that_stay_inside_are_kept(tmp_path: Path) -> None:
+    data = archive(
+        ("./data", "dir", ""), ("./data/sub", "dir", ""), ("./data/a", "file", "same"),
+        ("./data/sub/up", "sym", "../a"), ("./data/down", "sym", "./sub"), ("./data/down/b", "file", "there"),
+    )  # fmt: skip
+    assert fetch(data, tmp_path / "got") == []
+    assert (tmp_path / "got" / "sub" / "up").read_text() == "same"
+    assert (tmp_path / "got" / "sub" / "b").read_text() == "there"
+
+
 def test_hard_links_become_files(tmp_path: Path) -> None:
     data = archive(("./data", "dir", ""), ("./data/a", "file", "same"), ("./data/b", "hard", "./data/a"))
     assert fetch(data, tmp_path / "got") == []
