@@ -12,9 +12,12 @@ object in foreground deletion does not wait for a dependent that is itself waiti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.timeslice import TimeSlice
+from paddlecloud.local.apiserver.housekeeping.circles import in_a_circle
 from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import FOREGROUND, ORPHAN, DeleteOptions, Verbs
@@ -151,34 +154,34 @@ class GarbageCollector:
 
     async def _finish_owner(self, info: KindInfo, owner: Address, obj: Object) -> None:
         meta = obj["metadata"]
-        dependents = [
-            address
-            for address in self._dependents.get(meta["uid"], ())
-            if owner.namespace in ("", address.namespace) and self._store.latest(address) is not None
-        ]
+        slice_ = TimeSlice()
+        dependents = []
+        for address in list(self._dependents.get(meta["uid"], ())):
+            await slice_.checkpoint()
+            if owner.namespace in ("", address.namespace) and self._store.latest(address) is not None:
+                dependents.append(address)
         if ORPHAN in meta["finalizers"]:
             for address in dependents:
                 await self._orphan(address, meta["uid"])
             await self._rewrite(info, obj, lambda m: _drop_finalizer(m, ORPHAN))
             return
-        circle = self._waiting_for(owner)
-        if any(self._owners[a].get(meta["uid"]) for a in dependents if a not in circle):
+        blocking = {address for address in dependents if self._owners.get(address, {}).get(meta["uid"])}
+        if not self._may_go(owner, blocking):
             for address in dependents:
+                await slice_.checkpoint()
                 self._mark_if_alive(address)
             return
         await self._rewrite(info, obj, lambda m: _drop_finalizer(m, FOREGROUND))
 
-    def _waiting_for(self, address: Address) -> set[Address]:
-        """Every object whose foreground deletion waits for this one, directly or through others."""
-        found: set[Address] = set()
-        todo = [address]
-        while todo:
-            for uid, blocks in self._owners.get(todo.pop(), {}).items():
-                owner = self._uids.get(uid)
-                if blocks and owner is not None and owner not in found and self._foreground(owner):
-                    found.add(owner)
-                    todo.append(owner)
-        return found
+    def _may_go(self, owner: Address, blocking: set[Address]) -> bool:
+        """Whether no dependent blocks the end of a foreground deletion but those that wait for this object."""
+        return all(map(self._foreground, blocking)) and in_a_circle(owner, blocking, self._waiting_owners)
+
+    def _waiting_owners(self, address: Address) -> Iterator[Address | None]:
+        """For each reference of the object the owner whose foreground deletion it blocks, if it blocks one."""
+        for uid, blocks in self._owners.get(address, {}).items():
+            owner = self._uids.get(uid) if blocks else None
+            yield owner if owner is not None and self._foreground(owner) else None
 
     def _mark_if_alive(self, address: Address) -> None:
         """What is on its way already needs no second judgement; marking it again would go round in circles."""
@@ -195,11 +198,14 @@ class GarbageCollector:
         await self._rewrite(info, obj, lambda m: _set_owners(m, kept))
 
     async def _rewrite(self, info: KindInfo, obj: Object, change: Callable[[Object], None]) -> None:
+        meta = obj["metadata"]
+
         def mutate(current: Object) -> Object:
+            if current["metadata"]["uid"] != meta["uid"]:  # made anew meanwhile
+                raise errors.conflict(info.resource.plural, meta["name"], group=info.resource.group)
             change(current["metadata"])
             return current
 
-        meta = obj["metadata"]
         await self._verbs.update(
             info, meta.get("namespace", ""), meta["name"], mutate, options=WriteOptions(manager="garbage-collector")
         )
