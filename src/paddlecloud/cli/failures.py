@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from paddlecloud.cli.render.controls import visible
 from paddlecloud.kube.errors import ApiError, ConfigError, Unreachable
 
 OK = 0
@@ -188,4 +189,4 @@ def render(error: CliError, *, as_json: bool) -> str:
     head = f"error: {error.message}"
     if error.why:
         head += f": {error.why}"
-    return f"{head}\nnext:  {error.next}" if error.next else head
+    return visible(f"{head}\nnext:  {error.next}" if error.next else head)

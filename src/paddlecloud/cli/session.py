@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from paddlecloud.cli.failures import CANCELLED, CliError, UsageError
+from paddlecloud.cli.render.controls import painted, visible
 from paddlecloud.kube.errors import NotFound
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "cli.paddlecloud.org/v1"
 """The apiVersion of what pdc prints as JSON or YAML and that is no object of the server. Fields are only added."""
-
-COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "bold": "1"}
 
 
 class Session:
@@ -64,16 +63,21 @@ class Session:
     # Streams: data on stdout, everything said about it on stderr.
 
     def print(self, text: str = "") -> None:
+        """Text for people."""
+        self.print_data(visible(text))
+
+    def print_data(self, text: str) -> None:
+        """Text for programs, as it is."""
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
     def note(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         self.note(self.paint("Warning:", "yellow", sys.stderr) + f" {text}")
 
     def paint(self, text: str, colour: str, stream: TextIO | None = None) -> str:
-        return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if wants_colour(stream or sys.stdout) else text
+        return painted(text, colour) if wants_colour(stream or sys.stdout) else text
 
     def report(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
         """The envelope of pdc's own machine-readable answers."""
@@ -94,7 +98,7 @@ class Session:
                 why="there is no terminal to ask on",
                 next="the same command with -y",
             )
-        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.write(visible(f"{question} [y/N] "))
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CliError("cancelled", why="the answer was not yes", exit_code=CANCELLED)

@@ -240,6 +240,42 @@ def test_a_job_needs_no_kind_before_its_name(stub: Stub, pdc: Pdc, command: str,
     assert 'no resource type "paddlejbs"; did you mean "paddlejobs"?' in misspelt.err
 
 
+HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b1A\rforged \u202e"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("describe", "pod", "p"),
+        ("explain", "pod/p"),
+        ("events",),
+        ("get", "pods", "-o", "custom-columns=A:.metadata.annotations.a"),
+        ("wait", "pod/p", "--for=condition=Ready", "--timeout=50ms"),
+        ("describe", "pod", HOSTILE),
+    ],
+    ids=["describe", "explain", "events", "columns", "wait", "a failure"],
+)
+def test_control_characters_in_text_of_others_are_shown_and_not_carried_out(
+    stub: Stub, pdc: Pdc, words: tuple[str, ...]
+) -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": HOSTILE}
+    pod = pod_with({"phase": "Pending", "conditions": [condition]})
+    pod["metadata"]["annotations"] = {"a": HOSTILE}
+    event(stub, "e", about=stub.add(pod), message=HOSTILE, reason=HOSTILE)
+    result = pdc(*words)
+    shown = result.out + result.err
+    assert "]0;title" in shown
+    assert [char for char in shown if not char.isprintable() and char not in "\n\t"] == []
+
+
+def test_what_is_asked_for_as_raw_text_stays_as_it_is(stub: Stub, pdc: Pdc) -> None:
+    pod = pod_with(READY)
+    pod["metadata"]["annotations"] = {"a": HOSTILE}
+    stub.add(pod)
+    assert pdc("get", "pod", "p", "-o", "jsonpath={.metadata.annotations.a}").out == HOSTILE + "\n"
+    assert pdc("get", "pod", "p", "-o", "json").json()["metadata"]["annotations"]["a"] == HOSTILE
+
+
 def test_describe_hides_secrets(stub: Stub, pdc: Pdc) -> None:
     stub.kinds.append(("", "v1", "secrets", "Secret", True, []))
     stub.add({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": "aHVudGVyMg=="}})

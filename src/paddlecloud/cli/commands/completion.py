@@ -69,5 +69,5 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
         print_report(session, "CompletionScript", {"shell": args.shell, "script": SCRIPTS[args.shell]})
     else:
-        session.print(SCRIPTS[args.shell])
+        session.print_data(SCRIPTS[args.shell])
     return 0

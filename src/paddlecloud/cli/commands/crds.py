@@ -32,7 +32,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if fmt.name in ("", "yaml"):
         from paddlecloud.kube.yamlio import dump_all
 
-        session.print(dump_all(definitions))
+        session.print_data(dump_all(definitions))
     else:
         output.print_objects(session, definitions, fmt, single=False)
     return 0

@@ -90,7 +90,7 @@ def _follow(
                 version = str(change.object["metadata"].get("resourceVersion") or version)
                 if change.type in ("ADDED", "MODIFIED") and (not types or change.object.get("type") in types):
                     if fmt.name == "json":
-                        session.print(output.to_json_line(output.without_managed_fields(change.object)))
+                        session.print_data(output.to_json_line(output.without_managed_fields(change.object)))
                         sys.stdout.flush()
                     else:
                         _show(session, printer, [change.object], fmt)

@@ -260,7 +260,7 @@ def _write_changes(session: Session, table: Table, fmt: Format) -> None:
     for row in table.rows:
         obj = row.object if session.args.show_managed_fields else output.without_managed_fields(row.object)
         if fmt.name == "json":
-            session.print(output.to_json_line(obj))
+            session.print_data(output.to_json_line(obj))
         elif fmt.name == "yaml":
             session.print("---")
             output.print_value(session, obj, fmt)

@@ -122,7 +122,7 @@ def _announce(session: Session, member: Member, port: int, remote: int, *, as_js
     address = session.args.address
     if as_json:
         body = {"pod": member.name, "address": address, "port": port, "remotePort": remote}
-        session.print(output.to_json_line(session.report("PortForward", body)))
+        session.print_data(output.to_json_line(session.report("PortForward", body)))
     else:
         session.print(f"Forwarding from {address}:{port} -> {remote}")
     sys.stdout.flush()

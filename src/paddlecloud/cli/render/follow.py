@@ -18,6 +18,7 @@ from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.outcome import GONE
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.thread_tasks import ThreadTasks
+from paddlecloud.cli.render.controls import visible
 from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, Object
@@ -113,9 +114,10 @@ class News:
         self._said = verdict.text
         self.clear()
         if self._terminal and verdict.reason in ON_THE_WAY:
-            sys.stderr.write(verdict.text)
+            text = visible(verdict.text)
+            sys.stderr.write(text)
             sys.stderr.flush()
-            self._rows = -(-len(verdict.text) // shutil.get_terminal_size().columns)
+            self._rows = -(-len(text) // shutil.get_terminal_size().columns)
         else:
             self._session.note(f"{self._place.display}: {verdict.text}")
         if verdict.reason in UNSCHEDULABLE and not self._advised:

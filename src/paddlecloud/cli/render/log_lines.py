@@ -36,7 +36,7 @@ class Writer:
 
     def write(self, line: Line) -> None:
         if self._json:
-            self._session.print(output.to_json_line(_record(line)))
+            self._session.print_data(output.to_json_line(_record(line)))
             return
         if stand_in.is_log_line(line.text):  # once for all ranks and restarts that begin with it
             if line.text in self._notes:

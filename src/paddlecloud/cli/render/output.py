@@ -98,15 +98,15 @@ def print_report(session: Session, kind: str, body: dict[str, Any]) -> None:
 
 def print_value(session: Session, value: Any, fmt: Format) -> None:
     if fmt.name == "json":
-        session.print(to_json(value))
+        session.print_data(to_json(value))
     elif fmt.name == "yaml":
         from paddlecloud.kube.yamlio import dump
 
-        session.print(dump(value))
+        session.print_data(dump(value))
     elif fmt.name == "go-template":
         sys.stdout.write(_go_template(fmt.argument, value))  # the template says where lines end, as with kubectl
     else:
-        session.print(_template(fmt.argument, value))
+        session.print_data(_template(fmt.argument, value))
 
 
 def to_json(value: Any) -> str:
