@@ -85,22 +85,37 @@ def find_unannounced(data: Path) -> Endpoint | None:
 
 
 def daemons() -> Iterator[Daemon]:
-    """All platforms of this machine whose processes the user may look at."""
+    """The user's own platforms. Everybody can start a process with such a command line, and write what a command that
+    took its directory for the user's would use: recipes of images, for example."""
     for entry in Path("/proc").glob("[0-9]*"):
-        daemon = daemon_of(int(entry.name))
-        if daemon is not None:
+        pid = int(entry.name)
+        if _user_of(pid) == os.geteuid() and (daemon := daemon_of(pid)) is not None:
             yield daemon
 
 
 def daemon_of(pid: int) -> Daemon | None:
-    """None for a process that has ended, belongs to somebody else or is another program."""
+    """None for a process that has ended, belongs to somebody else or is another program.
+
+    Root may look after the platforms of others: there the process and the directory must have one owner.
+    """
     try:
         words = [os.fsdecode(word) for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
+        if DAEMON not in words or "--data" not in words[:-1]:
+            return None
+        data = Path(words[words.index("--data") + 1])
+        user = _user_of(pid)
+        if user != os.geteuid() and not (os.geteuid() == 0 and data.stat().st_uid == user):
+            return None
     except OSError:
         return None
-    if DAEMON not in words or "--data" not in words[:-1]:
+    return Daemon(pid, data, NO_CONTROLLERS not in words)
+
+
+def _user_of(pid: int) -> int | None:
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
         return None
-    return Daemon(pid, Path(words[words.index("--data") + 1]), NO_CONTROLLERS not in words)
 
 
 def is_daemon(pid: int, data: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,9 +22,12 @@ def start() -> Iterator[Start]:
     running: list[subprocess.Popen[bytes]] = []
 
     def begin(data: Path, *flags: str) -> int:
-        idle = [sys.executable, "-c", "import sys; sys.stdin.read()", endpoint.DAEMON, "--data", str(data), *flags]
-        running.append(subprocess.Popen(idle, stdin=subprocess.PIPE))
-        return running[-1].pid
+        program = "import sys; print(flush=True); sys.stdin.read()"
+        idle = [sys.executable, "-c", program, endpoint.DAEMON, "--data", str(data), *flags]
+        running.append(process := subprocess.Popen(idle, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        assert process.stdout is not None
+        process.stdout.readline()  # the kernel shows no command line before the program runs
+        return process.pid
 
     yield begin
     for process in running:
@@ -61,6 +65,18 @@ def test_given_a_daemon_without_a_file_then_it_is_found_by_its_directory(tmp_pat
     found = endpoint.find_unannounced(tmp_path)
     assert found is not None
     assert (found.pid, found.alive) == (pid, True)
+
+
+def test_given_a_process_of_another_user_then_neither_it_nor_its_directory_is_the_users(
+    tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = start(tmp_path)
+    announced(tmp_path, pid, 7)
+    assert endpoint.find_at_port(7) == tmp_path
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert endpoint.find_at_port(7) is None
+    assert endpoint.find_unannounced(tmp_path) is None
+    assert not endpoint.is_daemon(pid, tmp_path)
 
 
 def test_given_a_link_in_place_of_the_file_when_announced_then_what_it_leads_to_is_untouched(tmp_path: Path) -> None:
