@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from paddlecloud.cli.render.controls import visible
+from paddlecloud.cli.control_characters import visible
 from paddlecloud.kube.errors import ApiError, ConfigError, Unreachable
 
 OK = 0

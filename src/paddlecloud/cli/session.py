@@ -10,8 +10,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from paddlecloud.cli.control_characters import painted, visible
 from paddlecloud.cli.failures import CANCELLED, CliError, UsageError
-from paddlecloud.cli.render.controls import painted, visible
 from paddlecloud.kube.errors import NotFound
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY
+from paddlecloud.cli.control_characters import visible
 from paddlecloud.cli.failures import INTERRUPTED, OK
 from paddlecloud.cli.objects import members, outcome
 from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.outcome import GONE
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.thread_tasks import ThreadTasks
-from paddlecloud.cli.render.controls import visible
 from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, Object

@@ -1,8 +1,8 @@
 """Text that others wrote, on the user's terminal: its control characters are shown and not carried out.
 
 Names, messages, annotations and what pods answer may be written by anybody. On a terminal an escape sequence in them
-could hide lines, forge output or change its settings. Tables replace such characters (`table.py`), and JSON and YAML
-escape them; what a user asks for as raw text (a template, a log, a program's output) is left as it is.
+could hide lines, forge output or change its settings. Tables replace such characters, and JSON and YAML escape them;
+what a user asks for as raw text (a template, a log, a program's output) is left as it is.
 """
 
 from __future__ import annotations
