@@ -77,6 +77,10 @@ class Plan:
     after: float | None = None
     status_first: bool = False
 
+    def requeue_after(self, seconds: float) -> None:
+        """Ask for another pass in at most so many seconds: of several requests the earliest counts."""
+        self.after = seconds if self.after is None else min(self.after, seconds)
+
 
 @dataclass(slots=True)
 class PlanResult:

@@ -241,7 +241,7 @@ class PaddleJobController(Operator[Observed, Plan]):
         wait = hold_back(old, plan.status, written=memory.written, drifts=memory.drifts, workers=workers, now=now)
         if wait > 0 and not plan.status_first:
             plan.status = None
-            plan.after = wait if plan.after is None else min(plan.after, wait)
+            plan.requeue_after(wait)
             return
         if essence(old) != essence(plan.status):
             memory.drifts = 0

@@ -13,7 +13,7 @@ from paddlecloud.controllers.sampledata.sampleset.warm import _VERDICTS
 
 ROOT = Path(__file__).parents[4]
 CONTROLLERS = ROOT / "src" / "paddlecloud" / "controllers"
-SAYING = {"say": (0,), "condition": (0, 2), "complain": (0, 1), "end": (1,)}
+SAYING = {"add_event": (0,), "condition": (0, 2), "report_problem": (0, 1), "end": (1,)}
 """Methods of a draft, and which of their arguments are reasons or types of conditions."""
 
 

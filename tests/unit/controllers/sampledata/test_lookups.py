@@ -10,8 +10,8 @@ import pytest
 from paddlecloud.api.sampleset import SampleSetStatus, Secret
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.sampledata.sampleset import lookups
-from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, Runtime, SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.observe import training
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Observed, Options, Parsed, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import training
 
 PHASES = ("", "Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
 OWN, FOREIGN = Secret("own", "team"), Secret("foreign", "other")
@@ -39,7 +39,7 @@ def test_secrets_are_read_around_an_import_and_foreign_ones_always(phase: str) -
 def test_the_last_warning_is_asked_for_while_the_first_server_is_awaited(phase: str) -> None:
     waiting = case(phase)
     assert lookups.needs_last_warning(waiting) is (phase == "Bound")
-    served = Observed(runtimes=(Runtime(0, "set-runtime-0", "u", ready=True),))
+    served = Observed(cache_servers=(CacheServer(0, "set-runtime-0", "u", ready=True),))
     assert not lookups.needs_last_warning(replace(waiting, observed=served))
 
 

@@ -13,9 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.controllers.sampledata.sampleset.observe import runtimes
+from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import cache_servers
 from paddlecloud.controllers.sampledata.servers import access
-from paddlecloud.controllers.sampledata.servers.requests import Server, ServerRefused, Servers, ServerSilent, Work
+from paddlecloud.controllers.sampledata.servers.requests import (
+    ServerAddress,
+    ServerRefused,
+    Servers,
+    ServerSilent,
+    Work,
+)
 from paddlecloud.kube.cache import Cache, by_label
 from paddlecloud.kube.resource import PODS, SAMPLESETS, SECRETS, Key, Object, owner_reference
 
@@ -69,17 +75,17 @@ def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
 
 
 @asynccontextmanager
-async def asking(peer: Peer, keys: Mapping[str, str]) -> AsyncIterator[tuple[Servers, Server]]:
+async def asking(peer: Peer, keys: Mapping[str, str]) -> AsyncIterator[tuple[Servers, ServerAddress]]:
     known = access.read({"data": dict(keys)})
     assert known is not None
     servers = Servers(port=peer.port)
     try:
-        yield servers, Server("s-runtime-0", "127.0.0.1", known)
+        yield servers, ServerAddress("s-runtime-0", "127.0.0.1", known)
     finally:
         await servers.close()
 
 
-CALLS: list[Callable[[Servers, Server], Awaitable[object]]] = [
+CALLS: list[Callable[[Servers, ServerAddress], Awaitable[object]]] = [
     lambda servers, server: servers.figures(server),
     lambda servers, server: servers.submit(server, WORK),
     lambda servers, server: servers.job(server, "job"),
@@ -91,7 +97,7 @@ CALLS: list[Callable[[Servers, Server], Awaitable[object]]] = [
 @pytest.mark.parametrize("speaks", ["plain", "another certificate"])
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_program_that_holds_a_pods_address_is_sent_nothing(
-    tmp_path: Path, speaks: str, call: Callable[[Servers, Server], Awaitable[object]]
+    tmp_path: Path, speaks: str, call: Callable[[Servers, ServerAddress], Awaitable[object]]
 ) -> None:
     keys, other = access.fresh(), access.fresh()
     async with (
@@ -205,7 +211,7 @@ def addresses(pods: list[Object], found: Object) -> dict[int, str]:
     cache = Cache({"set": by_label("paddlepaddle.org/sampleset")})
     for each in pods:
         cache.upsert(each)
-    return {server.ordinal: server.ip for server in runtimes(cache, Key("team", "s"), found, "the-set")}
+    return {server.ordinal: server.ip for server in cache_servers(cache, Key("team", "s"), found, "the-set")}
 
 
 def test_only_pods_of_the_stateful_set_that_the_set_controls_have_an_address() -> None:

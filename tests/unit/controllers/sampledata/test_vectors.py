@@ -12,7 +12,7 @@ from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import objects
 from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.figures import cache_status
-from paddlecloud.controllers.sampledata.sampleset.observe import runtime_of
+from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import cache_server_of
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.responses import Figures
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
@@ -242,6 +242,6 @@ def test_what_is_said_about_a_server_does_not_change_with_every_try() -> None:
     status = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": waiting}}]}
     owner = {"kind": "StatefulSet", "name": "imagenet-runtime", "uid": "s", "controller": True}
     meta = {"name": "imagenet-runtime-0", "uid": "u", "ownerReferences": [owner]}
-    found = runtime_of({"metadata": meta, "spec": {}, "status": status}, "imagenet", "s")
+    found = cache_server_of({"metadata": meta, "spec": {}, "status": status}, "imagenet", "s")
     assert found is not None
     assert found.trouble == 'CreateContainerError: failed to generate container "…" spec'

@@ -16,7 +16,7 @@ from typing import Any
 from paddlecloud.api import crd
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import Options, SampleSetController
-from paddlecloud.controllers.sampledata.servers.requests import Server, Servers, ServerSilent, Work
+from paddlecloud.controllers.sampledata.servers.requests import ServerAddress, Servers, ServerSilent, Work
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import NotFound
@@ -51,33 +51,33 @@ class Played(Servers):
     async def close(self) -> None:
         return None
 
-    def _hear(self, server: Server) -> None:
+    def _hear(self, server: ServerAddress) -> None:
         self.tokens.add(server.access.token)
         if server.pod in self.silent:
             raise ServerSilent(f"{server.pod} does not answer: played")
 
-    async def figures(self, server: Server) -> Figures:
+    async def figures(self, server: ServerAddress) -> Figures:
         self._hear(server)
         return self.figures_of.get(server.pod) or Figures(
             total_bytes=4 * GIB, total_files=128660, cached_bytes=GIB, disk_bytes=20 * GIB, disk_avail_bytes=12 * GIB
         )
 
-    async def job(self, server: Server, id: str) -> JobReport | None:
+    async def job(self, server: ServerAddress, id: str) -> JobReport | None:
         self._hear(server)
         work = self.orders.get((server.pod, id))
         return None if work is None else self.ends.get(work.type) or JobReport(id=id, state="Running")
 
-    async def jobs(self, server: Server) -> list[JobReport]:
+    async def jobs(self, server: ServerAddress) -> list[JobReport]:
         self._hear(server)
         return [JobReport(id=id, state="Running") for pod, id in self.orders if pod == server.pod]
 
-    async def submit(self, server: Server, work: Work) -> JobReport:
+    async def submit(self, server: ServerAddress, work: Work) -> JobReport:
         self._hear(server)
         self.puts += 1
         self.orders.setdefault((server.pod, work.id), work)
         return JobReport(id=work.id)
 
-    async def cancel(self, server: Server, id: str) -> None:
+    async def cancel(self, server: ServerAddress, id: str) -> None:
         self._hear(server)
         self.cancelled.append((server.pod, id))
 

@@ -201,7 +201,7 @@ def _refused(case: JobCase) -> Plan | None:
     if retry_at is None or case.now >= retry_at or not case.missing or case.etcd:
         return None
     plan, text = Plan(), case.observed.trouble
-    form.look_again(plan, retry_at - case.now)
+    plan.requeue_after(retry_at - case.now)
     _watch_the_clock(case, plan)
     new = status.with_condition(case.old, "Created", "False", reason=refusal.REASON, message=text, now=case.now)
     phase = status.phase_while_forming(case.settings, (), case.phase, reforming=_reforming(case))
@@ -242,7 +242,7 @@ def _create(case: JobCase, plan: Plan, new: PaddleJobStatus, port: int) -> tuple
         waiting = form.ensure_gang(case, plan)
         if not waiting and (pause := form.restart_delay(case)):
             waiting = f"the next restart is due in {pause:.0f} seconds"
-            form.look_again(plan, pause)
+            plan.requeue_after(pause)
         if not waiting:
             form.ensure_pods(case, plan, port)
     else:
@@ -271,13 +271,13 @@ def _reforming(case: JobCase) -> bool:
 def _watch_the_clock(case: JobCase, plan: Plan) -> None:
     """Come back when a deadline is due, or a verdict."""
     if (wait := consequence.awaited(case)) > 0:
-        form.look_again(plan, wait)
+        plan.requeue_after(wait)
     if case.phase == "Running":
         for moment in silence.due(case):
-            form.look_again(plan, max(1.0, moment - case.now))
+            plan.requeue_after(max(1.0, moment - case.now))
     limits = (case.settings.active_deadline_seconds, case.settings.scheduling.timeout_seconds)
     created = status.condition(case.old, "Created")
     since = parse_rfc3339(created.last_transition_time) if created and created.last_transition_time else case.now
     for limit in limits:
         if limit is not None and since + limit > case.now:
-            form.look_again(plan, since + limit - case.now)
+            plan.requeue_after(since + limit - case.now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
-from paddlecloud.controllers.paddlejob.decision.form import drop_gang, look_again, patch
+from paddlecloud.controllers.paddlejob.decision.form import drop_gang, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Plan
@@ -62,7 +62,7 @@ def expire(case: JobCase, plan: Plan) -> None:
         return
     left = parse_rfc3339(ended) + ttl - case.now
     if left > 0:
-        look_again(plan, left)
+        plan.requeue_after(left)
         return
     meta = case.job["metadata"]
     plan.delete.append(Delete(PADDLEJOBS, meta["name"], meta["namespace"], uid=meta["uid"]))

@@ -43,7 +43,7 @@ def clear_stale(case: JobCase, plan: Plan) -> bool:
         if is_stuck(case, pod):
             plan.delete.append(_delete(case, pod, grace=0))
         else:
-            look_again(plan, _force_at(case, pod) - case.now)
+            plan.requeue_after(_force_at(case, pod) - case.now)
     return bool(case.stale)
 
 
@@ -73,10 +73,6 @@ def replace_pods(case: JobCase, plan: Plan) -> None:
             plan.delete.append(_delete(case, pod, grace=0))
 
 
-def look_again(plan: Plan, seconds: float) -> None:
-    plan.after = seconds if plan.after is None else min(plan.after, seconds)
-
-
 def restart_delay(case: JobCase) -> float:
     """Seconds until the next generation may be created: none after the first failure, doubling from two."""
     restarts = case.old.restarts or 0
@@ -95,7 +91,7 @@ def ensure_gang(case: JobCase, plan: Plan) -> str:
     if group is None:
         age = case.now - parse_rfc3339(case.job["metadata"]["creationTimestamp"])
         if not settings.scheduling.requested and age < podgroup.WAIT_FOR_USERS:
-            look_again(plan, podgroup.WAIT_FOR_USERS - age)
+            plan.requeue_after(podgroup.WAIT_FOR_USERS - age)
             return f"waiting for a PodGroup {settings.name} made by the user"
         meta = objects.metadata(case.job, settings.name, labels={names.JOB: settings.name})
         plan.create.append(podgroup.build(meta, settings, engine))
@@ -110,7 +106,7 @@ def ensure_gang(case: JobCase, plan: Plan) -> str:
     phase = (group.get("status") or {}).get("phase") or "Pending"
     if phase != "Pending":
         return ""
-    look_again(plan, scheduler_message.ASK_EVERY)
+    plan.requeue_after(scheduler_message.ASK_EVERY)
     return f"waiting for the PodGroup to be queued: {_gang_message(case, group)}"
 
 
@@ -215,7 +211,7 @@ def _let_workers_go(case: JobCase, plan: Plan) -> bool:
         return False
     left = since + case.options.servers_patience - case.now
     if left > 0:
-        look_again(plan, left)
+        plan.requeue_after(left)
         return False
     text = f"the servers do not listen on their port after {case.options.servers_patience:.0f} seconds"
     plan.events.append(PlannedEvent("ServersDeaf", f"{text}: workers start without waiting for them", type="Warning"))
@@ -233,7 +229,7 @@ def _nudge(case: JobCase, plan: Plan, config: Object) -> None:
         return
     due = written + case.options.nudge_after - case.now
     if due > 0:
-        look_again(plan, due)
+        plan.requeue_after(due)
         return
     for pod in late:
         change = {"metadata": {"annotations": {names.NUDGED: f"{written:.3f}"}}}

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.controllers.paddlejob import status
-from paddlecloud.controllers.paddlejob.decision import form
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.pods import data
 from paddlecloud.kube.plan import Plan, PlannedEvent
@@ -42,7 +41,7 @@ def tell(case: JobCase, plan: Plan, found: Obstacle) -> PaddleJobStatus:
     if before is None or before.message != found.text:
         plan.events.append(PlannedEvent(found.reason, found.text, type="Warning"))
     if case.port is None:
-        form.look_again(plan, PORTS_AGAIN)
+        plan.requeue_after(PORTS_AGAIN)
     return status.with_condition(
         case.old, found.condition, "False", reason=found.reason, message=found.text, now=case.now
     )

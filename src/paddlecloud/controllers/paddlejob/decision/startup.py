@@ -17,7 +17,6 @@ from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.cause import waiting_reason
 from paddlecloud.api.paddlejob.gate import awaited
 from paddlecloud.controllers.paddlejob import status
-from paddlecloud.controllers.paddlejob.decision import form
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.failure.cause import Failure
 from paddlecloud.controllers.paddlejob.observe import PodView
@@ -86,7 +85,7 @@ def noted(case: JobCase, plan: Plan, new: PaddleJobStatus) -> PaddleJobStatus:
         return status.with_condition(new, CONDITION, "True", reason="Started", now=case.now)
     if (before := _reported(case)) is not None and before.reason != trouble.reason:  # another cause has its own time
         new = msgspec.structs.replace(new, conditions=[c for c in new.conditions or () if c.type != CONDITION])
-    form.look_again(plan, _due(case, trouble) - case.now)
+    plan.requeue_after(_due(case, trouble) - case.now)
     return status.with_condition(new, CONDITION, "False", reason=trouble.reason, message=trouble.text, now=case.now)
 
 

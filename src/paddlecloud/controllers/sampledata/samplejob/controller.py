@@ -10,15 +10,20 @@ from paddlecloud.api.sampleset import Secret
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob.decide import decide
-from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Decision, Observed
+from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, SampleJobPlan
 from paddlecloud.controllers.sampledata.samplejob.work import given_to
-from paddlecloud.controllers.sampledata.sampleset.case import Options, Runtime, SecretView
-from paddlecloud.controllers.sampledata.sampleset.observe import read_secret, runtimes, set_by_label, set_of_sample_job
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, SecretView
+from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
+    cache_servers,
+    read_secret,
+    set_by_label,
+    set_of_sample_job,
+)
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.access import read as read_access
 from paddlecloud.controllers.sampledata.servers.requests import (
     RETRY,
-    Server,
+    ServerAddress,
     ServerRefused,
     Servers,
     ServerSilent,
@@ -43,7 +48,7 @@ class _Memory:
     refused: str = ""
 
 
-class SampleJobController(Operator[Observed, Decision]):
+class SampleJobController(Operator[Observed, SampleJobPlan]):
     def __init__(
         self,
         client: Client,
@@ -85,24 +90,24 @@ class SampleJobController(Operator[Observed, Decision]):
         finally:
             await self._servers.close()
 
-    def decide(self, job: Object, observed: Observed, now: float) -> Decision:
+    def decide(self, job: Object, observed: Observed, now: float) -> SampleJobPlan:
         return decide(job, observed, now, self.options)
 
-    async def act(self, job: Object, observed: Observed, decision: Decision) -> float | None:
+    async def act(self, job: Object, observed: Observed, plan: SampleJobPlan) -> float | None:
         """Work is given to servers before the status that says so is written."""
         memory, pods = self._remember(job), {server.ordinal: server for server in observed.servers}
         memory.refused = ""
-        await self._cancel(decision, observed)
-        if decision.submit:
+        await self._cancel(plan, observed)
+        if plan.submit:
             access = observed.access
             if access is None:
                 return RETRY
-            orders = [(Server(pods[n].name, pods[n].ip, access), work) for n, work in decision.submit.items()]
+            orders = [(ServerAddress(pods[n].name, pods[n].ip, access), work) for n, work in plan.submit.items()]
             submission = await submit(self._servers, orders)
             memory.refused = submission.refused
             if not submission.taken:
                 return RETRY
-        return await super().act(job, observed, decision)
+        return await super().act(job, observed, plan)
 
     def forget(self, key: Key, uid: str) -> None:
         self._memory.pop(uid, None)
@@ -110,11 +115,11 @@ class SampleJobController(Operator[Observed, Decision]):
     def _remember(self, job: Object) -> _Memory:
         return self._memory.setdefault(job["metadata"]["uid"], _Memory())
 
-    async def _cancel(self, decision: Decision, observed: Observed) -> None:
+    async def _cancel(self, plan: SampleJobPlan, observed: Observed) -> None:
         """Cancel work on the servers, never what is about to be submitted. One that does not answer has none."""
-        own = {work.id for work in decision.submit.values()}
+        own = {work.id for work in plan.submit.values()}
         for server in _reachable(observed):
-            for id in decision.cancel:
+            for id in plan.cancel:
                 try:
                     ids = [id]
                     if id == "*":
@@ -131,7 +136,7 @@ class SampleJobController(Operator[Observed, Decision]):
         sample_set = self._sets.cache.get(Key(key.namespace, name))
         owner = sample_set["metadata"]["uid"] if sample_set else ""
         stateful_set = self._stateful_sets.cache.get(Key(key.namespace, names.runtime(name)))
-        servers = runtimes(self._pods.cache, Key(key.namespace, name), stateful_set, owner)
+        servers = cache_servers(self._pods.cache, Key(key.namespace, name), stateful_set, owner)
         access = await self._access(key.namespace, name) if servers else None
         reports, silent = await self._ask(job, servers, access)
         now = self.clock.monotonic()
@@ -162,7 +167,7 @@ class SampleJobController(Operator[Observed, Decision]):
         return await read_secret(self.client, Secret(ref["name"], ref.get("namespace") or own), namespace=own)
 
     async def _ask(
-        self, job: Object, servers: tuple[Runtime, ...], access: Access | None
+        self, job: Object, servers: tuple[CacheServer, ...], access: Access | None
     ) -> tuple[dict[int, JobReport | None], dict[int, str]]:
         """How the job stands on each of its servers."""
         status = job.get("status") or {}
@@ -179,7 +184,7 @@ class SampleJobController(Operator[Observed, Decision]):
                 silent[ordinal] = f"waiting for {pod.name if pod else f'cache server {ordinal}'}"
                 return
             try:
-                reports[ordinal] = await self._servers.job(Server(pod.name, pod.ip, access), id)
+                reports[ordinal] = await self._servers.job(ServerAddress(pod.name, pod.ip, access), id)
             except (ServerSilent, ServerRefused) as error:
                 silent[ordinal] = str(error)
 
@@ -187,6 +192,6 @@ class SampleJobController(Operator[Observed, Decision]):
         return reports, silent
 
 
-def _reachable(observed: Observed) -> list[Server]:
+def _reachable(observed: Observed) -> list[ServerAddress]:
     access = observed.access
-    return [Server(s.name, s.ip, access) for s in observed.servers if access and s.running and s.ip]
+    return [ServerAddress(s.name, s.ip, access) for s in observed.servers if access and s.running and s.ip]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from paddlecloud.api.cron import parse
 from paddlecloud.api.fields import ObjectReference
 from paddlecloud.controllers.sampledata.samplejob import calendar
-from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Draft
+from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, SampleJobDraft
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import SAMPLEJOBS, Object, owner_reference
@@ -25,7 +25,7 @@ _NAME_ROOM = 52
 """As with CronJobs: what is left of a name when the time has been added."""
 
 
-def keep(draft: Draft) -> None:
+def keep(draft: SampleJobDraft) -> None:
     """Make the run that is due, forget old ones, and say when the next comes."""
     schedule = parse(draft.settings.schedule)
     active = [child for child in draft.observed.children if _phase(child) not in FINISHED]
@@ -49,32 +49,34 @@ def keep(draft: Draft) -> None:
     )
 
 
-def _announce(draft: Draft, following: float | None) -> None:
+def _announce(draft: SampleJobDraft, following: float | None) -> None:
     if following is None:
         draft.set(next_schedule_time=None, message="the schedule has no next time")
         draft.condition("Scheduled", False, "Never", "the schedule has no next time")
         return
     draft.set(next_schedule_time=rfc3339(following), message=f"next at {rfc3339(following)}")
     draft.condition("Scheduled", True, "Scheduled")
-    draft.look_again(max(0.1, following - draft.now))
+    draft.requeue_after(max(0.1, following - draft.now))
 
 
-def _run(draft: Draft, due: float, active: list[Object]) -> list[Object]:
+def _run(draft: SampleJobDraft, due: float, active: list[Object]) -> list[Object]:
     """The runs that are active once the due one has been dealt with."""
     deadline = draft.settings.starting_deadline_seconds
     if deadline is not None and draft.now - due > deadline:
-        draft.say("MissSchedule", f"the run of {rfc3339(due)} is {draft.now - due:.0f} s late: skipped", warning=True)
+        draft.add_event(
+            "MissSchedule", f"the run of {rfc3339(due)} is {draft.now - due:.0f} s late: skipped", warning=True
+        )
         return active
     running = ", ".join(child["metadata"]["name"] for child in active)
     if active and draft.settings.concurrency_policy == "Forbid":
-        draft.say("JobAlreadyActive", f"the run of {rfc3339(due)} is skipped: {running} still runs")
+        draft.add_event("JobAlreadyActive", f"the run of {rfc3339(due)} is skipped: {running} still runs")
         return active
     if active and draft.settings.concurrency_policy == "Replace":
         draft.plan.delete.extend(_delete(child) for child in active)
         active = []
     child = build_run(draft.job, due)
     draft.plan.create.append(child)
-    draft.say("SuccessfulCreate", f"created {child['metadata']['name']}")
+    draft.add_event("SuccessfulCreate", f"created {child['metadata']['name']}")
     draft.set(last_schedule_time=rfc3339(due))
     return [*active, child]
 
@@ -95,7 +97,7 @@ def build_run(job: Object, due: float) -> Object:
     }
 
 
-def _forget(draft: Draft) -> None:
+def _forget(draft: SampleJobDraft) -> None:
     limits = {
         "Succeeded": draft.settings.successful_jobs_history_limit,
         "Failed": draft.settings.failed_jobs_history_limit,

@@ -17,7 +17,7 @@ from paddlecloud.api.sampleset import normalise as normalise_set
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob import cron, phase, work
-from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Decision, Draft, Observed
+from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, SampleJobDraft, SampleJobPlan
 from paddlecloud.controllers.sampledata.sampleset import case as sets
 from paddlecloud.controllers.sampledata.sampleset.draft import set_finalizers
 from paddlecloud.controllers.sampledata.servers.requests import Work
@@ -36,23 +36,23 @@ NAMED = 3
 """Cache servers that are named of those that a job waits for."""
 
 
-def decide(job: Object, observed: Observed, now: float, options: sets.Options) -> Decision:
+def decide(job: Object, observed: Observed, now: float, options: sets.Options) -> SampleJobPlan:
     """Everything to be done for the job now. An empty decision means: as it should be."""
     try:
         parsed = decode(job)
     except DecodeError as error:
         bare = decode({"metadata": job["metadata"]})
-        draft = Draft(job, normalise(bare).settings, SampleJobStatus(), SampleJobStatus(), observed, now, options)
+        draft = SampleJobDraft.of(job, normalise(bare).settings, SampleJobStatus(), observed, now, options)
         _reject(draft, str(error))
         return _conclude(draft)
     settings, warnings = normalise(parsed)
     old = parsed.status or SampleJobStatus()
-    draft = Draft(job, settings, old, old, observed, now, options)
+    draft = SampleJobDraft.of(job, settings, old, observed, now, options)
     meta = job["metadata"]
     marks = meta.get("finalizers") or []
     mark = names.job_finalizer(settings.name)
     if meta.get("deletionTimestamp"):
-        return _leave(draft, marks, mark) if mark in marks else Decision()
+        return _leave(draft, marks, mark) if mark in marks else SampleJobPlan()
     problems = "; ".join(str(problem) for problem in validate(parsed))
     if old.phase in FINISHED and not _begin_again(draft, changed=not problems):
         return _conclude(draft)
@@ -60,11 +60,11 @@ def decide(job: Object, observed: Observed, now: float, options: sets.Options) -
         _reject(draft, problems)
         return _conclude(draft)
     if mark not in marks:
-        return Decision(patch=[set_finalizers(job, [*marks, mark])])
+        return SampleJobPlan(patch=[set_finalizers(job, [*marks, mark])])
     if conditions.find(draft.status.conditions, "Valid") is not None:
         draft.condition("Valid", True, "Repaired")
     if warnings and old.observed_generation != meta.get("generation"):
-        draft.say("Translated", "; ".join(warnings), warning=True)
+        draft.add_event("Translated", "; ".join(warnings), warning=True)
     if settings.schedule:
         cron.keep(draft)
     elif draft.status.job_name and _is_own(draft):
@@ -74,22 +74,22 @@ def decide(job: Object, observed: Observed, now: float, options: sets.Options) -
     return _conclude(draft)
 
 
-def _leave(draft: Draft, marks: list[str], mark: str) -> Decision:
+def _leave(draft: SampleJobDraft, marks: list[str], mark: str) -> SampleJobPlan:
     """Its work ends with it, wherever it is; a server that does not answer must not keep the job."""
     patch = set_finalizers(draft.job, [other for other in marks if other != mark])
     id = draft.old.job_name if draft.old.phase not in FINISHED else None
-    return Decision(patch=[patch], cancel=(id,) if id else ())
+    return SampleJobPlan(patch=[patch], cancel=(id,) if id else ())
 
 
-def _reject(draft: Draft, problems: str) -> None:
+def _reject(draft: SampleJobDraft, problems: str) -> None:
     known = conditions.find(draft.old.conditions, "Valid")
     if known is None or known.message != problems:
-        draft.say("InvalidSpec", problems, warning=True)
+        draft.add_event("InvalidSpec", problems, warning=True)
     draft.condition("Valid", False, "InvalidSpec", problems)
     draft.end("Failed", "InvalidSpec", problems)
 
 
-def _begin_again(draft: Draft, *, changed: bool) -> bool:
+def _begin_again(draft: SampleJobDraft, *, changed: bool) -> bool:
     """Whether a job that has ended starts anew: a failed one whose request is another now."""
     if draft.old.phase == "Failed" and changed and _asks_for_something_else(draft):
         kept = [c for c in draft.old.conditions or () if c.type == "Valid"]
@@ -99,14 +99,14 @@ def _begin_again(draft: Draft, *, changed: bool) -> bool:
     if limit is not None and draft.old.completion_time:
         left = parse_rfc3339(draft.old.completion_time) + limit - draft.now
         if left > 0:
-            draft.look_again(left)
+            draft.requeue_after(left)
         else:
             meta = draft.job["metadata"]
             draft.plan.delete.append(Delete(SAMPLEJOBS, meta["name"], meta["namespace"], uid=meta["uid"]))
     return False
 
 
-def _asks_for_something_else(draft: Draft) -> bool:
+def _asks_for_something_else(draft: SampleJobDraft) -> bool:
     changed = bool(draft.old.observed_generation != draft.job["metadata"].get("generation"))
     if draft.old.job_name is None:
         return changed  # it never began: its spec was the mistake
@@ -116,7 +116,7 @@ def _asks_for_something_else(draft: Draft) -> bool:
     case = _case_of_set(draft)
     if case is None:
         return changed
-    draft.look_again(FAILED_LOOK)
+    draft.requeue_after(FAILED_LOOK)
     try:
         wanted = _work(draft, case, draft.old.partitions or case.settings.partitions)
     except BadOptions:
@@ -124,12 +124,12 @@ def _asks_for_something_else(draft: Draft) -> bool:
     return wanted.id != draft.old.job_name
 
 
-def _is_own(draft: Draft) -> bool:
+def _is_own(draft: SampleJobDraft) -> bool:
     """Whether the work was named by this controller. What the original operator began has another kind of id."""
     return (draft.old.job_name or "").startswith(f"{draft.uid}-")
 
 
-def _case_of_set(draft: Draft) -> sets.SampleSetCase | None:
+def _case_of_set(draft: SampleJobDraft) -> sets.SampleSetCase | None:
     found = draft.observed.sample_set
     if found is None or found["metadata"].get("deletionTimestamp"):
         return None
@@ -143,12 +143,12 @@ def _case_of_set(draft: Draft) -> sets.SampleSetCase | None:
     )
 
 
-def _work(draft: Draft, case: sets.SampleSetCase, partitions: int) -> Work:
+def _work(draft: SampleJobDraft, case: sets.SampleSetCase, partitions: int) -> Work:
     secret = draft.observed.secret or sets.SecretView({}, "")
     return work.build(draft.uid, draft.settings, case, partitions=partitions, secret=secret, again=draft.again)
 
 
-def _start(draft: Draft) -> None:
+def _start(draft: SampleJobDraft) -> None:
     """Hand the work over, as soon as the set and what it needs are there."""
     settings, observed = draft.settings, draft.observed
     case = _case_of_set(draft)
@@ -173,7 +173,7 @@ def _start(draft: Draft) -> None:
     try:
         wanted = _work(draft, case, partitions)
     except BadOptions as error:
-        draft.say(f"ErrorCreate{work.SPOKEN[settings.type]}", str(error), warning=True)
+        draft.add_event(f"ErrorCreate{work.SPOKEN[settings.type]}", str(error), warning=True)
         draft.end("Failed", "BadOptions", str(error))
         return
     if observed.refused:
@@ -181,10 +181,12 @@ def _start(draft: Draft) -> None:
         _end(draft, phase.PhaseResult("Failed", observed.refused, ()))
         return
     if settings.terminate:
-        draft.say("CreateTerminateSuccessfully", "ending what the cache servers are doing")
+        draft.add_event("CreateTerminateSuccessfully", "ending what the cache servers are doing")
     draft.plan.cancel = ("*",) if settings.terminate else (settings.cancel,) if settings.cancel else ()
     draft.plan.submit = dict.fromkeys(targets, wanted)
-    draft.say(f"Create{work.SPOKEN[settings.type]}Successfully", f"handed to {_count(len(targets), 'cache server')}")
+    draft.add_event(
+        f"Create{work.SPOKEN[settings.type]}Successfully", f"handed to {_count(len(targets), 'cache server')}"
+    )
     draft.set(
         phase="Pending",
         job_name=wanted.id,
@@ -192,10 +194,10 @@ def _start(draft: Draft) -> None:
         message=None,
         start_time=rfc3339(draft.now),
     )
-    draft.look_again(SOON)
+    draft.requeue_after(SOON)
 
 
-def _lacks_secret(draft: Draft) -> bool:
+def _lacks_secret(draft: SampleJobDraft) -> bool:
     """Whether the work must wait for its Secret, or for the right to use it."""
     secret = draft.settings.secret
     if secret is None or draft.observed.secret is not None:
@@ -205,7 +207,7 @@ def _lacks_secret(draft: Draft) -> bool:
     return True
 
 
-def _follow(draft: Draft) -> None:
+def _follow(draft: SampleJobDraft) -> None:
     """Ask how it goes; a server that does not know the work is given it again."""
     case = _case_of_set(draft)
     if case is None:
@@ -233,22 +235,22 @@ def _follow(draft: Draft) -> None:
     if found.phase == "Running":
         draft.condition("Running", True, "Running")
     draft.set(phase=found.phase, message=found.message or None)
-    draft.look_again(SOON)
+    draft.requeue_after(SOON)
 
 
-def _end(draft: Draft, found: phase.PhaseResult) -> None:
+def _end(draft: SampleJobDraft, found: phase.PhaseResult) -> None:
     spoken = work.SPOKEN[draft.settings.type]
     if found.phase == "Succeeded":
-        draft.say(f"Do{spoken}Successfully", found.message)
+        draft.add_event(f"Do{spoken}Successfully", found.message)
     else:
-        draft.say(f"ErrorDo{spoken}", found.message, warning=True)
+        draft.add_event(f"ErrorDo{spoken}", found.message, warning=True)
     draft.end(found.phase, found.phase, found.message)
     draft.set(missing=list(found.missing) or None)
     if draft.settings.ttl_seconds_after_finished is not None:
-        draft.look_again(float(draft.settings.ttl_seconds_after_finished))
+        draft.requeue_after(float(draft.settings.ttl_seconds_after_finished))
 
 
-def _conclude(draft: Draft) -> Decision:
+def _conclude(draft: SampleJobDraft) -> SampleJobPlan:
     draft.set(observed_generation=draft.job["metadata"].get("generation"))
     status = encode(draft.status)
     if status != encode(draft.old):

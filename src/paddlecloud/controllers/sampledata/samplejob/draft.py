@@ -1,22 +1,19 @@
-"""What is known about a SampleJob at one moment, and the decision about it in the making. Nothing here decides."""
+"""What is known about a SampleJob at one moment, and the draft of its status and plan. Nothing here decides."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
-from paddlecloud.api.fields import Condition
 from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.samplejob import SampleJobSettings, SampleJobStatus
-from paddlecloud.controllers.sampledata.sampleset.case import Options, Runtime, SecretView
+from paddlecloud.controllers.sampledata.draft import Draft
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, SecretView
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
-from paddlecloud.kube import conditions
 from paddlecloud.kube.clock import rfc3339
-from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
 
 FINISHED = frozenset({"Succeeded", "Failed"})
@@ -27,7 +24,7 @@ LOST_AFTER = 120.0
 @dataclass(frozen=True, slots=True)
 class Observed:
     sample_set: Object | None = None
-    servers: tuple[Runtime, ...] = ()
+    servers: tuple[CacheServer, ...] = ()
     access: Access | None = None
     secret: SecretView | None = None
     """The Secret of the source; None when it does not exist, is not granted, or none is named."""
@@ -49,7 +46,7 @@ class Observed:
 
 
 @dataclass(slots=True)
-class Decision(Plan):
+class SampleJobPlan(Plan):
     """With work to give to cache servers, by ordinal, and ids of work to cancel on all of them, "*" for all that other
     jobs asked for. Both are done before the rest is carried out."""
 
@@ -57,16 +54,27 @@ class Decision(Plan):
     cancel: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Draft:
+@dataclass(slots=True, kw_only=True)
+class SampleJobDraft(Draft):
     job: Object
     settings: SampleJobSettings
     old: SampleJobStatus
     status: SampleJobStatus
     observed: Observed
-    now: float
     options: Options
-    plan: Decision = field(default_factory=Decision)
+    plan: SampleJobPlan = field(default_factory=SampleJobPlan)
+
+    @classmethod
+    def of(
+        cls,
+        job: Object,
+        settings: SampleJobSettings,
+        old: SampleJobStatus,
+        observed: Observed,
+        now: float,
+        options: Options,
+    ) -> SampleJobDraft:
+        return cls(job=job, settings=settings, old=old, status=old, observed=observed, now=now, options=options)
 
     @property
     def uid(self) -> str:
@@ -77,27 +85,14 @@ class Draft:
         """A new value of this annotation asks for a failed job to be run again."""
         return str((self.job["metadata"].get("annotations") or {}).get(RETRY_AT) or "")
 
-    def set(self, **changes: object) -> None:
-        self.status = msgspec.structs.replace(self.status, **changes)
-
-    def condition(self, name: str, value: bool, reason: str, message: str = "") -> None:
-        found = Condition(type=name, status=str(value), reason=reason, message=message or None)
-        self.set(conditions=conditions.put(self.status.conditions, found, self.now))
-
-    def say(self, reason: str, message: str, *, warning: bool = False) -> None:
-        self.plan.events.append(PlannedEvent(reason, message, type="Warning" if warning else "Normal"))
-
     def wait(self, message: str, *, event: str = "", after: float = 5.0) -> None:
         """The work cannot begin yet: say why, as an event the first time, and look again."""
         if event and self.old.message != message:
-            self.say(event, message, warning=True)
+            self.add_event(event, message, warning=True)
         self.set(phase="Pending", message=message)
-        self.look_again(after)
+        self.requeue_after(after)
 
     def end(self, phase: str, reason: str, message: str = "") -> None:
         self.condition("Running", False, reason)
         self.condition("Succeeded" if phase == "Succeeded" else "Failed", True, reason, message)
         self.set(phase=phase, message=message or None, completion_time=rfc3339(self.now))
-
-    def look_again(self, seconds: float) -> None:
-        self.plan.after = seconds if self.plan.after is None else min(self.plan.after, seconds)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.samplejob.draft import Draft
+from paddlecloud.controllers.sampledata.samplejob.draft import SampleJobDraft
 from paddlecloud.controllers.sampledata.samplejob.work import given_to
 from paddlecloud.controllers.sampledata.sampleset import figures
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
@@ -24,7 +24,7 @@ class PhaseResult(NamedTuple):
     missing: tuple[str, ...]
 
 
-def judge(draft: Draft) -> PhaseResult:
+def judge(draft: SampleJobDraft) -> PhaseResult:
     observed = draft.observed
     targets = given_to(draft.old.partitions)
     reports = {ordinal: report for ordinal, report in observed.reports.items() if report is not None}
@@ -41,7 +41,7 @@ def judge(draft: Draft) -> PhaseResult:
     return PhaseResult("Succeeded", figures.done(list(reports.values()), dry=dry), ())
 
 
-def show_progress(draft: Draft, *, ended: bool) -> None:
+def show_progress(draft: SampleJobDraft, *, ended: bool) -> None:
     """All servers together, now and then and at the end."""
     reports = [report for report in draft.observed.reports.values() if report is not None]
     old = draft.old.progress
@@ -49,7 +49,7 @@ def show_progress(draft: Draft, *, ended: bool) -> None:
         draft.set(progress=figures.progress_of(reports, now=draft.now) or old)
 
 
-def _wrong(draft: Draft, ordinal: int, report: JobReport | None) -> str:
+def _wrong(draft: SampleJobDraft, ordinal: int, report: JobReport | None) -> str:
     pod = names.runtime_pod(draft.settings.sample_set, ordinal)
     if ordinal in draft.observed.lost:
         return f"{pod} is gone: its part was not done"

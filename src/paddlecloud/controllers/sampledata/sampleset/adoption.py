@@ -10,7 +10,7 @@ from __future__ import annotations
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import objects
 from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.draft import Draft
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft
 from paddlecloud.kube.plan import Patch
 from paddlecloud.kube.resource import Object, owner_reference, resource_of
 
@@ -18,12 +18,12 @@ IMPORTED = ("PartialReady", "Ready")
 """Phases that are only reached with the data in place."""
 
 
-def tell(draft: Draft) -> None:
+def tell(draft: SampleSetDraft) -> None:
     """Complete a status that another controller wrote: its phase is right, but it knows no conditions."""
     case = draft.case
     if not case.phase or case.old.driver:
         return
-    draft.say("Adopted", "taken over from another controller; its cache servers are replaced one by one")
+    draft.add_event("Adopted", "taken over from another controller; its cache servers are replaced one by one")
     draft.condition("Bound", True, "Bound")
     if case.phase in IMPORTED:
         draft.condition("Synced", True, "Adopted", "imported before this controller came")

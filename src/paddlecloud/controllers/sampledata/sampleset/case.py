@@ -58,7 +58,7 @@ class SecretView(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class CacheServer:
     """One cache server, as its pod shows it."""
 
     ordinal: int
@@ -77,7 +77,7 @@ class Runtime:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class SampleJobView:
     """A SampleJob that was done to the set, or is being done."""
 
     name: str
@@ -126,7 +126,7 @@ class Observed:
     service: Object | None = None
     stateful_set: Object | None = None
     secret: Object | None = None
-    runtimes: tuple[Runtime, ...] = ()
+    cache_servers: tuple[CacheServer, ...] = ()
     nodes: Mapping[str, str] = field(default_factory=dict)
     """Nodes that carry the set's label, with its value."""
     secrets: Mapping[Secret, SecretView | None] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Observed:
     """Whether server 0 answered the question for the import."""
     cleared: bool = False
     """Whether the caches of servers that are to go have been emptied, or cannot be."""
-    jobs: tuple[Finished, ...] = ()
+    jobs: tuple[SampleJobView, ...] = ()
     readers: tuple[str, ...] = ()
     """Jobs and pods that use the data now."""
     holders: tuple[str, ...] = ()
@@ -260,9 +260,9 @@ class SampleSetCase:
         return frozenset(secret for secret in named if secret is not None)
 
     @property
-    def first(self) -> Runtime | None:
+    def first(self) -> CacheServer | None:
         """Server 0, which does the importing."""
-        return next((server for server in self.observed.runtimes if server.ordinal == 0), None)
+        return next((server for server in self.observed.cache_servers if server.ordinal == 0), None)
 
     def is_ours(self, obj: Object) -> bool:
         """Controlled by this set; or by nobody but marked as its own, as older controllers leave things."""

@@ -13,8 +13,9 @@ from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampledata.sampleset import events
 from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options
 from paddlecloud.controllers.sampledata.sampleset.decide import decide
-from paddlecloud.controllers.sampledata.sampleset.draft import Decision
-from paddlecloud.controllers.sampledata.sampleset.observe import (
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetPlan
+from paddlecloud.controllers.sampledata.sampleset.observer import Observer
+from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
     keys_of,
     set_by_claim,
     set_by_label,
@@ -22,9 +23,8 @@ from paddlecloud.controllers.sampledata.sampleset.observe import (
     set_of_sample_job,
     status_moved,
 )
-from paddlecloud.controllers.sampledata.sampleset.observer import Observer
 from paddlecloud.controllers.sampledata.servers.polling import ServerPoller
-from paddlecloud.controllers.sampledata.servers.requests import RETRY, Server, Servers, Submission, submit
+from paddlecloud.controllers.sampledata.servers.requests import RETRY, ServerAddress, Servers, Submission, submit
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
@@ -34,7 +34,7 @@ from paddlecloud.kube.resource import SAMPLESETS, Key, Object
 COMPONENT = "SampleSet"
 
 
-class SampleSetController(Operator[Observed, Decision]):
+class SampleSetController(Operator[Observed, SampleSetPlan]):
     def __init__(
         self,
         client: Client,
@@ -79,23 +79,23 @@ class SampleSetController(Operator[Observed, Decision]):
         observed = await self._observer.observe(sample_set)
         return replace(observed, trouble=self.refusal_of(sample_set) or last.silent, refused=last.refused)
 
-    def decide(self, sample_set: Object, observed: Observed, now: float) -> Decision:
+    def decide(self, sample_set: Object, observed: Observed, now: float) -> SampleSetPlan:
         return decide(sample_set, observed, now, self.options)
 
-    async def act(self, sample_set: Object, observed: Observed, decision: Decision) -> float | None:
+    async def act(self, sample_set: Object, observed: Observed, plan: SampleSetPlan) -> float | None:
         """Work is given to servers before the status that says so is written."""
-        uid, pods = sample_set["metadata"]["uid"], {server.name: server for server in observed.runtimes}
+        uid, pods = sample_set["metadata"]["uid"], {server.name: server for server in observed.cache_servers}
         self._submissions.pop(uid, None)
-        if decision.submit:
+        if plan.submit:
             access = observed.access
             if access is None:
                 return RETRY
-            orders = [(Server(pod, pods[pod].ip, access), work) for pod, work in decision.submit.items()]
+            orders = [(ServerAddress(pod, pods[pod].ip, access), work) for pod, work in plan.submit.items()]
             submission = await submit(self._servers, orders)
             if not submission.taken:
                 self._submissions[uid] = submission
                 return RETRY
-        return await super().act(sample_set, observed, decision)
+        return await super().act(sample_set, observed, plan)
 
     def refused(self, sample_set: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
         return events.refused(failed)

@@ -24,7 +24,7 @@ from paddlecloud.controllers.sampledata.sampleset import (
     warm,
 )
 from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.draft import Decision, Draft, set_finalizers
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, SampleSetPlan, set_finalizers
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
@@ -42,7 +42,7 @@ FIRST_RETRY, LAST_RETRY = 15.0, 600.0
 """Seconds until a failed import is tried again, at first and at most."""
 
 
-def decide(sample_set: Object, observed: Observed, now: float, options: Options) -> Decision:
+def decide(sample_set: Object, observed: Observed, now: float, options: Options) -> SampleSetPlan:
     """Everything to be done for the set now. An empty decision means: as it should be."""
     parsed = observed.parsed or Parsed.of(sample_set)
     settings, warnings = parsed.settings, parsed.warnings
@@ -52,14 +52,14 @@ def decide(sample_set: Object, observed: Observed, now: float, options: Options)
     meta = sample_set["metadata"]
     marks = meta.get("finalizers") or []
     if meta.get("deletionTimestamp"):
-        return _leave(case) if names.finalizer(settings.name) in marks else Decision()
+        return _leave(case) if names.finalizer(settings.name) in marks else SampleSetPlan()
     if problems := [str(problem) for problem in validate(parsed.decoded)]:
         return _reject(case, "; ".join(problems))
     if names.finalizer(settings.name) not in marks:
-        return Decision(patch=[set_finalizers(sample_set, [*marks, names.finalizer(settings.name)])])
-    draft = Draft(case, msgspec.structs.replace(case.old, message=None))
+        return SampleSetPlan(patch=[set_finalizers(sample_set, [*marks, names.finalizer(settings.name)])])
+    draft = SampleSetDraft.of(case, msgspec.structs.replace(case.old, message=None))
     if warnings and case.old.observed_generation != meta.get("generation"):
-        draft.say("Translated", "; ".join(warnings), warning=True)
+        draft.add_event("Translated", "; ".join(warnings), warning=True)
     if prerequisites.check(draft):
         draft.condition("Valid", True, "Valid")
         if prerequisites.provide(draft):
@@ -78,17 +78,17 @@ def sync_work(case: SampleSetCase) -> Work:
 # What must be there before anything is done
 
 
-def _reject(case: SampleSetCase, problems: str) -> Decision:
+def _reject(case: SampleSetCase, problems: str) -> SampleSetPlan:
     """Say what is wrong. A set that has begun goes on as it is: the mistake came later."""
-    draft = Draft(case, case.old)
-    draft.complain("Valid", "InvalidSpec", problems, event="InvalidSpec")
+    draft = SampleSetDraft.of(case, case.old)
+    draft.report_problem("Valid", "InvalidSpec", problems, event="InvalidSpec")
     return _conclude(draft)
 
 
 # The rules of the phases
 
 
-def _unbound(draft: Draft) -> None:
+def _unbound(draft: SampleSetDraft) -> None:
     phases = [
         (obj or {}).get("status", {}).get("phase") for obj in (draft.case.observed.volume, draft.case.observed.claim)
     ]
@@ -98,10 +98,10 @@ def _unbound(draft: Draft) -> None:
     else:
         draft.condition("Bound", False, "Waiting", "waiting for the volume to be bound")
         draft.set(message="waiting for the volume to be bound")
-        draft.look_again(5.0)
+        draft.requeue_after(5.0)
 
 
-def _bound(draft: Draft) -> None:
+def _bound(draft: SampleSetDraft) -> None:
     server_pods.count_servers(draft)
     first = draft.case.first
     if first is not None and first.ready and draft.case.access:
@@ -113,14 +113,14 @@ def _bound(draft: Draft) -> None:
         known = conditions.find(draft.case.old.conditions, "RuntimeReady")
         text = f"{names.runtime_pod(draft.case.settings.name, 0)}: {message}"
         if known is None or known.message != text:
-            draft.say(reason, message, warning=True)
+            draft.add_event(reason, message, warning=True)
     draft.condition("RuntimeReady", False, "Starting", text)
     draft.set(message=text)
     server_pods.update_template(draft)
-    draft.look_again(5.0)
+    draft.requeue_after(5.0)
 
 
-def _mount(draft: Draft) -> None:
+def _mount(draft: SampleSetDraft) -> None:
     case = draft.case
     server_pods.count_servers(draft)
     if case.settings.no_sync or conditions.holds(case.old.conditions, "Synced"):
@@ -129,29 +129,29 @@ def _mount(draft: Draft) -> None:
         _take_figures(draft)
         draft.set(phase="PartialReady", progress=None)
         return
-    work = _work_or_complaint(draft)
+    work = _work_or_problem(draft)
     if work is None:
         return
     if case.first is None or not case.first.ready:
         draft.set(message=(case.first.trouble if case.first else "") or "waiting for the first cache server")
         server_pods.update_template(draft)
-        draft.look_again(5.0)
+        draft.requeue_after(5.0)
         return
     if case.observed.refused:
         draft.set(jobs_name=_with_sync(case, work.id))
         _fail_import(draft, case.observed.refused)
         return
     draft.plan.submit[case.first.name] = work
-    draft.say("CreateSyncJobSuccessfully", f"importing {case.settings.uri}")
+    draft.add_event("CreateSyncJobSuccessfully", f"importing {case.settings.uri}")
     draft.condition("Synced", None, "Syncing")
     draft.set(phase="Syncing", jobs_name=_with_sync(case, work.id))
-    draft.look_again(SOON)
+    draft.requeue_after(SOON)
 
 
-def _syncing(draft: Draft) -> None:
+def _syncing(draft: SampleSetDraft) -> None:
     case = draft.case
     server_pods.count_servers(draft)
-    draft.look_again(SOON)
+    draft.requeue_after(SOON)
     first, report = case.first, case.observed.sync
     if first is None or not first.running:
         draft.set(message=f"waiting for {names.runtime_pod(case.settings.name, 0)} to go on with the import")
@@ -179,20 +179,20 @@ def _syncing(draft: Draft) -> None:
         return
     _take_figures(draft)
     if report.state == "Succeeded":
-        draft.say("DoSyncJobSuccessfully", f"imported {case.settings.uri}: {figures.done([report])}")
+        draft.add_event("DoSyncJobSuccessfully", f"imported {case.settings.uri}: {figures.done([report])}")
         draft.condition("Synced", True, "Synced")
         draft.set(phase="Mount", sync_attempts=None)
         return
     _fail_import(draft, report.message or f"the import was {report.state.lower()}")
 
 
-def _fail_import(draft: Draft, why: str) -> None:
-    draft.say("ErrorDoSyncJob", why, warning=True)
+def _fail_import(draft: SampleSetDraft, why: str) -> None:
+    draft.add_event("ErrorDoSyncJob", why, warning=True)
     draft.condition("Synced", False, "SyncFailed", why)
     draft.set(phase="SyncFailed", message=why)
 
 
-def _sync_failed(draft: Draft) -> None:
+def _sync_failed(draft: SampleSetDraft) -> None:
     """Tried again when the spec or the Secret changed, and by itself after a while: what was away may be back."""
     case = draft.case
     failed = conditions.find(case.old.conditions, "Synced")
@@ -201,7 +201,7 @@ def _sync_failed(draft: Draft) -> None:
     if case.settings.no_sync:
         draft.set(phase="Mount", message=None)
         return
-    work = _work_or_complaint(draft)
+    work = _work_or_problem(draft)
     if work is None:
         return
     server_pods.update_template(draft)
@@ -214,10 +214,10 @@ def _sync_failed(draft: Draft) -> None:
     if case.now >= due:
         draft.set(phase="Mount", jobs_name=_with_sync(case, None), sync_attempts=attempts + 1)
     else:
-        draft.look_again(min(due - case.now, 5.0))  # the Secret is looked at meanwhile
+        draft.requeue_after(min(due - case.now, 5.0))  # the Secret is looked at meanwhile
 
 
-def _partial(draft: Draft) -> None:
+def _partial(draft: SampleSetDraft) -> None:
     server_pods.label_nodes(draft)
     server_pods.scale(draft)
     _take_figures(draft)
@@ -230,10 +230,10 @@ def _partial(draft: Draft) -> None:
     text = server_pods.what_lacks(draft.case)
     draft.condition("Ready", False, "PartialReady", text)
     draft.set(phase="PartialReady", message=text)
-    draft.look_again(REFRESH)
+    draft.requeue_after(REFRESH)
 
 
-def _ready(draft: Draft) -> None:
+def _ready(draft: SampleSetDraft) -> None:
     if not server_pods.complete(draft.case):
         _partial(draft)
         return
@@ -244,10 +244,10 @@ def _ready(draft: Draft) -> None:
     server_pods.count_servers(draft)
     warm.judge(draft)
     warm.warm_again(draft)
-    draft.look_again(_next_look(draft.case))
+    draft.requeue_after(_next_look(draft.case))
 
 
-_RULES: dict[str, Callable[[Draft], None]] = {
+_RULES: dict[str, Callable[[SampleSetDraft], None]] = {
     "": _unbound,
     "Bound": _bound,
     "Mount": _mount,
@@ -261,12 +261,12 @@ _RULES: dict[str, Callable[[Draft], None]] = {
 # Parts of them
 
 
-def _work_or_complaint(draft: Draft) -> Work | None:
+def _work_or_problem(draft: SampleSetDraft) -> Work | None:
     """The import as the spec has it now; None, and reported, when it cannot be turned into work."""
     try:
         return sync_work(draft.case)
     except BadOptions as error:
-        draft.complain("Synced", "BadOptions", str(error), event="ErrorCreateSyncJob")
+        draft.report_problem("Synced", "BadOptions", str(error), event="ErrorCreateSyncJob")
         return None
 
 
@@ -274,7 +274,7 @@ def _with_sync(case: SampleSetCase, id: str | None) -> JobsName:
     return msgspec.structs.replace(case.old.jobs_name or JobsName(), sync_job_name=id)
 
 
-def _take_figures(draft: Draft) -> None:
+def _take_figures(draft: SampleSetDraft) -> None:
     """What the servers measured; without a single answer the old figures stay, with the reason."""
     observed = draft.case.observed
     old = draft.case.old.cache_status
@@ -285,14 +285,14 @@ def _take_figures(draft: Draft) -> None:
         draft.set(cache_status=msgspec.structs.replace(old, error_massage=errors))
 
 
-def _take_reads(draft: Draft) -> None:
+def _take_reads(draft: SampleSetDraft) -> None:
     """What jobs report of their reading; those that are gone keep their last words, as long as there is room."""
     known = {report.job for report in draft.case.observed.reads}
     kept = [report for report in draft.case.old.reads or () if report.job not in known]
     draft.set(reads=[*kept, *draft.case.observed.reads][-READS_KEPT:] or None)
 
 
-def _show_progress(draft: Draft) -> None:
+def _show_progress(draft: SampleSetDraft) -> None:
     report, now = draft.case.observed.sync, draft.case.now
     due = figures.is_due(draft.case.old.progress, now=now, every=PROGRESS_EVERY)
     if report is not None and (report.ended or due):
@@ -310,15 +310,15 @@ def _next_look(case: SampleSetCase) -> float:
     return REFRESH if moving else IDLE
 
 
-def _leave(case: SampleSetCase) -> Decision:
-    draft = Draft(case, msgspec.structs.replace(case.old, message=None))
+def _leave(case: SampleSetCase) -> SampleSetPlan:
+    draft = SampleSetDraft.of(case, msgspec.structs.replace(case.old, message=None))
     deletion.leave(draft)
     if draft.plan.patch and any(patch.resource == SAMPLESETS for patch in draft.plan.patch):
         return draft.plan  # the last pass: nobody is left to read a status
     return _conclude(draft)
 
 
-def _conclude(draft: Draft) -> Decision:
+def _conclude(draft: SampleSetDraft) -> SampleSetPlan:
     draft.set(observed_generation=draft.case.sample_set["metadata"].get("generation"))
     if draft.case.observed.trouble and not draft.status.message:
         draft.set(message=draft.case.observed.trouble)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import adoption, server_pods
-from paddlecloud.controllers.sampledata.sampleset.draft import Draft, set_finalizers, unlabel
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, set_finalizers, unlabel
 from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import Object, resource_of
 
@@ -15,7 +15,7 @@ AGAIN = 2.0
 READERS_NAMED = 5
 
 
-def leave(draft: Draft) -> None:
+def leave(draft: SampleSetDraft) -> None:
     """One step of the way out; the finalizer goes last."""
     case = draft.case
     observed = case.observed
@@ -23,7 +23,7 @@ def leave(draft: Draft) -> None:
         text = f"deletion waits for {_listed(observed.readers)} to end"
         draft.condition("InUse", True, "InUse", text)
         draft.set(message=text)
-        draft.look_again(AGAIN)
+        draft.requeue_after(AGAIN)
         return
     draft.condition("InUse", False, "Unused")
     draft.plan.patch.extend(unlabel(case, node) for node in observed.nodes)
@@ -31,14 +31,14 @@ def leave(draft: Draft) -> None:
     ours = [obj for obj in made if obj is not None and case.is_ours(obj)]
     if unmarked := [patch for obj in ours for patch in adoption.take_over(case, obj)]:
         draft.plan.patch.extend(unmarked)  # what is not marked as ours is not watched
-        draft.look_again(AGAIN)
+        draft.requeue_after(AGAIN)
         return
     if observed.stateful_set in ours:
         _stop_servers(draft)
         return
-    if observed.runtimes:
+    if observed.cache_servers:
         draft.set(message="waiting for the cache servers to stop")
-        draft.look_again(AGAIN)
+        draft.requeue_after(AGAIN)
         return
     if ours or observed.volume is not None:
         # A claim that goes before its volume is what Kubernetes expects; both have finalizers that see to the rest.
@@ -46,25 +46,25 @@ def leave(draft: Draft) -> None:
         draft.plan.delete.extend(_delete(obj) for obj in doomed)
         held = f": {_listed(observed.holders)} must be deleted first" if observed.holders else ""
         draft.set(message=f"waiting for the volume to go{held}")
-        draft.look_again(AGAIN)
+        draft.requeue_after(AGAIN)
         return
     marks = [mark for mark in case.sample_set["metadata"]["finalizers"] if mark != names.finalizer(case.settings.name)]
     draft.plan.patch.append(set_finalizers(case.sample_set, marks))
 
 
-def _stop_servers(draft: Draft) -> None:
+def _stop_servers(draft: SampleSetDraft) -> None:
     case = draft.case
     if not case.observed.cleared and case.access:
         work = server_pods.clear_work(case)
         draft.plan.submit.update({server.name: work for server in server_pods.leaving(case)})
         draft.set(message="emptying the caches")
-        draft.look_again(AGAIN)
+        draft.requeue_after(AGAIN)
         return
     stateful_set = case.observed.stateful_set
     if stateful_set is not None and not _is_going(stateful_set):
         draft.plan.delete.append(_delete(stateful_set))
     draft.set(message="waiting for the cache servers to stop")
-    draft.look_again(AGAIN)
+    draft.requeue_after(AGAIN)
 
 
 def _delete(obj: Object) -> Delete:

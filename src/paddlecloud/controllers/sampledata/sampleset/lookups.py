@@ -29,7 +29,7 @@ def source_folder(case: SampleSetCase) -> str:
 
 def needs_last_warning(case: SampleSetCase) -> bool:
     """Server 0 is awaited, and its pod may say why it does not start."""
-    return case.phase == "Bound" and not any(server.ready for server in case.observed.runtimes)
+    return case.phase == "Bound" and not any(server.ready for server in case.observed.cache_servers)
 
 
 def needs_clearing(case: SampleSetCase) -> bool:

@@ -13,16 +13,16 @@ from paddlecloud.controllers.operator import MakeInformer
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import lookups
 from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.observe import (
+from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
+    cache_servers,
     epochs_of,
-    finished,
     handle_of,
     is_over,
     only_metadata,
     only_reading,
     read_secret,
-    runtimes,
     same_handle,
+    sample_job_view,
     set_of_paddle_job,
     set_of_sample_job,
     training,
@@ -115,8 +115,8 @@ class Observer:
             service=await self._named(SERVICES, Key(key.namespace, names.service(key.name))) if begun else None,
             stateful_set=stateful_set,
             secret=secret,
-            runtimes=runtimes(self.pods.cache, key, stateful_set, sample_set["metadata"]["uid"]),
-            jobs=tuple(finished(job) for job in self.sample_jobs.cache.by_index("set", str(key))),
+            cache_servers=cache_servers(self.pods.cache, key, stateful_set, sample_set["metadata"]["uid"]),
+            jobs=tuple(sample_job_view(job) for job in self.sample_jobs.cache.by_index("set", str(key))),
             readers=training(jobs),
             reads=tuple(report for job in jobs for report in epochs_of(job)),
             fresh_access=fresh_access() if begun and secret is None else {},

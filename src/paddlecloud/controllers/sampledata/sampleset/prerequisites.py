@@ -9,7 +9,7 @@ from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import adoption, objects
 from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.draft import Draft
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.kube.resource import Object
 
@@ -17,51 +17,51 @@ AGAIN, LATER, MUCH_LATER = 5.0, 15.0, 60.0
 """Seconds until the next look at what nobody tells of: a Secret, an engine, somebody else's object."""
 
 
-def check(draft: Draft) -> bool:
+def check(draft: SampleSetDraft) -> bool:
     case = draft.case
     settings = case.settings
     if case.driver == "local" and not case.options.local_root:
         text = f"no engine: CSIDriver {names.JUICEFS_DRIVER} is not installed, and the engine local is for one machine"
-        draft.complain("Valid", "DriverNotExist", text, event="ErrorDriverNotExist")
-        draft.look_again(LATER)
+        draft.report_problem("Valid", "DriverNotExist", text, event="ErrorDriverNotExist")
+        draft.requeue_after(LATER)
         return False
     if refused := _refused_folder(case):
-        draft.complain("Valid", "FolderNotAllowed", refused, event="ErrorFolderNotAllowed")
+        draft.report_problem("Valid", "FolderNotAllowed", refused, event="ErrorFolderNotAllowed")
         return False
     if case.imports and (refused := transfer.source_problem(settings.uri, case.options.sources)):
-        draft.complain("Valid", "FolderNotAllowed", f"spec.source: {refused}", event="ErrorFolderNotAllowed")
+        draft.report_problem("Valid", "FolderNotAllowed", f"spec.source: {refused}", event="ErrorFolderNotAllowed")
         return False
     if case.imports and (folder := case.observed.missing_source):
         text = (
             f"spec.source.uri: {folder} does not exist on this machine: make the folder, or name another as "
             "file:///PATH; the import begins once it exists"
         )
-        draft.complain("Valid", "SourceNotExist", text, event="ErrorSourceNotExist")
-        draft.look_again(AGAIN)
+        draft.report_problem("Valid", "SourceNotExist", text, event="ErrorSourceNotExist")
+        draft.requeue_after(AGAIN)
         return False
     if case.imports and (file := case.observed.file_source):
         folder = file.rpartition("/")[0] or "/"
         text = f"spec.source.uri: {file} is a file: name the folder that holds it, file://{folder}"
-        draft.complain("Valid", "SourceIsFile", text, event="ErrorSourceIsFile")
-        draft.look_again(AGAIN)
+        draft.report_problem("Valid", "SourceIsFile", text, event="ErrorSourceIsFile")
+        draft.requeue_after(AGAIN)
         return False
     if case.driver == "juicefs" and settings.secret is None:
         text = "spec.secretRef.name: the juicefs engine needs the Secret of its file system"
-        draft.complain("Valid", "SecretNotExist", text, event="ErrorSecretNotExist")
+        draft.report_problem("Valid", "SecretNotExist", text, event="ErrorSecretNotExist")
         return False
     for secret in sorted(case.secrets):
         if secret in case.observed.secrets and case.observed.secrets[secret] is None:
             reason, text = grants.refusal(secret, settings.namespace)
-            draft.complain("Valid", reason, text, event=f"Error{reason}")
-            draft.look_again(AGAIN)
+            draft.report_problem("Valid", reason, text, event=f"Error{reason}")
+            draft.requeue_after(AGAIN)
             return False
     if case.driver == "juicefs" and settings.secret is not None:
         view = case.observed.secrets.get(settings.secret)
         lacking = [] if view is None else [key for key in transfer.FILE_SYSTEM_KEYS if key not in view.values]
         if lacking:
             text = f"Secret {settings.secret.namespace}/{settings.secret.name} lacks {', '.join(lacking)}"
-            draft.complain("Valid", "SecretIncomplete", text, event="ErrorCreatePV")
-            draft.look_again(AGAIN)
+            draft.report_problem("Valid", "SecretIncomplete", text, event="ErrorCreatePV")
+            draft.requeue_after(AGAIN)
             return False
     return True
 
@@ -92,7 +92,7 @@ class _Part(NamedTuple):
     build: Callable[[], Object]
 
 
-def provide(draft: Draft) -> bool:
+def provide(draft: SampleSetDraft) -> bool:
     """Make what the phase needs and is not there; False when somebody else holds a name that is ours."""
     case = draft.case
     adoption.tell(draft)
@@ -105,8 +105,8 @@ def provide(draft: Draft) -> bool:
             f"PersistentVolume {case.alias} has the volume handle of {others}, so that pods may be given the other's "
             "data: delete the set and apply it again; its data stays"
         )
-        draft.complain("Bound", "HandleShared", text, event="ErrorHandleShared")
-        draft.look_again(MUCH_LATER)
+        draft.report_problem("Bound", "HandleShared", text, event="ErrorHandleShared")
+        draft.requeue_after(MUCH_LATER)
         return False
     if case.observed.volume is None:
         draft.plan.create.append(objects.build_volume(case))
@@ -134,8 +134,8 @@ def _parts(case: SampleSetCase) -> Iterator[_Part]:
     yield _Part("StatefulSet", "RuntimeReady", runtime, observed.stateful_set, lambda: objects.build_stateful_set(case))
 
 
-def _refuse(draft: Draft, kind: str, name: str, *, condition: str, event: str) -> bool:
+def _refuse(draft: SampleSetDraft, kind: str, name: str, *, condition: str, event: str) -> bool:
     text = f"{kind} {name} exists and is not ours: rename the set or delete it"
-    draft.complain(condition, "NameTaken", text, event=event)
-    draft.look_again(MUCH_LATER)
+    draft.report_problem(condition, "NameTaken", text, event=event)
+    draft.requeue_after(MUCH_LATER)
     return False

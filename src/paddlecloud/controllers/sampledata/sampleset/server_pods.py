@@ -5,8 +5,8 @@ from __future__ import annotations
 from paddlecloud.api.sampleset.spec import RuntimeStatus
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import objects
-from paddlecloud.controllers.sampledata.sampleset.case import Runtime, SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.draft import Draft, unlabel
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, unlabel
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.kube.plan import Patch
@@ -16,8 +16,10 @@ from paddlecloud.kube.resource import NODES, STATEFULSETS, Object
 def complete(case: SampleSetCase) -> bool:
     """Every partition has a ready server on a node of its own, and no server is left over."""
     partitions = case.settings.partitions
-    ready = {server.ordinal: server.node for server in case.observed.runtimes if server.ready and not server.leaving}
-    there = {server.ordinal for server in case.observed.runtimes}
+    ready = {
+        server.ordinal: server.node for server in case.observed.cache_servers if server.ready and not server.leaving
+    }
+    there = {server.ordinal for server in case.observed.cache_servers}
     labelled = all(
         case.observed.nodes.get(node) == names.runtime_pod(case.settings.name, ordinal)
         for ordinal, node in ready.items()
@@ -28,16 +30,16 @@ def complete(case: SampleSetCase) -> bool:
 
 
 def what_lacks(case: SampleSetCase) -> str:
-    ready = sum(1 for server in case.observed.runtimes if server.ready)
-    troubles = [f"{s.name}: {s.trouble}" for s in case.observed.runtimes if s.trouble and not s.ready]
+    ready = sum(1 for server in case.observed.cache_servers if server.ready)
+    troubles = [f"{s.name}: {s.trouble}" for s in case.observed.cache_servers if s.trouble and not s.ready]
     text = f"{ready} of {case.settings.partitions} cache servers are ready"
     return f"{text}; {'; '.join(troubles)}" if troubles else text
 
 
-def count_servers(draft: Draft) -> None:
+def count_servers(draft: SampleSetDraft) -> None:
     case = draft.case
     wanted = case.settings.partitions
-    ready = sum(1 for server in case.observed.runtimes if server.ready)
+    ready = sum(1 for server in case.observed.cache_servers if server.ready)
     draft.set(
         runtime_status=RuntimeStatus(
             runtime_ready=f"{ready}/{wanted}", spec_replicas=wanted, ready_replicas=ready or None
@@ -47,10 +49,10 @@ def count_servers(draft: Draft) -> None:
     draft.condition("RuntimeReady", complete, "Ready" if complete else "Starting", "" if complete else what_lacks(case))
 
 
-def label_nodes(draft: Draft) -> None:
+def label_nodes(draft: SampleSetDraft) -> None:
     """A node says which cache server it holds; one that holds none any more says nothing."""
     case = draft.case
-    holds = {server.node: server.name for server in case.observed.runtimes if server.running and server.node}
+    holds = {server.node: server.name for server in case.observed.cache_servers if server.running and server.node}
     for node, pod in holds.items():
         if case.observed.nodes.get(node) != pod:
             draft.plan.patch.append(Patch(NODES, node, None, {"metadata": {"labels": {case.label: pod}}}))
@@ -59,10 +61,10 @@ def label_nodes(draft: Draft) -> None:
             draft.plan.patch.append(unlabel(case, node))
 
 
-def leaving(case: SampleSetCase) -> tuple[Runtime, ...]:
+def leaving(case: SampleSetCase) -> tuple[CacheServer, ...]:
     """Servers that run and are about to go: all of a set that is deleted, else those beyond its partitions."""
     first = 0 if case.sample_set["metadata"].get("deletionTimestamp") else case.settings.partitions
-    return tuple(server for server in case.observed.runtimes if server.running and server.ordinal >= first)
+    return tuple(server for server in case.observed.cache_servers if server.running and server.ordinal >= first)
 
 
 def clear_work(case: SampleSetCase) -> Work:
@@ -72,7 +74,7 @@ def clear_work(case: SampleSetCase) -> Work:
     return Work(names.job_id(case.uid, "farewell", options, salt), "clear", options)
 
 
-def scale(draft: Draft) -> None:
+def scale(draft: SampleSetDraft) -> None:
     case = draft.case
     found = case.observed.stateful_set
     if found is None or found["spec"].get("replicas") == case.settings.partitions:
@@ -81,12 +83,12 @@ def scale(draft: Draft) -> None:
     if not case.observed.cleared and (going := leaving(case)):
         work = clear_work(case)
         draft.plan.submit.update({server.name: work for server in going})
-        draft.look_again(1.0)
+        draft.requeue_after(1.0)
         return
     _patch_stateful_set(draft, found, {"spec": {"replicas": case.settings.partitions}})
 
 
-def update_template(draft: Draft) -> None:
+def update_template(draft: SampleSetDraft) -> None:
     """Servers follow a changed image, toleration or affinity one by one; their caches stay on the nodes."""
     found = draft.case.observed.stateful_set
     if found is None:
@@ -98,6 +100,6 @@ def update_template(draft: Draft) -> None:
         _patch_stateful_set(draft, found, change)
 
 
-def _patch_stateful_set(draft: Draft, found: Object, change: Object) -> None:
+def _patch_stateful_set(draft: SampleSetDraft, found: Object, change: Object) -> None:
     meta = found["metadata"]
     draft.plan.patch.append(Patch(STATEFULSETS, meta["name"], meta["namespace"], change, seen=meta["resourceVersion"]))

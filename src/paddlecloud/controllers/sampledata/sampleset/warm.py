@@ -10,8 +10,8 @@ import msgspec
 
 from paddlecloud.api.sampleset.spec import JobsName
 from paddlecloud.controllers.sampledata.sampleset import objects
-from paddlecloud.controllers.sampledata.sampleset.case import Finished
-from paddlecloud.controllers.sampledata.sampleset.draft import Draft
+from paddlecloud.controllers.sampledata.sampleset.case import SampleJobView
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft
 from paddlecloud.kube import conditions
 
 _VERDICTS = {
@@ -21,7 +21,7 @@ _VERDICTS = {
 }
 
 
-def judge(draft: Draft) -> None:
+def judge(draft: SampleSetDraft) -> None:
     case = draft.case
     known = conditions.find(case.old.conditions, "Warm")
     since = conditions.since(case.old.conditions, "Warm") or 0.0
@@ -41,7 +41,7 @@ def judge(draft: Draft) -> None:
         draft.condition("Warm", False, "CacheMoved", f"the cache is in {', '.join(folders)} now: warm up again")
 
 
-def warm_again(draft: Draft) -> None:
+def warm_again(draft: SampleSetDraft) -> None:
     """Make the SampleJob that follows a change of partitions; its name is derived, so it is made once."""
     case = draft.case
     found = conditions.find(draft.status.conditions, "Warm")
@@ -54,6 +54,6 @@ def warm_again(draft: Draft) -> None:
     draft.set(jobs_name=msgspec.structs.replace(draft.status.jobs_name or JobsName(), warmup_job_name=name))
 
 
-def _covers_all(draft: Draft, job: Finished) -> bool:
+def _covers_all(draft: SampleSetDraft, job: SampleJobView) -> bool:
     """A warm-up of everything, spread over as many partitions as there are now."""
     return job.whole and job.partitions == draft.case.settings.partitions

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from paddlecloud.controllers.sampledata.sampleset import server_pods
-from paddlecloud.controllers.sampledata.sampleset.case import Observed, Runtime, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Observed, SampleSetCase
 from paddlecloud.controllers.sampledata.servers.access import Access
-from paddlecloud.controllers.sampledata.servers.requests import Server, ServerRefused, Servers, ServerSilent
+from paddlecloud.controllers.sampledata.servers.requests import ServerAddress, ServerRefused, Servers, ServerSilent
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Key
@@ -51,7 +51,7 @@ class ServerPoller:
         memory = self._memory.get(key)
         if memory is None or memory.uid != case.uid:
             memory = self._memory[key] = _Memory(case.uid)
-        running = [server for server in case.observed.runtimes if server.running and server.ip]
+        running = [server for server in case.observed.cache_servers if server.running and server.ip]
         now = self._clock.monotonic()
         access = case.access
         id = case.old.jobs_name.sync_job_name if case.phase == "Syncing" and case.old.jobs_name else None
@@ -59,21 +59,21 @@ class ServerPoller:
         if access and case.phase and not (same and now - memory.asked < ANSWERS_LAST):
             memory.asked, memory.sync_id = now, id
             await asyncio.gather(
-                self._ask_figures(memory, [Server(s.name, s.ip, access) for s in running]),
+                self._ask_figures(memory, [ServerAddress(s.name, s.ip, access) for s in running]),
                 self._ask_import(memory, case, access),
             )
         memory.proven &= {server.instance for server in running}
         memory.proven |= {server.instance for server in running if server.name in memory.figures}
         return replace(
             case.observed,
-            runtimes=tuple(_if_proven(server, memory) for server in case.observed.runtimes),
+            cache_servers=tuple(_if_proven(server, memory) for server in case.observed.cache_servers),
             figures=dict(memory.figures),
             silent=dict(memory.silent),
             sync=memory.sync,
             sync_asked=memory.sync_asked,
         )
 
-    async def _ask_figures(self, memory: _Memory, servers: list[Server]) -> None:
+    async def _ask_figures(self, memory: _Memory, servers: list[ServerAddress]) -> None:
         answers = await asyncio.gather(*(self._servers.figures(server) for server in servers), return_exceptions=True)
         memory.figures, memory.silent = {}, {}
         for server, answer in zip(servers, answers, strict=True):
@@ -88,7 +88,7 @@ class ServerPoller:
         memory.sync, memory.sync_asked = None, False
         if not memory.sync_id or case.first is None or not case.first.ip:
             return
-        server = Server(case.first.name, case.first.ip, access)
+        server = ServerAddress(case.first.name, case.first.ip, access)
         try:
             memory.sync = await self._servers.job(server, memory.sync_id)
             memory.sync_asked = True
@@ -107,7 +107,7 @@ class ServerPoller:
         id = server_pods.clear_work(case).id
         for server in going:
             try:
-                report = await self._servers.job(Server(server.name, server.ip, access), id)
+                report = await self._servers.job(ServerAddress(server.name, server.ip, access), id)
             except (ServerSilent, ServerRefused):
                 continue
             if report is None or not report.ended:
@@ -115,7 +115,7 @@ class ServerPoller:
         return True
 
 
-def _if_proven(server: Runtime, memory: _Memory) -> Runtime:
+def _if_proven(server: CacheServer, memory: _Memory) -> CacheServer:
     """A server is ready when it also has proven to be the set's: probes do not tell one program from another."""
     if not server.ready or server.instance in memory.proven:
         return server

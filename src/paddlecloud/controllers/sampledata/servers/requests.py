@@ -26,7 +26,7 @@ _MOST_BYTES = 4 << 20
 """Of an answer: 200 jobs with their messages are a tenth of it."""
 
 
-class Server(NamedTuple):
+class ServerAddress(NamedTuple):
     """One cache server, and what opens it."""
 
     pod: str
@@ -78,7 +78,7 @@ class Submission(NamedTuple):
         return not (self.silent or self.refused)
 
 
-async def submit(servers: Servers, orders: Iterable[tuple[Server, Work]]) -> Submission:
+async def submit(servers: Servers, orders: Iterable[tuple[ServerAddress, Work]]) -> Submission:
     """Give work to servers, before the status that says so is written. After a failure the next pass offers all of it
     again, under the same ids."""
     for server, work in orders:
@@ -103,25 +103,27 @@ class Servers:
             await self._session.close()
             self._session = None
 
-    async def figures(self, server: Server) -> Figures:
+    async def figures(self, server: ServerAddress) -> Figures:
         return _read(Figures, await self._ask("GET", server, "/v2/status"), server)
 
-    async def job(self, server: Server, id: str) -> JobReport | None:
+    async def job(self, server: ServerAddress, id: str) -> JobReport | None:
         """None when the server does not know it."""
         found = await self._ask("GET", server, f"/v2/jobs/{id}", missing_ok=True)
         return None if found is None else _read(JobReport, found, server)
 
-    async def jobs(self, server: Server) -> list[JobReport]:
+    async def jobs(self, server: ServerAddress) -> list[JobReport]:
         return _read(JobList, await self._ask("GET", server, "/v2/jobs"), server).jobs
 
-    async def submit(self, server: Server, work: Work) -> JobReport:
+    async def submit(self, server: ServerAddress, work: Work) -> JobReport:
         answer = await self._ask("PUT", server, f"/v2/jobs/{work.id}", body=work.body)
         return _read(JobReport, answer, server)
 
-    async def cancel(self, server: Server, id: str) -> None:
+    async def cancel(self, server: ServerAddress, id: str) -> None:
         await self._ask("DELETE", server, f"/v2/jobs/{id}", missing_ok=True)
 
-    async def _ask(self, method: str, server: Server, path: str, *, body: Any = None, missing_ok: bool = False) -> Any:
+    async def _ask(
+        self, method: str, server: ServerAddress, path: str, *, body: Any = None, missing_ok: bool = False
+    ) -> Any:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
         host = f"[{server.ip}]" if ":" in server.ip else server.ip
@@ -185,7 +187,7 @@ async def _read_bounded(content: aiohttp.StreamReader) -> bytes | None:
     return bytes(found)
 
 
-def _read(kind: type[A], value: Any, server: Server) -> A:
+def _read(kind: type[A], value: Any, server: ServerAddress) -> A:
     """Errors name the field alone: the library's text would quote what the pod put there."""
     try:
         return msgspec.convert(value, kind)

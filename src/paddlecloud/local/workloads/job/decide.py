@@ -54,13 +54,10 @@ class _Case:
     def is_true(self, kind: str) -> bool:
         return (condition_in(self.conditions, kind) or {}).get("status") == "True"
 
-    def say(self, kind: str, status: str, why: ConditionCause) -> None:
+    def set_condition(self, kind: str, status: str, why: ConditionCause) -> None:
         self.conditions = with_condition(
             self.conditions, kind, status, reason=why.reason, message=why.message, now=self.now
         )
-
-    def again_in(self, seconds: float) -> None:
-        self.plan.after = seconds if self.plan.after is None else min(self.plan.after, seconds)
 
 
 def decide(job: Object, observed: Observed, now: float) -> Plan:
@@ -74,9 +71,9 @@ def decide(job: Object, observed: Observed, now: float) -> Plan:
         case.start = rfc3339(now)
     cause = _failure(case)
     if cause is not None:
-        case.say("FailureTarget", "True", cause)
+        case.set_condition("FailureTarget", "True", cause)
     elif _is_done(case):
-        case.say("SuccessCriteriaMet", "True", SUCCESS)
+        case.set_condition("SuccessCriteriaMet", "True", SUCCESS)
     if case.is_true("FailureTarget") or case.is_true("SuccessCriteriaMet"):
         _end(case)
     else:
@@ -115,7 +112,7 @@ def _failure(case: _Case) -> ConditionCause | None:
     left = parse_rfc3339(case.start) + int(limit) - case.now
     if left <= 0:
         return ConditionCause("DeadlineExceeded", "Job was active longer than specified deadline")
-    case.again_in(left)
+    case.plan.requeue_after(left)
     return None
 
 
@@ -135,10 +132,10 @@ def _end(case: _Case) -> None:
     if case.is_true("FailureTarget"):
         target = condition_in(case.conditions, "FailureTarget") or {}
         cause = ConditionCause(target["reason"], target["message"])
-        case.say("Failed", "True", cause)
+        case.set_condition("Failed", "True", cause)
         case.plan.events.append(PlannedEvent(cause.reason, cause.message, type="Warning"))
     else:
-        case.say("Complete", "True", SUCCESS)
+        case.set_condition("Complete", "True", SUCCESS)
         case.plan.events.append(PlannedEvent("Completed", "Job completed"))
 
 
@@ -161,11 +158,11 @@ def _expire(job: Object, conditions: list[Object], now: float) -> Plan:
 def _suspend_or_resume(case: _Case) -> None:
     if case.spec.get("suspend"):
         if not case.is_true("Suspended"):
-            case.say("Suspended", "True", ConditionCause("JobSuspended", "Job suspended"))
+            case.set_condition("Suspended", "True", ConditionCause("JobSuspended", "Job suspended"))
             case.plan.events.append(PlannedEvent("Suspended", "Job suspended"))
         case.start = None
     elif case.is_true("Suspended"):
-        case.say("Suspended", "False", ConditionCause("JobResumed", "Job resumed"))
+        case.set_condition("Suspended", "False", ConditionCause("JobResumed", "Job resumed"))
         case.plan.events.append(PlannedEvent("Resumed", "Job resumed"))
         case.start = rfc3339(case.now)
 
@@ -184,7 +181,7 @@ def _manage(case: _Case) -> None:
         return
     wait = patience(case.members, counted(case.job, case.members.failed), case.now)
     if wait > 0:
-        case.again_in(wait)
+        case.plan.requeue_after(wait)
         return
     case.plan.create += create
     case.plan.events.append(

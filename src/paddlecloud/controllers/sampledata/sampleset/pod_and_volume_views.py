@@ -11,7 +11,7 @@ from paddlecloud.api.sampleset import Secret
 from paddlecloud.api.sampleset.spec import ReadReport
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.sampleset.case import Finished, Runtime, SecretView
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, SampleJobView, SecretView
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.kube.cache import Cache, Indexer
 from paddlecloud.kube.client import Client
@@ -21,7 +21,7 @@ from paddlecloud.kube.errors import BadRequest, Forbidden, NotFound
 from paddlecloud.kube.resource import SECRETS, Key, Object, controller_of, key_of
 
 
-def runtime_of(pod: Object, name: str, stateful_set: str) -> Runtime | None:
+def cache_server_of(pod: Object, name: str, stateful_set: str) -> CacheServer | None:
     """A cache server as its pod shows it; None for a pod that is none. `stateful_set` is the uid of the set's own."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     prefix, _, ordinal = meta["name"].rpartition("-")
@@ -34,7 +34,7 @@ def runtime_of(pod: Object, name: str, stateful_set: str) -> Runtime | None:
     leaving = bool(meta.get("deletionTimestamp"))
     running = status.get("phase") == "Running" and ours
     containers = status.get("containerStatuses") or [{}]
-    return Runtime(
+    return CacheServer(
         ordinal=int(ordinal),
         name=meta["name"],
         uid=meta["uid"],
@@ -48,7 +48,7 @@ def runtime_of(pod: Object, name: str, stateful_set: str) -> Runtime | None:
     )
 
 
-def runtimes(pods: Cache, key: Key, stateful_set: Object | None, owner: str) -> tuple[Runtime, ...]:
+def cache_servers(pods: Cache, key: Key, stateful_set: Object | None, owner: str) -> tuple[CacheServer, ...]:
     """The cache servers of a set, in order. `pods` has the index `set`, by the label that names it.
 
     Labels and names are everybody's to choose. Only pods of the StatefulSet that the set (its uid is `owner`) controls
@@ -57,8 +57,8 @@ def runtimes(pods: Cache, key: Key, stateful_set: Object | None, owner: str) -> 
     controller = controller_of(stateful_set) if stateful_set else None
     uid = str(stateful_set["metadata"]["uid"]) if stateful_set and controller and controller["uid"] == owner else ""
     own = [pod for pod in pods.by_index("set", key.name) if key_of(pod).namespace == key.namespace]
-    found = [runtime for pod in own if (runtime := runtime_of(pod, key.name, uid)) is not None]
-    return tuple(sorted(found, key=lambda runtime: runtime.ordinal))
+    found = [server for pod in own if (server := cache_server_of(pod, key.name, uid)) is not None]
+    return tuple(sorted(found, key=lambda server: server.ordinal))
 
 
 def _trouble(status: dict[str, Any], conditions: dict[str, Any]) -> str:
@@ -127,12 +127,12 @@ def same_handle(volumes: Cache, ours: Object | None) -> tuple[str, ...]:
     return tuple(sorted(found - {ours["metadata"]["name"]} if ours else ()))
 
 
-def finished(job: Object) -> Finished:
+def sample_job_view(job: Object) -> SampleJobView:
     """A SampleJob of the set; one that has not ended has no time of completion."""
     spec, status = job.get("spec") or {}, job.get("status") or {}
     warmup = spec.get("warmupOptions") or {}
     ended = status.get("completionTime")
-    return Finished(
+    return SampleJobView(
         name=job["metadata"]["name"],
         type=str(spec.get("type") or ""),
         whole=not warmup.get("paths") and (not warmup.get("file") or warmup.get("strategyName") == "sampler"),
