@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.conditions import condition_of, has_condition
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLESETS, SECRETS, Object, Resource
@@ -70,18 +71,15 @@ def _by_phase(*, good: str, bad: tuple[str, ...]) -> Callable[[Object], TrialRes
 
 def _set_ready(obj: Object) -> TrialResult | None:
     """A cluster without a cache engine is no fault of the installation, as long as the set says so."""
-    for condition in (obj.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "Valid" and condition.get("status") == "False":
-            absent = condition.get("reason") == "DriverNotExist"
-            return TrialResult(absent, f"{'not tried: ' if absent else ''}{condition.get('message', '')}")
+    valid = condition_of(obj, "Valid")
+    if valid is not None and valid.get("status") == "False":
+        absent = valid.get("reason") == "DriverNotExist"
+        return TrialResult(absent, f"{'not tried: ' if absent else ''}{valid.get('message', '')}")
     return _by_phase(good="Ready", bad=("SyncFailed",))(obj)
 
 
 def _by_ready(obj: Object) -> TrialResult | None:
-    for condition in (obj.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "Ready" and condition.get("status") == "True":
-            return TrialResult(True, f"Ready at {obj['status'].get('url', '')}")
-    return None
+    return TrialResult(True, f"Ready at {obj['status'].get('url', '')}") if has_condition(obj, "Ready") else None
 
 
 TRIALS = {

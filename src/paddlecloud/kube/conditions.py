@@ -13,6 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from paddlecloud.api.conditions import condition_in as condition_in
+from paddlecloud.api.conditions import condition_of as condition_of
+from paddlecloud.api.conditions import conditions_of as conditions_of
+from paddlecloud.api.conditions import has_condition as has_condition
+from paddlecloud.api.conditions import status_in as status_in
 from paddlecloud.api.fields import Condition
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import Object
@@ -27,17 +32,6 @@ class ConditionState(NamedTuple):
 
 
 # Conditions of objects
-
-
-def conditions_of(obj: Object) -> list[Object]:
-    return list((obj.get("status") or {}).get("conditions") or ())
-
-
-def condition_in(conditions: Iterable[Object], kind: str) -> Object | None:
-    for condition in conditions:
-        if condition.get("type") == kind:
-            return condition
-    return None
 
 
 def state_of(condition: Object) -> ConditionState:

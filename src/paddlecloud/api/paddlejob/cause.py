@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from paddlecloud.api.conditions import condition_of
 from paddlecloud.api.outputs import first_and_last
 from paddlecloud.api.paddlejob import gate
 
@@ -84,7 +85,7 @@ def unschedulable(pod: Pod) -> tuple[str, str]:
     status = pod.get("status") or {}
     if status.get("podIP"):
         return "", ""
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return str(condition.get("reason") or "Unschedulable"), str(condition.get("message") or "")
-    return "", ""
+    scheduled = condition_of(pod, "PodScheduled")
+    if scheduled is None or scheduled.get("status") != "False":
+        return "", ""
+    return str(scheduled.get("reason") or "Unschedulable"), str(scheduled.get("message") or "")

@@ -25,6 +25,7 @@ from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.resource import NODES, PODS, Object
 from paddlecloud.local.nodes.marks import FAILED, NODE_KIND, SIMULATED, VIRTUAL
+from paddlecloud.sdk.outcome import is_true
 
 POLL = 0.1
 
@@ -147,8 +148,7 @@ def _delete_pod(session: Session, pod: Object) -> None:
 
 
 def _is_ready(node: Object) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return is_true(node, "Ready")
 
 
 def _wait(session: Session, args: argparse.Namespace, what: str, check: Any) -> None:

@@ -33,6 +33,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Conflict, Forbidden, NotFound
 from paddlecloud.kube.resource import KNATIVE_REVISIONS, REPLICASETS, Object
 from paddlecloud.platform import fingerprint
+from paddlecloud.sdk.outcome import condition
 
 GROUPS = (SERVING, ELASTIC_SERVING)
 ATTEMPTS = 10
@@ -190,8 +191,7 @@ def _remarks(meta: Object) -> tuple[str, str]:
 
 
 def _condition(service: Object, kind: str) -> Object:
-    conditions = (service.get("status") or {}).get("conditions") or ()
-    return next((c for c in conditions if c.get("type") == kind), {})
+    return condition(service, kind) or {}
 
 
 def _patch_spec(session: Session, where: ObjectRef, service: Object, spec: Object) -> Object:

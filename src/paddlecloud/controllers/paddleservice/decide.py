@@ -13,7 +13,7 @@ from paddlecloud.controllers.paddleservice.observe import Observed
 from paddlecloud.controllers.paddleservice.status import READY
 from paddlecloud.controllers.paddleservice.template import Wanted, folder_problem, wanted
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.kube.conditions import ConditionState
+from paddlecloud.kube.conditions import ConditionState, condition_in, condition_of
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object, owner_reference
 
@@ -117,12 +117,12 @@ def _place(kservice: Object | None) -> Object:
 
 def _not_routed(kservice: Object | None) -> str:
     """Why HTTP/2 does not reach a service that speaks it, where its platform says so."""
-    found = _condition((kservice or {}).get("status") or {}, HTTP2_READY)
+    found = condition_of(kservice or {}, HTTP2_READY) or {}
     return str(found.get("message", "")) if found.get("status") == "False" else ""
 
 
 def _routes(kservice: Object | None) -> ConditionState:
-    found = _condition((kservice or {}).get("status") or {}, "RoutesReady")
+    found = condition_of(kservice or {}, "RoutesReady") or {}
     if not found:
         return ConditionState("Unknown", "Creating", "the route is being created")
     if found.get("status") == "True":
@@ -191,4 +191,4 @@ def _news(service: Object, after: Object) -> list[PlannedEvent]:
 
 
 def _condition(status: Object, kind: str) -> Object:
-    return next((c for c in status.get("conditions") or () if c.get("type") == kind), {})
+    return condition_in(status.get("conditions") or (), kind) or {}

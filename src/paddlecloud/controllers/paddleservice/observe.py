@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from paddlecloud.api.names import COLD_START, ENDPOINT, MEASURES
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.conditions import condition_of
 from paddlecloud.kube.resource import Object
 
 Engine = Literal["Knative", "Deployment"]
@@ -61,12 +62,11 @@ class Observed:
 def view(revision: Object) -> RevisionView:
     """Of a Knative Revision."""
     meta, status = revision["metadata"], revision.get("status") or {}
-    ready: Object = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
-    verdict = {"True": True, "False": False}.get(ready.get("status", ""))
+    ready = condition_of(revision, "Ready") or {}
     return RevisionView(
         name=meta["name"],
         endpoint=(meta.get("labels") or {}).get(ENDPOINT, ""),
-        ready=verdict,
+        ready={"True": True, "False": False}.get(ready.get("status", "")),
         reason=ready.get("reason", ""),
         message=ready.get("message", ""),
         replicas=int(status.get("actualReplicas") or 0),

@@ -13,6 +13,7 @@ import msgspec
 
 from paddlecloud.api.paddlejob import PaddleJob, decode, validate
 from paddlecloud.api.problems import DecodeError
+from paddlecloud.kube.conditions import has_condition
 from paddlecloud.kube.resource import Object
 
 CONDITION = "Valid"
@@ -61,9 +62,7 @@ def _with_last_valid(job: Object) -> Object | None:
 
 def as_run(job: Object) -> Object:
     """The job with the spec that the last pass decided to run it by; what is looked up for it goes by that."""
-    conditions = (job.get("status") or {}).get("conditions") or ()
-    refused = any(c.get("type") == CONDITION and c.get("status") == "False" for c in conditions)
-    return (_with_last_valid(job) if refused else None) or job
+    return (_with_last_valid(job) if has_condition(job, CONDITION, "False") else None) or job
 
 
 def kept(spec: Object | None) -> Object | None:

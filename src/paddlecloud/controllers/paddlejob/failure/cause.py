@@ -16,6 +16,7 @@ from paddlecloud.api.outputs import first_and_last, verdict_of
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.paddlejob.cause import waiting_reason
 from paddlecloud.controllers.paddlejob.observe import PodView, first_container
+from paddlecloud.kube.conditions import condition_in
 
 SHUTDOWN = "NodeShutdown"
 """The class of a pod whose node was stopped on purpose, such as by `pdc down`: it counts against no budget."""
@@ -248,10 +249,10 @@ def _of_ended(pod: PodView) -> Failure:
 
 
 def _disruption(pod: PodView) -> str | None:
-    for condition in pod.status.get("conditions") or ():
-        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
-            return _DISRUPTION_REASONS.get(str(condition.get("reason")), "Evicted")
-    return None
+    target = condition_in(pod.status.get("conditions") or (), "DisruptionTarget")
+    if target is None or target.get("status") != "True":
+        return None
+    return _DISRUPTION_REASONS.get(str(target.get("reason")), "Evicted")
 
 
 def _failure(pod: PodView, kind: str, reason: str, *, message: str) -> Failure:

@@ -16,6 +16,7 @@ from paddlecloud.controllers.paddlejob.decision import form
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.failure import cause, policy
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.kube.conditions import condition_in
 
 MOMENTS = 3.0
 """Seconds in which another kubelet, or one that has much to tell, tells of a process that ended."""
@@ -39,8 +40,8 @@ def awaited(case: JobCase) -> float:
 def _told(case: JobCase, name: str) -> list[str]:
     """When a kubelet said that the pod is not ready any more: it may have been away itself when that happened."""
     pod = next(pod for pod in case.current.values() if pod.name == name)
-    ready = [c for c in pod.status.get("conditions") or () if c.get("type") == "Ready"]
-    return [str(c["lastTransitionTime"]) for c in ready if c.get("lastTransitionTime")]
+    ready = condition_in(pod.status.get("conditions") or (), "Ready") or {}
+    return [str(ready["lastTransitionTime"])] if ready.get("lastTransitionTime") else []
 
 
 def reconsidered(case: JobCase) -> PaddleJobStatus:

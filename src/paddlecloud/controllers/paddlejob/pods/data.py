@@ -10,6 +10,7 @@ from paddlecloud.controllers.node_folders import local_cache, named_by
 from paddlecloud.controllers.paddlejob.decision.case import Options
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube import quantity
+from paddlecloud.kube.conditions import status_in
 from paddlecloud.kube.resource import Object
 
 LABEL = "paddlepaddle.org/"
@@ -44,7 +45,7 @@ def missing(settings: JobSettings, observed: Observed) -> str:
 
 
 def _is_warm(status: Object) -> bool:
-    return any((c["type"], c["status"]) == ("Warm", "True") for c in status.get("conditions") or ())
+    return status_in(status.get("conditions") or (), "Warm") == "True"
 
 
 def partition_labels(

@@ -5,9 +5,10 @@ Each is a function from (object, now) to a cell, or makes one. `columns.py` says
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
+from paddlecloud.kube.conditions import condition_of, has_condition
 from paddlecloud.kube.resource import Object, controller_of
 from paddlecloud.local.apiserver.table.humanize import NONE, UNSET, first_of_many, human_duration, timestamp
 
@@ -20,14 +21,6 @@ def get(obj: Any, *path: str) -> Any:
     return obj
 
 
-def _conditions(obj: Object) -> Iterable[Object]:
-    return get(obj, "status", "conditions") or ()
-
-
-def _condition_true(obj: Object, kind: str) -> bool:
-    return any(c.get("type") == kind and c.get("status") == "True" for c in _conditions(obj))
-
-
 def replicas_ready(obj: Object, now: float) -> str:
     desired = get(obj, "spec", "replicas")
     return f"{get(obj, 'status', 'readyReplicas') or 0}/{1 if desired is None else desired}"
@@ -35,12 +28,12 @@ def replicas_ready(obj: Object, now: float) -> str:
 
 def job_status(job: Object, now: float) -> str:
     for condition, word in (("Complete", "Complete"), ("Failed", "Failed")):
-        if _condition_true(job, condition):
+        if has_condition(job, condition):
             return word
     if job["metadata"].get("deletionTimestamp"):
         return "Terminating"
     for condition in ("Suspended", "FailureTarget"):
-        if _condition_true(job, condition):
+        if has_condition(job, condition):
             return condition
     return "Running"
 
@@ -109,8 +102,8 @@ def slice_endpoints(obj: Object, now: float) -> str:
 
 
 def node_status(node: Object, now: float) -> str:
-    ready = [c for c in _conditions(node) if c.get("type") == "Ready"]
-    word = "Unknown" if not ready else "Ready" if ready[0].get("status") == "True" else "NotReady"
+    ready = condition_of(node, "Ready")
+    word = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if get(node, "spec", "unschedulable") else word
 
 

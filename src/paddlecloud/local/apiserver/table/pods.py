@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from paddlecloud.kube.conditions import condition_of, has_condition, status_in
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.table.humanize import NONE, human_duration, since, timestamp
 
@@ -36,14 +37,14 @@ def summarize(pod: Object) -> PodSummary:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     phase = status.get("phase") or "Unknown"
     summary = PodSummary(status.get("reason") or phase)
-    if any(c.get("reason") == "SchedulingGated" and c.get("type") == "PodScheduled" for c in _conditions(status)):
+    if (condition_of(pod, "PodScheduled") or {}).get("reason") == "SchedulingGated":
         summary.reason = "SchedulingGated"
     init_specs = spec.get("initContainers") or ()
     sidecars = {c.get("name") for c in init_specs if c.get("restartPolicy") == "Always"}
     summary.total = len(spec.get("containers") or ()) + len(sidecars)
 
     initializing = _read_init_containers(summary, status, sidecars, len(init_specs))
-    if not initializing or _condition_true(status, "Initialized"):
+    if not initializing or has_condition(pod, "Initialized"):
         _read_containers(summary, status, sidecars)
 
     if pod["metadata"].get("deletionTimestamp"):
@@ -93,7 +94,7 @@ def _read_containers(summary: PodSummary, status: Object, sidecars: set[Any]) ->
             has_running = True
             summary.ready += 1
     if summary.reason == "Completed" and has_running:
-        summary.reason = "Running" if _condition_true(status, "Ready") else "NotReady"
+        summary.reason = "Running" if status_in(status.get("conditions") or (), "Ready") == "True" else "NotReady"
 
 
 def _ended(terminated: Object) -> str:
@@ -113,14 +114,6 @@ def _add_restarts(summary: PodSummary, containers: Iterable[Object]) -> None:
             summary.last_restart = max(moment, summary.last_restart or moment)
 
 
-def _conditions(status: Object) -> Iterable[Object]:
-    return status.get("conditions") or ()
-
-
-def _condition_true(status: Object, kind: str) -> bool:
-    return any(c.get("type") == kind and c.get("status") == "True" for c in _conditions(status))
-
-
 def pod_row(pod: Object, now: float) -> list[Any]:
     """All cells at once: three of them come from one pass over the containers."""
     summary = summarize(pod)
@@ -135,5 +128,5 @@ def pod_row(pod: Object, now: float) -> list[Any]:
         status.get("podIP") or NONE,
         spec.get("nodeName") or NONE,
         status.get("nominatedNodeName") or NONE,
-        f"{sum(_condition_true(status, gate) for gate in gates)}/{len(gates)}" if gates else NONE,
+        f"{sum(has_condition(pod, gate) for gate in gates)}/{len(gates)}" if gates else NONE,
     ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from paddlecloud.api.names import GROUP_NAME
+from paddlecloud.kube.conditions import has_condition
 from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.quantity import Amount, amounts, total
 from paddlecloud.kube.resource import Key, Object, key_of
@@ -196,13 +197,12 @@ def _first(names: Iterable[str], values: Mapping[str, str]) -> str:
 
 def node_view(obj: Object) -> Node:
     spec, status, meta = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
-    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ())
     return Node(
         name=meta["name"],
         labels=meta.get("labels") or {},
         taints=tuple(spec.get("taints") or ()),
         unschedulable=bool(spec.get("unschedulable")),
-        ready=ready and not meta.get("deletionTimestamp"),
+        ready=has_condition(obj, "Ready") and not meta.get("deletionTimestamp"),
         allocatable=amounts(status.get("allocatable") or status.get("capacity") or {}),
     )
 

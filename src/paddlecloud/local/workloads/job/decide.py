@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
-from paddlecloud.kube.conditions import condition_in, conditions_of, with_condition
+from paddlecloud.kube.conditions import condition_in, conditions_of, status_in, with_condition
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.resource import JOBS, PODS, Object
 from paddlecloud.local.workloads.job import build
@@ -52,7 +52,7 @@ class _Case:
         return bool(self.job["spec"].get("completionMode") == "Indexed")
 
     def is_true(self, kind: str) -> bool:
-        return (condition_in(self.conditions, kind) or {}).get("status") == "True"
+        return status_in(self.conditions, kind) == "True"
 
     def set_condition(self, kind: str, status: str, why: ConditionCause) -> None:
         self.conditions = with_condition(
