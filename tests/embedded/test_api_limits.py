@@ -17,6 +17,7 @@ import pytest
 
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
+from paddlecloud.kube import listening
 from paddlecloud.local.apiserver.http import negotiation
 from paddlecloud.local.platform import Platform
 from paddlecloud.platform import endpoint
@@ -64,6 +65,31 @@ async def test_yaml_bombs_do_not_go_off(raw: Raw) -> None:
         assert reply.status == 400, reply.body[:300]
         assert "alias" in reply.json["message"]
     assert time.process_time() - began < 5
+
+
+async def test_a_connection_without_a_request_is_closed_and_one_with_a_watch_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(listening, "HEAD_TIMEOUT", 1.0)
+    platform = Platform(tmp_path / "data", seed=1)
+    await platform.start()
+    try:
+        trusted = ssl.create_default_context(cafile=str(platform.data / "pki" / "ca.crt"))
+        port = int(platform.url.rpartition(":")[2])
+        admin = (platform.data / "pki" / "admin.token").read_text().strip()
+        watching, first = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
+        asked = f"GET {CONFIGMAPS}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin}\r\n\r\n"
+        first.write(asked.encode())
+        assert b" 200 " in await asyncio.wait_for(watching.readline(), PATIENCE)
+        idle, second = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
+        second.write(b"GET /version HTTP/1.1\r\n")
+        assert await asyncio.wait_for(idle.read(), PATIENCE) == b""
+        async with raw_client(platform) as raw:
+            assert (await raw("POST", CONFIGMAPS, config("seen"))).status == 201
+        await asyncio.wait_for(until_seen(watching, "seen"), PATIENCE)
+        first.close()
+    finally:
+        await platform.stop()
 
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -193,6 +193,7 @@ async def _serving(args: argparse.Namespace, token: str, tls: ssl.SSLContext | N
 
     from paddlecloud.cache.jobs import Jobs
     from paddlecloud.cache.server import Server
+    from paddlecloud.kube.listening import KEEP_ALIVE, Site
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -200,10 +201,10 @@ async def _serving(args: argparse.Namespace, token: str, tls: ssl.SSLContext | N
         loop.add_signal_handler(number, stop.set)
     engine, state = await asyncio.to_thread(engine_of, args, dict(os.environ))
     jobs = Jobs(state / "jobs", engine, fixed=lambda: credentials.from_folder(Path(args.credentials)))
-    runner = web.AppRunner(Server(jobs, engine, token=token).application(), access_log=None, auto_decompress=False)
+    application = Server(jobs, engine, token=token).application()
+    runner = web.AppRunner(application, access_log=None, auto_decompress=False, keepalive_timeout=KEEP_ALIVE)
     await runner.setup()
-    site = web.TCPSite(runner, address, args.port, ssl_context=tls)
-    await site.start()
+    await Site(runner, address, args.port, ssl_context=tls).start()
     jobs.start()
     port = runner.addresses[0][1]
     print(f"nuwa: serving {args.data} ({args.driver}) on {address}:{port}", flush=True)

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.kube.metrics import CONTENT_TYPE, Registry
 
 
@@ -33,10 +34,10 @@ async def serve(
 
     app = web.Application()
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port).start()
+        await Site(runner, host, port).start()
         address = runner.addresses[0]
         yield str(address[0]), int(address[1])
     finally:

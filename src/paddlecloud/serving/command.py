@@ -19,6 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
+from paddlecloud.kube.listening import Site
 from paddlecloud.serving import app, source
 from paddlecloud.serving.errors import ModelError
 from paddlecloud.serving.intake import Intake
@@ -96,7 +97,7 @@ async def serve(options: argparse.Namespace) -> None:
         shutdown_timeout=DRAIN_SECONDS,
     )
     await runner.setup()
-    await web.TCPSite(runner, options.host, options.port, backlog=1024).start()
+    await Site(runner, options.host, options.port, backlog=1024).start()
     grpc = await _start_grpc(slot, intake, options)
     stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in model.stages.items())
     logging.info("serving %s version %s on port %d (%s)", model.name, model.version, options.port, stages)

@@ -6,14 +6,15 @@ by every request.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import ssl
+from functools import partial
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from paddlecloud.kube import errors
+from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
 from paddlecloud.local.apiserver.http.negotiation import MAX_BODY
@@ -45,11 +46,12 @@ class HttpsServer:
             max_line_size=16384,
             max_field_size=32768,
             handler_cancellation=True,
+            keepalive_timeout=KEEP_ALIVE,
             auto_decompress=False,  # kube-apiserver reads no compressed bodies either, and they can grow a thousandfold
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=2)
         await self._runner.setup()
-        site = _Site(self._runner, server, host, port, tls=self._tls)
+        site = Site(self._runner, host, port, secured=partial(secured, self._tls), backlog=BACKLOG)
         try:
             await site.start()
         except OSError as error:
@@ -94,33 +96,6 @@ def _quiet_log() -> logging.Logger:
 
 def _is_no_bad_request(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
-
-
-class _Site(web.BaseSite):
-    """Where the server listens: like aiohttp's own, with TLS of our own."""
-
-    def __init__(
-        self,
-        runner: web.ServerRunner,
-        server: web.Server,
-        host: str,
-        port: int,
-        *,
-        tls: ssl.SSLContext,
-    ) -> None:
-        super().__init__(runner, backlog=BACKLOG)
-        self._where = host, port
-        self._serve = secured(tls, server)
-
-    @property
-    def name(self) -> str:
-        host, port = self._where
-        return f"https://{host}:{port}"
-
-    async def start(self) -> None:
-        await super().start()
-        host, port = self._where
-        self._server = await asyncio.get_running_loop().create_server(self._serve, host, port, backlog=BACKLOG)
 
 
 async def _bounded(incoming: web.BaseRequest) -> bytes:

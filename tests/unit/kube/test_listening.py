@@ -1,0 +1,78 @@
+"""Listeners: a client that sends no whole request is cut off, one whose request is being served is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from aiohttp import web
+
+from harness import PATIENCE
+from paddlecloud.controllers.paddlejob.reports.listener import Channel, ListenAddress
+from paddlecloud.kube import health, listening
+from paddlecloud.kube.clock import SystemClock
+from paddlecloud.kube.listening import Site
+from paddlecloud.kube.metrics import Registry
+
+HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HEAD_TIMEOUT", 0.2)
+
+
+async def dial(port: int, data: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(data)
+    await writer.drain()
+    return reader, writer
+
+
+async def rest(reader: asyncio.StreamReader) -> bytes:
+    return await asyncio.wait_for(reader.read(), PATIENCE)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GE", HALF], ids=["nothing", "a word", "half a head"])
+async def test_given_no_whole_head_in_time_then_the_connection_is_closed_and_others_are_served(sent: bytes) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: web.BaseRequest) -> web.Response:
+        begun.set()
+        await go_on.wait()
+        return web.Response(text="done")
+
+    runner = web.ServerRunner(web.Server(slow))
+    await runner.setup()
+    await Site(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    try:
+        busy, _writer = await dial(port, HALF + b"Connection: close\r\n\r\n")
+        await asyncio.wait_for(begun.wait(), PATIENCE)
+        idle, _other = await dial(port, sent)
+        assert await rest(idle) == b""  # the other connection is older than this one
+        go_on.set()
+        assert (await rest(busy)).endswith(b"done")
+    finally:
+        await runner.cleanup()
+
+
+async def reports() -> AsyncIterator[int]:
+    channel = Channel(lambda key: "", lambda report: None, clock=SystemClock())
+    async with channel.serve(ListenAddress()) as url:
+        yield int(url.rpartition(":")[2])
+
+
+async def probes() -> AsyncIterator[int]:
+    async with health.serve("127.0.0.1", 0, not_ready=list, registry=Registry()) as (_, port):
+        yield port
+
+
+@pytest.mark.parametrize("serve", [reports, probes])
+async def test_the_listeners_of_a_controller_close_connections_without_a_request(
+    serve: Callable[[], AsyncIterator[int]],
+) -> None:
+    async for port in serve():
+        reader, _writer = await dial(port, HALF)
+        assert await rest(reader) == b""
