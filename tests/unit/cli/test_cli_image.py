@@ -106,6 +106,11 @@ def test_a_failed_build_leaves_nothing_and_shows_why(pdc: Pdc, data: Path, recip
     result = pdc("image", "build", "-f", str(recipe), "-t", "demo")
     assert result.code == 1
     assert "broken" in result.err
+    lines = [line for line in result.err.splitlines() if line.strip()]
+    assert len(lines) == len(set(lines)), "nothing is printed twice"
+    (log,) = (tmp_path / "cache" / "paddlecloud" / "images" / "logs").iterdir()
+    assert f"all that it printed: {log}" in lines
+    assert f"mend {recipe}/image.yaml and build again" in lines[-1], "the user's own file, not a copy"
     assert listed(pdc, "demo") == {}
     assert list((data / "images").glob("*")) == []
     assert list(data.glob(".new-image-*")) == []

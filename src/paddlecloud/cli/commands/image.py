@@ -94,7 +94,7 @@ def _build_file(session: Session, args: argparse.Namespace, data: Path) -> dict[
     with recipes.staging(data) as staging:
         staged = recipes.stage(recipe, body, staging)
         store = ImageStore(folders=[recipes.folder_of(data), staging])
-        report = build_named(session, store, name)
+        report = build_named(session, store, name, written=recipe.path)
         place = recipes.register(staged, data)
     warn_if_hidden(session, data, name, place)
     return {**report, "recipe": str(place)}
@@ -106,7 +106,8 @@ def warn_if_hidden(session: Session, data: Path, name: str, place: Path) -> None
         session.warn(f"another recipe answers for {name}: {found.path if found else 'none'}")
 
 
-def build_named(session: Session, store: ImageStore, name: str) -> dict[str, Any]:
+def build_named(session: Session, store: ImageStore, name: str, *, written: Path | None = None) -> dict[str, Any]:
+    """`written` is the file that the user mends, where the store has a copy of it."""
     import asyncio
 
     ready = store.resolve(name) is not None
@@ -116,7 +117,7 @@ def build_named(session: Session, store: ImageStore, name: str) -> dict[str, Any
         with progress.working(f"building {name}", quiet=quiet) as tell:
             environment = asyncio.run(store.build(name, progress=tell))
     except ImageUnavailable as error:
-        raise _failure(store, name, error) from error
+        raise _failure(store, name, error, written=written, shown=not quiet) from error
     recipe = store.find(name)
     if not quiet:
         said = "is the host's own: nothing to build" if recipe is None else "is up to date" if ready else ""
@@ -125,16 +126,17 @@ def build_named(session: Session, store: ImageStore, name: str) -> dict[str, Any
     return {"name": name, "id": environment.image_id, "recipe": path, "built": recipe is not None and not ready}
 
 
-def _failure(store: ImageStore, name: str, error: ImageUnavailable) -> CliError:
+def _failure(store: ImageStore, name: str, error: ImageUnavailable, *, written: Path | None, shown: bool) -> CliError:
+    """`shown` says that the lines of the build were printed."""
     cause = error.__cause__
     recipe = store.find(name)
     if isinstance(cause, RecipeError):
         return CliError(f"cannot build {name}", why=str(cause), next="mend the recipe", exit_code=INVALID)
     if isinstance(cause, BuildError):
-        path = recipe.path if recipe else name
+        path = written or (recipe.path if recipe else name)
         return CliError(
             f"cannot build {name}",
-            why=str(cause),
+            why=cause.summary if shown else str(cause),
             next=f"mend {path} and build again; without a network: pdc image import FILE",
             exit_code=ERROR,
             reason="Build",

@@ -141,7 +141,7 @@ def run_import(session: Session, args: argparse.Namespace) -> int:
     data = data_of(session)
     items = []
     for file in map(Path, args.names):
-        with _explained(file):
+        with _explained(file, shown=not args.output):
             items += _import(session, data, file, force=args.force)
     if fmt.name:
         output.print_report(session, "ImageImport", {"items": items})
@@ -173,13 +173,15 @@ def _import(session: Session, data: Path, file: Path, *, force: bool) -> list[di
 
 
 @contextmanager
-def _explained(file: Path) -> Iterator[None]:
+def _explained(file: Path, *, shown: bool) -> Iterator[None]:
+    """`shown` says that the lines of builds were printed."""
     try:
         yield
     except (StorageError, BundleError, RecipeError) as error:
         raise InputError(f"cannot import {file}", why=str(error), next=_EXPORT) from error
     except (BuildError, ImageUnavailable, OSError) as error:
-        raise CliError(f"cannot import {file}", why=str(error), exit_code=ERROR, reason="Build") from error
+        why = error.summary if shown and isinstance(error, BuildError) else str(error)
+        raise CliError(f"cannot import {file}", why=why, exit_code=ERROR, reason="Build") from error
 
 
 def _is_here(store: ImageStore, plan: ImagePlan) -> bool:

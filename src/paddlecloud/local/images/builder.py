@@ -2,7 +2,9 @@
 
 A layer lies at its final place while it is built (virtual environments cannot be moved) and counts only when it is
 marked as complete. A lock lets one build of a layer run at a time, in this process or another. A build
-that fails or is cancelled leaves nothing.
+that fails or is cancelled leaves nothing; what a failed one printed is kept in `logs` until it succeeds.
+
+Packages that a base has already are shared with its own environment (`inherit`), which is built first.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 from paddlecloud.local.images.build_progress import BuildProgress, bytes_written
 from paddlecloud.local.images.errors import BuildError
+from paddlecloud.local.images.inherit import link_packages
 from paddlecloud.local.images.layers import Layers, layers_of, mark_complete
 from paddlecloud.local.images.plan import ImagePlan
 
@@ -30,6 +33,7 @@ LOOK_SECONDS = 1.0
 """How often the installer's process is looked at."""
 
 Progress = Callable[[str], None]
+Maker = Callable[[Path, Progress], Awaitable[None]]
 
 
 class Builder:
@@ -43,14 +47,25 @@ class Builder:
         sentence that replaces the one before."""
         for package in await asyncio.to_thread(_missing_apt, plan.apt):
             progress(f"the recipe names the system package {package}, which this machine does not have")
-        makers: dict[str, Callable[[Path], Awaitable[None]]] = {
-            "packages": lambda layer: _install(plan, layer, progress, how_far),
-            "files": lambda layer: asyncio.to_thread(copy_files, plan.files, layer / "root"),
+        makers: dict[str, Maker] = {
+            "packages": lambda layer, tell: self._install(plan, layer, tell, how_far),
+            "files": lambda layer, tell: asyncio.to_thread(copy_files, plan.files, layer / "root"),
         }
         for kind, key in layers_of(plan):
             await self._once(kind, key, makers[kind], progress)
 
-    async def _once(self, kind: str, key: str, make: Callable[[Path], Awaitable[None]], progress: Progress) -> None:
+    async def _install(self, plan: ImagePlan, layer: Path, progress: Progress, how_far: Progress) -> None:
+        base = plan.beneath
+        if base is not None:
+            await self._once(
+                "packages",
+                base.packages_key,
+                lambda below, tell: self._install(base, below, tell, how_far),
+                progress,
+            )
+        await _install(plan, layer, progress, how_far)
+
+    async def _once(self, kind: str, key: str, make: Maker, progress: Progress) -> None:
         if self._layers.is_complete(kind, key):
             return
         layer = self._layers.path(kind, key)
@@ -63,13 +78,32 @@ class Builder:
             await asyncio.to_thread(_remove, layer)
             layer.mkdir(parents=True)
             started = time.monotonic()
+            log = self._layers.log(key)
             try:
-                await make(layer)
+                with _recorded(log, progress) as tell:
+                    await make(layer, tell)
                 await asyncio.to_thread(mark_complete, layer)
+            except BuildError as error:
+                await asyncio.shield(asyncio.to_thread(_remove, layer))
+                raise BuildError(error.message, log=error.log, file=error.file or log) from error
             except BaseException:
                 await asyncio.shield(asyncio.to_thread(_remove, layer))
                 raise
+            log.unlink(missing_ok=True)
             progress(f"{kind} ready in {time.monotonic() - started:.1f} s")
+
+
+@contextlib.contextmanager
+def _recorded(path: Path, progress: Progress) -> Iterator[Progress]:
+    """What is passed on is also written to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+
+        def tell(line: str) -> None:
+            file.write(f"{line}\n")
+            progress(line)
+
+        yield tell
 
 
 @contextlib.asynccontextmanager
@@ -116,8 +150,13 @@ async def _install(plan: ImagePlan, layer: Path, progress: Progress, how_far: Pr
         await run([plan.python, "-m", "venv", *own, str(venv)], progress)
         pip = [outside, "-m", "pip", "--python", python] if outside else [python, "-m", "pip"]
         command = [*pip, "install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]
+    shared: tuple[str, ...] = ()
+    if plan.beneath is not None:
+        base, shared = layer.parent / plan.beneath.packages_key / "venv", plan.beneath.pip
+        await asyncio.to_thread(link_packages, base, venv)
+        progress(f"the packages of {plan.beneath.names[0]} are shared with it")
     with tempfile.TemporaryDirectory(prefix="paddlecloud-build-") as scratch:
-        meter = BuildProgress(plan.pip, time.monotonic, folder=Path(scratch))
+        meter = BuildProgress(plan.pip[len(shared) :], time.monotonic, folder=Path(scratch))
 
         def hear(line: str) -> None:
             meter.line(line)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class ImageError(Exception):
     """Root of this package's errors."""
@@ -12,11 +14,16 @@ class RecipeError(ImageError):
 
 
 class BuildError(ImageError):
-    """A build that failed; nothing of it is left. `log` holds the last lines of what it printed."""
+    """A build that failed; nothing of it is left but the file with all that it printed.
 
-    def __init__(self, message: str, *, log: tuple[str, ...] = ()) -> None:
-        super().__init__("\n".join((message, *log)))
-        self.log = log
+    `log` holds the last lines of that; `summary` is the text without them, for those who have shown them already.
+    """
+
+    def __init__(self, message: str, *, log: tuple[str, ...] = (), file: Path | None = None) -> None:
+        self.message, self.log, self.file = message, log, file
+        kept = (f"all that it printed: {file}",) if file else ()
+        self.summary = "\n".join((message, *kept))
+        super().__init__("\n".join((message, *log, *kept)))
 
 
 class ImageUnavailable(ImageError):

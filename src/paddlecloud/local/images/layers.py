@@ -1,4 +1,5 @@
-"""Where what was built lies: `packages/<hash>` and `files/<hash>` in the cache, and which of it is whole.
+"""Where what was built lies: `packages/<hash>` and `files/<hash>` in the cache, and which of it is whole; and
+`logs/<hash>.log` of what could not be built.
 
 It only looks; `builder` makes layers. Apart from it because `pdc image ls` should cost no more than a look.
 """
@@ -21,6 +22,13 @@ class Layers:
 
     def path(self, kind: str, key: str) -> Path:
         return self.cache / kind / key
+
+    def log(self, key: str) -> Path:
+        """What the last build of a layer printed, if it failed."""
+        return self.cache / "logs" / f"{key}.log"
+
+    def logs(self) -> Iterator[Path]:
+        return (self.cache / "logs").glob("*.log")
 
     def is_complete(self, kind: str, key: str) -> bool:
         return (self.path(kind, key) / COMPLETE).exists()

@@ -43,6 +43,8 @@ class ImagePlan:
     packages_key: str = ""
     """Address of the packages; empty when the image has none of its own."""
     files_key: str = ""
+    beneath: ImagePlan | None = None
+    """The nearest base with fewer packages, which the builder shares; None when there is none."""
 
     @property
     def image_id(self) -> str:
@@ -61,13 +63,15 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, libr
     pip_options = (*(base.pip_options if base else ()), *recipe.pip_options)
     files = {**(base.files if base else {}), **{t: recipe.folder / s for t, s in recipe.files.items()}}
     command = bool(recipe.entrypoint)
+    packages_key = _packages_key(interpreter, pip, pip_options)
     return ImagePlan(
         names=recipe.names,
         python=interpreter,
         apt=(*(base.apt if base else ()), *recipe.apt),
         pip=pip,
         pip_options=pip_options,
-        packages_key=_packages_key(interpreter, pip, pip_options),
+        packages_key=packages_key,
+        beneath=_beneath(base, packages_key, interpreter),
         files=files,
         files_key=_digest("files", [(t, _content(s)) for t, s in sorted(files.items())]) if files else "",
         env={**(base.env if base else {}), **recipe.env},
@@ -80,6 +84,12 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, libr
         library=library if recipe.project else (base.library if base else ""),
         stands_for=recipe.stands_for or (base.stands_for if base else ""),
     )
+
+
+def _beneath(base: ImagePlan | None, key: str, interpreter: str) -> ImagePlan | None:
+    if base is None or base.packages_key == key:
+        return base.beneath if base else None
+    return base if base.packages_key and base.python == interpreter else None
 
 
 def _packages_key(python: str, pip: tuple[str, ...], options: tuple[str, ...]) -> str:

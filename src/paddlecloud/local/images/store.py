@@ -336,6 +336,9 @@ class ImageStore:
             if time.time() - _last_used(layer) > max_age:
                 shutil.rmtree(layer, ignore_errors=True)
                 gone.append(layer)
+        for log in self._layers.logs():
+            if time.time() - _last_used(log) > max_age:
+                log.unlink(missing_ok=True)
         return gone
 
     def _usable_plan(self, recipe: Recipe) -> ImagePlan | None:

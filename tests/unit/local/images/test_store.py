@@ -16,6 +16,7 @@ import yaml
 import paddlecloud
 from harness import PATIENCE
 from paddlecloud.local.images import builder, host, library
+from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import KNOWN_FIELDS, parse_recipe, read_recipe
 from paddlecloud.local.images.store import ImageStore
@@ -102,6 +103,47 @@ async def test_packages_are_installed_into_an_environment_of_their_own(store: Im
     assert any("ready in" in line for line in lines)
 
 
+def run_python(environment: Environment, code: str) -> str:
+    python = Path(environment.path[0]) / "python"
+    return subprocess.run(
+        [python, "-E", "-c", code], capture_output=True, text=True, check=True, cwd="/"
+    ).stdout.strip()
+
+
+async def test_packages_of_the_base_are_shared_and_only_others_are_installed(store: ImageStore, recipes: Path) -> None:
+    offline = {"pip-options": ["--no-index"]}
+    write_wheel(write_recipe(recipes, "base", pip=["./tiny-1.0-py3-none-any.whl"], **offline).parent)
+    path = write_recipe(recipes, "more", base="example.com/base:v1", pip=["./extra-1.0-py3-none-any.whl"])
+    write_wheel(path.parent, "extra", "VALUE = 1\n")
+    more = await store.build("example.com/more:v1")
+    assert run_python(more, "import tiny, extra; print(tiny.VALUE + extra.VALUE)") == "42"
+    base = store.resolve("example.com/base:v1")
+    assert base is not None, "it was built first"
+    files = [Path(run_python(one, "import tiny; print(tiny.__file__)")) for one in (base, more)]
+    assert files[0] != files[1]
+    assert files[0].samefile(files[1]), "the file is there once"
+    script = Path(more.path[0]) / "tiny"
+    assert subprocess.run([script], capture_output=True, text=True, check=True).stdout == "41\n"
+    assert str(base.path[0]) not in script.read_text(), "it runs in its own environment"
+    with pytest.raises(subprocess.CalledProcessError):
+        run_python(base, "import extra")
+    assert store.remove("example.com/base:v1")
+    assert run_python(more, "import tiny; print(tiny.VALUE)") == "41"
+
+
+async def test_another_version_of_a_package_of_the_base_leaves_the_base_as_it_was(
+    store: ImageStore, recipes: Path, tmp_path: Path
+) -> None:
+    for version in ("1.0", "2.0"):
+        write_wheel(tmp_path, "tiny", f"VALUE = '{version}'\n", version=version)
+    index = {"pip-options": ["--no-index", "--find-links", str(tmp_path)]}
+    write_recipe(recipes, "base", pip=["tiny"], **index)
+    write_recipe(recipes, "older", base="example.com/base:v1", pip=["tiny<2"])
+    older = await store.build("example.com/older:v1")
+    base = await store.build("example.com/base:v1")
+    assert [run_python(one, "import tiny; print(tiny.VALUE)") for one in (base, older)] == ["2.0", "1.0"]
+
+
 async def test_a_changed_file_makes_a_new_image_and_leaves_its_packages(store: ImageStore, recipes: Path) -> None:
     path = write_recipe(recipes, "app", files={"/run.py": "run.py"})
     script = path.parent / "run.py"
@@ -168,9 +210,18 @@ async def test_a_failed_build_leaves_nothing_and_says_what_failed(store: ImageSt
     with pytest.raises(ImageUnavailable) as caught:
         await store.prepare("example.com/broken:v1")
     assert caught.value.reason == "ErrImagePull"
+    (log,) = (store.cache / "logs").iterdir()
+    assert f"all that it printed: {log}" in str(caught.value)
+    assert "broken-1.0-py3-none-any.whl" in log.read_text()
     assert "pdc image build example.com/broken:v1" in str(caught.value)
     assert not list((store.cache / "packages").iterdir())
     assert store.resolve("example.com/broken:v1") is None
+    (path.parent / "broken-1.0-py3-none-any.whl").unlink()
+    write_wheel(path.parent, "broken")
+    os.utime(path, ns=(1, path.stat().st_mtime_ns + 1_000_000))
+    await store.build("example.com/broken:v1")
+    store.collect_garbage(max_age=-1)
+    assert not list((store.cache / "logs").iterdir())
 
 
 async def test_a_cancelled_build_ends_its_programs_and_leaves_nothing(store: ImageStore, recipes: Path) -> None:

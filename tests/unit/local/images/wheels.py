@@ -6,13 +6,15 @@ import zipfile
 from pathlib import Path
 
 
-def write_wheel(folder: Path, name: str = "tiny", body: str = "VALUE = 41\n") -> Path:
-    """A wheel that needs no index to be installed."""
-    path = folder / f"{name}-1.0-py3-none-any.whl"
-    info = f"{name}-1.0.dist-info"
+def write_wheel(folder: Path, name: str = "tiny", body: str = "VALUE = 41\n", *, version: str = "1.0") -> Path:
+    """A wheel that needs no index to be installed, with the module and a command of its name."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(f"{name}.py", body)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(f"{name}.py", f"{body}\n\ndef main():\n    print(VALUE)\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+        wheel.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{name} = {name}:main\n")
+        files = (f"{name}.py", *(f"{info}/{part}" for part in ("METADATA", "WHEEL", "entry_points.txt", "RECORD")))
+        wheel.writestr(f"{info}/RECORD", "".join(f"{file},,\n" for file in files))
     return path
