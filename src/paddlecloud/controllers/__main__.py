@@ -33,13 +33,13 @@ from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import Options as SampleSetOptions
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController
 from paddlecloud.kube import config, garbage, logs
+from paddlecloud.kube.backoff import Backoff
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.controller import Hooks
 from paddlecloud.kube.errors import ApiError, ConfigError, NotFound
 from paddlecloud.kube.fence import Fence, FencedTransport
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.informer import Backoff
 from paddlecloud.kube.lease import Elector, LeadershipLost
 from paddlecloud.kube.manager import Manager, Service
 from paddlecloud.kube.metered import MeteredTransport

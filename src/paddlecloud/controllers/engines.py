@@ -14,10 +14,10 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Collection
 
+from paddlecloud.kube.backoff import Backoff
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, ServiceUnavailable
-from paddlecloud.kube.informer import Backoff
 from paddlecloud.kube.manager import Service
 from paddlecloud.kube.resource import Resource
 

@@ -12,6 +12,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 
+from paddlecloud.kube.backoff import Backoff
 from paddlecloud.kube.cache import Cache, Change, Indexer
 from paddlecloud.kube.client import Client, ObjectList, WatchEvent
 from paddlecloud.kube.clock import Clock, SystemClock
@@ -29,24 +30,6 @@ PAGE = 500
 BURST = 100  # events taken in one go before other tasks get their turn
 ABSENT = 5.0  # how long an optional kind may be served before we notice; asking costs next to nothing
 SHORT_WATCH = 1.0  # a watch that ends sooner counts as a failure, or a broken server would be hammered
-
-
-class Backoff:
-    """Waits of `base`·2^n seconds up to `cap`, each stretched by up to its own length so that clients spread out."""
-
-    def __init__(self, rng: random.Random, *, base: float = 0.2, cap: float = 30.0) -> None:
-        self._rng = rng
-        self._base = base
-        self._cap = cap
-        self._failures = 0
-
-    def next(self) -> float:
-        wait = min(self._cap, self._base * 2.0 ** min(self._failures, 32))
-        self._failures += 1
-        return wait * (1.0 + self._rng.random())
-
-    def reset(self) -> None:
-        self._failures = 0
 
 
 def drop_managed_fields(obj: Object) -> Object:

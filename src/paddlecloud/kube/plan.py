@@ -82,6 +82,13 @@ class Plan:
         self.after = seconds if self.after is None else min(self.after, seconds)
 
 
+def set_finalizers(obj: Object, marks: list[str]) -> Patch:
+    """Fails when somebody else wrote meanwhile: a list in a merge patch replaces the whole list."""
+    meta = obj["metadata"]
+    body = {"metadata": {"finalizers": marks, "resourceVersion": meta["resourceVersion"]}}
+    return Patch(resource_of(obj), meta["name"], meta["namespace"], body, seen=meta["resourceVersion"])
+
+
 @dataclass(slots=True)
 class PlanResult:
     """What happened. `present` were to be created and exist already, `skipped` were not tried after a refusal."""

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.clock import Clock, SystemClock
 
 K = TypeVar("K", bound=Hashable)
@@ -218,8 +219,7 @@ class RateLimitingQueue(DelayingQueue[K]):
         """`at_least` is what a server asked for (Retry-After)."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        # 2**40 is past any cap; the bound keeps the number small when a key fails for years
-        self.add_after(key, max(at_least, min(self._cap, self._base * 2.0 ** min(failures, 40))))
+        self.add_after(key, max(at_least, exponential(failures, base=self._base, cap=self._cap)))
 
     def forget(self, key: K) -> None:
         """The key succeeded, or failed for good: its next failure starts from the beginning."""

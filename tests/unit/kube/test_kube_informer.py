@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from kube_mini import MiniServer
 
 from harness import PATIENCE
+from paddlecloud.kube.backoff import Backoff
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import ApiError, InternalError, Unreachable, not_found
-from paddlecloud.kube.informer import Backoff, Informer
+from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import PODS, Object
 
 NS = "/api/v1/namespaces/ns/pods"

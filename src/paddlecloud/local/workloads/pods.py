@@ -9,13 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.conditions import condition_in
+from paddlecloud.kube.generated_names import ALPHABET, SUFFIX_LENGTH
 from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import Object, owner_reference
 
-ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""Of generated names: without vowels and look-alikes, as in Kubernetes."""
-
-SUFFIX = 5
 LONGEST_NAME = 253
 
 
@@ -81,7 +78,7 @@ def fresh_names(owner: Object, taken: Iterable[str], *, stem: str = "") -> Itera
     nothing; an owner whose status has moved on gives others, so that a pod's name does not come back.
     """
     meta = owner["metadata"]
-    stem = (stem or meta["name"])[: LONGEST_NAME - SUFFIX - 1]
+    stem = (stem or meta["name"])[: LONGEST_NAME - SUFFIX_LENGTH - 1]
     used = set(taken)
     number = 0
     while True:
@@ -91,7 +88,7 @@ def fresh_names(owner: Object, taken: Iterable[str], *, stem: str = "") -> Itera
             yield name
 
 
-def suffix(*parts: str, length: int = SUFFIX) -> str:
+def suffix(*parts: str, length: int = SUFFIX_LENGTH) -> str:
     number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:16], "big")
     letters = []
     for _ in range(length):

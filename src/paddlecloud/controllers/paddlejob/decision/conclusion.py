@@ -16,12 +16,12 @@ from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import finish, form, validity
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
-from paddlecloud.controllers.paddlejob.decision.obstacle import number
 from paddlecloud.controllers.paddlejob.failure import cause
 from paddlecloud.controllers.paddlejob.reports import report
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import number_of
 
 
 def conclude(case: JobCase, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
@@ -73,7 +73,7 @@ def take_down(
 def complete(case: JobCase, text: str) -> Plan:
     plan = Plan(status_first=True)
     if ended := finish.clean_up(case, plan, "Completed"):
-        text += f"; {number(ended, 'pod')} that still ran {'was' if ended == 1 else 'were'} ended"
+        text += f"; {number_of(ended, 'pod')} that still ran {'was' if ended == 1 else 'were'} ended"
     plan.events.append(PlannedEvent("Completed", text))
     return _end(case, plan, "Completed", reason="Completed", message=text)
 

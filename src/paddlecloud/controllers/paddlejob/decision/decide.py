@@ -18,7 +18,6 @@ from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import failures, finish, form, obstacle, refusal, startup, validity
 from paddlecloud.controllers.paddlejob.decision.case import JobCase, Options
 from paddlecloud.controllers.paddlejob.decision.conclusion import complete, conclude, take_down
-from paddlecloud.controllers.paddlejob.decision.obstacle import number
 from paddlecloud.controllers.paddlejob.failure import cause, consequence, silence
 from paddlecloud.controllers.paddlejob.gang import podgroup
 from paddlecloud.controllers.paddlejob.observe import Observed
@@ -26,6 +25,7 @@ from paddlecloud.controllers.paddlejob.pods import objects
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import number_of
 
 
 def decide(job: Object, observed: Observed, now: float, options: Options) -> Plan:
@@ -134,7 +134,7 @@ def _retry(case: JobCase) -> Plan:
         retried_at=case.job["metadata"]["annotations"][RETRY_AT],
     )
     new = status.with_condition(new, "Created", "False", reason="Retried", now=case.now)
-    text = f"run again, as asked: {number(case.settings.total, 'pod')}"
+    text = f"run again, as asked: {number_of(case.settings.total, 'pod')}"
     plan = Plan(events=[PlannedEvent("Retried", text)])
     return take_down(case, plan, new, "Restarting", reason="Retried", message=text)
 
@@ -183,7 +183,7 @@ def _success(case: JobCase) -> Plan | None:
     if not wanted or done < wanted:
         return None
     noun = "worker" if len(deciding) < len(case.settings.roles) else "pod"
-    return complete(case, f"{number(wanted, noun)} succeeded")
+    return complete(case, f"{number_of(wanted, noun)} succeeded")
 
 
 def _resize(case: JobCase) -> Plan | None:

@@ -12,12 +12,12 @@ from paddlecloud.controllers.paddlejob import names, status
 from paddlecloud.controllers.paddlejob.decision import form, refusal, startup
 from paddlecloud.controllers.paddlejob.decision.case import JobCase, Member
 from paddlecloud.controllers.paddlejob.decision.conclusion import conclude, fail, on_record, take_down
-from paddlecloud.controllers.paddlejob.decision.obstacle import number
 from paddlecloud.controllers.paddlejob.failure import cause as failure
 from paddlecloud.controllers.paddlejob.failure import consequence, policy, silence
 from paddlecloud.controllers.paddlejob.pods import objects
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.wording import number_of
 
 
 def to_deadlines(case: JobCase) -> Plan | None:
@@ -38,7 +38,7 @@ def to_deadlines(case: JobCase) -> Plan | None:
     limit = case.settings.scheduling.timeout_seconds
     unscheduled = [pod.name for pod in case.current.values() if not pod.node] or case.missing
     if limit is not None and age >= limit and waits and unscheduled:
-        text = f"{number(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {cause}"
+        text = f"{number_of(len(unscheduled), 'pod')} not scheduled within {limit} seconds: {cause}"
         return fail(_with_start_timeout(case, cause), "ScheduleTimeout", text)
     return None
 
@@ -118,7 +118,7 @@ def _restart(case: JobCase, first: failure.Failure, verdict: policy.Judgement) -
     disruptions = (case.old.disruptions or 0) + (1 if counted and first.is_disruption else 0)
     new = msgspec.structs.replace(case.old, restarts=restarts or None, disruptions=disruptions or None)
     of = f" (restart {restarts} of {case.settings.backoff_limit})" if counted and not first.is_disruption else ""
-    text = f"{first.describe()}; restarting {number(case.settings.total, 'pod')}{of}"
+    text = f"{first.describe()}; restarting {number_of(case.settings.total, 'pod')}{of}"
     kind = "Normal" if first.kind == failure.SHUTDOWN else "Warning"
     plan = Plan(events=[PlannedEvent("Restarting", text, type=kind)])
     return take_down(case, plan, new, "Restarting", reason=verdict.reason, message=text)

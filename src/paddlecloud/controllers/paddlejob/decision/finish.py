@@ -13,7 +13,7 @@ from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.decision.form import drop_gang, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.kube.plan import Delete, Plan
+from paddlecloud.kube.plan import Delete, Plan, set_finalizers
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, SERVICES, Object
 
 CLEANED: dict[str, frozenset[str]] = {
@@ -74,5 +74,4 @@ def let_go(case: JobCase, plan: Plan) -> None:
     marks = meta.get("finalizers") or []
     if names.ORIGINAL_FINALIZER in marks:
         kept = [mark for mark in marks if mark != names.ORIGINAL_FINALIZER]
-        change = {"metadata": {"finalizers": kept, "resourceVersion": meta["resourceVersion"]}}
-        plan.patch.append(patch(PADDLEJOBS, case.job, change))
+        plan.patch.append(set_finalizers(case.job, kept))

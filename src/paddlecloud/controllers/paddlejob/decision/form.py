@@ -15,6 +15,7 @@ from paddlecloud.controllers.paddlejob.decision.case import REPLICAS, WRITTEN, J
 from paddlecloud.controllers.paddlejob.gang import podgroup, scheduler_message
 from paddlecloud.controllers.paddlejob.observe import PodView, started_at
 from paddlecloud.controllers.paddlejob.pods import data, env, hosts, objects
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource, controller_of
@@ -79,7 +80,7 @@ def restart_delay(case: JobCase) -> float:
     failures = case.old.failures or []
     if restarts < 2 or not failures or not failures[-1].time:
         return 0.0
-    pause = min(BACKOFF_CAP, BACKOFF_BASE * 2.0 ** (restarts - 2))
+    pause = exponential(restarts - 2, base=BACKOFF_BASE, cap=BACKOFF_CAP)
     return max(0.0, parse_rfc3339(failures[-1].time) + pause - case.now)
 
 

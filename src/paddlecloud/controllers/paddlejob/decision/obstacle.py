@@ -9,6 +9,7 @@ from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.pods import data
 from paddlecloud.kube.plan import Plan, PlannedEvent
+from paddlecloud.kube.wording import number_of
 
 PORTS_AGAIN = 10.0
 """Seconds after which ports are looked for again: nobody tells that another job has ended."""
@@ -23,7 +24,7 @@ class Obstacle(NamedTuple):
 
 def find(case: JobCase) -> Obstacle | None:
     if case.observed.leftovers:
-        left = number(case.observed.leftovers, "object")
+        left = number_of(case.observed.leftovers, "object")
         return Obstacle("Created", "Leftovers", f"waiting for the {left} of an earlier job of this name to go")
     if case.observed.blockers:
         taken = ", ".join(case.observed.blockers)
@@ -45,7 +46,3 @@ def tell(case: JobCase, plan: Plan, found: Obstacle) -> PaddleJobStatus:
     return status.with_condition(
         case.old, found.condition, "False", reason=found.reason, message=found.text, now=case.now
     )
-
-
-def number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

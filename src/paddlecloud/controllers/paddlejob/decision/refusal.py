@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.errors import BadRequest, Forbidden, Invalid
 from paddlecloud.kube.plan import PlanFailed
 
@@ -30,5 +31,5 @@ def after(failed: PlanFailed, last: Refusal | None, *, generation: int, now: flo
     if not any(isinstance(error, (BadRequest, Forbidden, Invalid)) for _, error in failed.errors):
         return last
     times = last.times + 1 if last is not None and last.generation == generation else 1
-    pause = min(LONGEST, PAUSE * 2.0 ** min(times - 1, 10))
+    pause = exponential(times - 1, base=PAUSE, cap=LONGEST)
     return Refusal(str(failed), now + pause, generation, times)

@@ -19,13 +19,13 @@ from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob import cron, phase, work
 from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, SampleJobDraft, SampleJobPlan
 from paddlecloud.controllers.sampledata.sampleset import case as sets
-from paddlecloud.controllers.sampledata.sampleset.draft import set_finalizers
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
 from paddlecloud.kube import conditions
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
-from paddlecloud.kube.plan import Delete
+from paddlecloud.kube.plan import Delete, set_finalizers
 from paddlecloud.kube.resource import SAMPLEJOBS, Object
+from paddlecloud.kube.wording import number_of
 
 __all__ = ["Observed", "decide"]
 
@@ -185,7 +185,7 @@ def _start(draft: SampleJobDraft) -> None:
     draft.plan.cancel = ("*",) if settings.terminate else (settings.cancel,) if settings.cancel else ()
     draft.plan.submit = dict.fromkeys(targets, wanted)
     draft.add_event(
-        f"Create{work.SPOKEN[settings.type]}Successfully", f"handed to {_count(len(targets), 'cache server')}"
+        f"Create{work.SPOKEN[settings.type]}Successfully", f"handed to {number_of(len(targets), 'cache server')}"
     )
     draft.set(
         phase="Pending",
@@ -256,7 +256,3 @@ def _conclude(draft: SampleJobDraft) -> SampleJobPlan:
     if status != encode(draft.old):
         draft.plan.status = status
     return draft.plan
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

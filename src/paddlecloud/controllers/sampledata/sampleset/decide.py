@@ -24,11 +24,13 @@ from paddlecloud.controllers.sampledata.sampleset import (
     warm,
 )
 from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, SampleSetPlan, set_finalizers
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, SampleSetPlan
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
 from paddlecloud.kube import conditions
+from paddlecloud.kube.backoff import exponential
+from paddlecloud.kube.plan import set_finalizers
 from paddlecloud.kube.resource import SAMPLESETS, Object
 
 SOON, REFRESH, IDLE = 1.0, 10.0, 60.0
@@ -209,7 +211,7 @@ def _sync_failed(draft: SampleSetDraft) -> None:
     if case.old.jobs_name is None or work.id != case.old.jobs_name.sync_job_name:
         draft.set(phase="Mount", jobs_name=_with_sync(case, None))
         return
-    wait = min(LAST_RETRY, FIRST_RETRY * 2**attempts)
+    wait = exponential(attempts, base=FIRST_RETRY, cap=LAST_RETRY)
     due = (conditions.since(case.old.conditions, "Synced") or case.now) + wait
     if case.now >= due:
         draft.set(phase="Mount", jobs_name=_with_sync(case, None), sync_attempts=attempts + 1)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import adoption, server_pods
-from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, set_finalizers, unlabel
-from paddlecloud.kube.plan import Delete
+from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, unlabel
+from paddlecloud.kube.plan import Delete, set_finalizers
 from paddlecloud.kube.resource import Object, resource_of
 
 AGAIN = 2.0

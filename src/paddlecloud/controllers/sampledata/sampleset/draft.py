@@ -10,7 +10,7 @@ from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.kube import conditions
 from paddlecloud.kube.plan import Patch, Plan
-from paddlecloud.kube.resource import NODES, Object, resource_of
+from paddlecloud.kube.resource import NODES
 
 
 @dataclass(slots=True)
@@ -37,13 +37,6 @@ class SampleSetDraft(Draft):
             self.add_event(event, message, warning=True)
         self.condition(condition, False, reason, message)
         self.set(message=message)
-
-
-def set_finalizers(obj: Object, marks: list[str]) -> Patch:
-    """Fails when somebody else wrote meanwhile: a list in a merge patch replaces the whole list."""
-    meta = obj["metadata"]
-    body = {"metadata": {"finalizers": marks, "resourceVersion": meta["resourceVersion"]}}
-    return Patch(resource_of(obj), meta["name"], meta["namespace"], body, seen=meta["resourceVersion"])
 
 
 def unlabel(case: SampleSetCase, node: str) -> Patch:

@@ -8,6 +8,7 @@ from paddlecloud.api.sampleset.spec import CacheStatus, TransferProgress
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.sizes import binary_size
+from paddlecloud.kube.wording import number_of
 
 
 def cache_status(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheStatus:
@@ -66,10 +67,7 @@ def done(reports: list[JobReport], *, dry: bool = False) -> str:
     if not files and not gone:
         return "done"
     if not any(report.type == "sync" for report in reports):
-        return f"{_count(files)}, {size}"
+        return f"{number_of(files, 'file', grouped=True)}, {size}"
     deleted = f", {gone:,} deleted" if gone else ""
-    return f"{'dry run: ' if dry else ''}{_count(files - same)} copied ({size}), {same:,} unchanged{deleted}"
-
-
-def _count(files: int) -> str:
-    return f"{files:,} file{'' if files == 1 else 's'}"
+    copied = f"{number_of(files - same, 'file', grouped=True)} copied ({size})"
+    return f"{'dry run: ' if dry else ''}{copied}, {same:,} unchanged{deleted}"

@@ -17,7 +17,6 @@ from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
     cache_servers,
     epochs_of,
     handle_of,
-    is_over,
     only_metadata,
     only_reading,
     read_secret,
@@ -35,6 +34,7 @@ from paddlecloud.controllers.sampledata.servers.polling import ServerPoller
 from paddlecloud.kube.cache import by_label
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
+from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.resource import (
     CSIDRIVERS,
     EVENTS,
@@ -160,7 +160,7 @@ class Observer:
         """What still uses a set that is being deleted, and whether its caches are empty."""
         pods = [pod for pod in (await self._client.list(PODS, key.namespace)).items if uses_claim(pod, key.name)]
         using, ended = (
-            [f"Pod {pod['metadata']['name']}" for pod in pods if is_over(pod) is over] for over in (False, True)
+            [f"Pod {pod['metadata']['name']}" for pod in pods if is_finished(pod) is over] for over in (False, True)
         )
         readers = (*case.observed.readers, *sorted(using))
         cleared = not readers and await self._polling.is_cleared(case, key)

@@ -161,10 +161,6 @@ def uses_claim(pod: Object, claim: str) -> bool:
     return not is_server and any((v.get("persistentVolumeClaim") or {}).get("claimName") == claim for v in volumes)
 
 
-def is_over(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-
-
 def set_by_label(obj: Object) -> Iterable[Key]:
     name = (obj["metadata"].get("labels") or {}).get(names.SAMPLE_SET)
     return [Key(obj["metadata"].get("namespace", ""), name)] if name else ()

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from paddlecloud.kube.errors import BadRequest
+from paddlecloud.kube.generated_names import ALPHABET, SUFFIX_LENGTH
 from paddlecloud.kube.resource import Resource
 from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems, subdomain_problems
 from paddlecloud.local.apiserver.schema.causes import MAX_CAUSES, Cause, forbidden, invalid, required, too_long
@@ -83,14 +84,12 @@ def name_rule_of(resource: Resource) -> NameRule:
     return _RULE_OF_RESOURCE.get((resource.group, resource.plural), by_group)
 
 
-_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels and no look-alikes: no words, no misreading
-_SUFFIX_LENGTH = 5
 _LONGEST_GENERATED = 63
 
 
 def generate_name(prefix: str, rng: random.Random) -> str:
     """`prefix` and five random characters, cut so that the whole fits into a DNS label."""
-    return prefix[: _LONGEST_GENERATED - _SUFFIX_LENGTH] + "".join(rng.choices(_SUFFIX_ALPHABET, k=_SUFFIX_LENGTH))
+    return prefix[: _LONGEST_GENERATED - SUFFIX_LENGTH] + "".join(rng.choices(ALPHABET, k=SUFFIX_LENGTH))
 
 
 # --- types ---

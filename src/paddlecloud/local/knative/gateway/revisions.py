@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.local.knative.gateway.slots import Slots
 from paddlecloud.local.knative.gateway.stats import Stats
 
@@ -48,8 +49,8 @@ class Backend:
 
     def refused(self, now: float) -> None:
         """A connection could not be made."""
-        self.resting = now + min(LONGEST_REST, REST * 2**self._failures)
-        self._failures = min(self._failures + 1, 8)
+        self.resting = now + exponential(self._failures, base=REST, cap=LONGEST_REST)
+        self._failures += 1
 
     def answered(self) -> None:
         self._failures = 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
@@ -83,7 +84,7 @@ class Plan:
 
 def backoff_delay(streak: int) -> float:
     """Seconds between the end of the n-th failure in a row and the next start: 0, 10, 20, 40 … 300."""
-    return 0.0 if streak <= 1 else min(BACKOFF_CAP, BACKOFF_BASE * 2.0 ** min(streak - 2, 32))
+    return 0.0 if streak <= 1 else exponential(streak - 2, base=BACKOFF_BASE, cap=BACKOFF_CAP)
 
 
 def streak_after(run: Run) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from paddlecloud.api.paddlejob import gate
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.clock import parse_rfc3339, sleep_until_set
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
@@ -121,7 +122,7 @@ class PodWorker:
 
     async def _back_off(self, why: str) -> None:
         self._failures += 1
-        wait = min(RETRY_CAP, RETRY_BASE * 2.0 ** min(self._failures - 1, 10))
+        wait = exponential(self._failures - 1, base=RETRY_BASE, cap=RETRY_CAP)
         log.warning("pod %s: %s; again in %.0f s", self._name, why, wait)
         await self._pause(self._machine.clock.now() + wait)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from paddlecloud.kube.generated_names import SUFFIX_LENGTH
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.job.indexes import LABEL
-from paddlecloud.local.workloads.pods import SUFFIX, fresh_names, pod_from
+from paddlecloud.local.workloads.pods import fresh_names, pod_from
 
 VARIABLE = "JOB_COMPLETION_INDEX"
 LONGEST_HOSTNAME = 63
@@ -21,7 +22,7 @@ def plain_pods(job: Object, count: int, taken: Iterable[str]) -> Iterator[Object
 def indexed_pods(job: Object, indexes: Iterable[int], taken: Iterable[str]) -> Iterator[Object]:
     taken = set(taken)
     for index in indexes:
-        name = next(fresh_names(job, taken, stem=f"{job['metadata']['name'][: 253 - SUFFIX - 8]}-{index}"))
+        name = next(fresh_names(job, taken, stem=f"{job['metadata']['name'][: 253 - SUFFIX_LENGTH - 8]}-{index}"))
         yield _with_index(pod_from(job["spec"]["template"], name=name, owner=job), job, index)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.job.members import Members, finished_at, restarts_of
@@ -60,7 +61,7 @@ def patience(members: Members, failed: Sequence[Object], now: float) -> float:
     ends = [end for pod in failed if (end := finished_at(pod)) > last_success]
     if not ends:
         return 0.0
-    delay = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(len(ends) - 1, 10))
+    delay = exponential(len(ends) - 1, base=FIRST_DELAY, cap=LONGEST_DELAY)
     return max(0.0, max(ends) + delay - now)
 
 

@@ -1,0 +1,9 @@
+"""The suffix of names that servers and controllers generate."""
+
+from __future__ import annotations
+
+ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""No vowels and no look-alikes: no words, no misreading (apimachinery/pkg/util/rand/rand.go, alphanums)."""
+
+SUFFIX_LENGTH = 5
+"""`randomLength` of apiserver/pkg/storage/names/generate.go."""
