@@ -9,6 +9,7 @@ Guards are asked again afterwards, and `policies` come last of all, when nothing
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -64,7 +65,6 @@ CARRIED = (
 )  # fmt: skip
 """Metadata that only the server sets: whatever a client sends for it is ignored."""
 
-_RANDOM_BITS, _VERSION_4 = ~(0xF << 76 | 0x3 << 62), 0x4 << 76 | 0x2 << 62
 
 FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
 
@@ -123,7 +123,7 @@ class Admission:
         meta = obj["metadata"]
         if info.has_status and not info.custom:
             obj.setdefault("status", dict(FIRST_STATUS.get(info.kind, {})))
-        meta["uid"] = new_uid(self.rng)
+        meta["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         meta["creationTimestamp"] = rfc3339(self.clock.now())
         await self._judge(info, obj, None, options, run)
         if info.custom:
@@ -281,12 +281,6 @@ class Admission:
             api_version=info.resource.api_version,
             subresource=subresource,
         )
-
-
-def new_uid(rng: random.Random) -> str:
-    """A random UUID (version 4) as text. The class of the standard library takes three times as long to say it."""
-    digits = f"{rng.getrandbits(128) & _RANDOM_BITS | _VERSION_4:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _check_size(info: KindInfo, obj: Object) -> None:
