@@ -10,7 +10,7 @@ import pytest
 from harness import Target
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 
 @pytest.fixture
@@ -19,16 +19,16 @@ async def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def inner(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Platform]:
+async def inner(tmp_path: Path, clock: FakeClock) -> AsyncIterator[ControlPlane]:
     """Time stands still unless a test moves it."""
-    platform = Platform(tmp_path / "data", clock=clock, seed=1)
+    platform = ControlPlane(tmp_path / "data", clock=clock, seed=1)
     await platform.start()
     yield platform
     await platform.stop()
 
 
 @pytest.fixture
-async def client(inner: Platform) -> Client:
+async def client(inner: ControlPlane) -> Client:
     return inner.client(user_agent="test")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Reply:
 class Raw:
     """`token=None` sends no credentials; the administrator's are the default."""
 
-    def __init__(self, session: aiohttp.ClientSession, platform: Platform) -> None:
+    def __init__(self, session: aiohttp.ClientSession, platform: ControlPlane) -> None:
         self.session = session
         self.url = platform.url
         self.admin = (platform.data / "pki" / "admin.token").read_text().strip()
@@ -60,7 +60,7 @@ class Raw:
 
 
 @asynccontextmanager
-async def raw_client(platform: Platform) -> AsyncIterator[Raw]:
+async def raw_client(platform: ControlPlane) -> AsyncIterator[Raw]:
     tls = ssl.create_default_context(cafile=str(platform.certs.ca_cert))
     connector = aiohttp.TCPConnector(ssl=tls, limit=0)
     async with aiohttp.ClientSession(connector=connector, skip_auto_headers=["Content-Type"]) as session:

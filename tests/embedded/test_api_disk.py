@@ -17,7 +17,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, SERVICEACCOUNTS
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 
 def config(name: str, size: int = 0) -> dict[str, Any]:
@@ -50,7 +50,7 @@ async def fill(client: Client, kept: list[str]) -> None:
 async def test_a_full_disk_refuses_writes_answers_reads_and_recovers_by_itself(small_disk: Path, durable: bool) -> None:
     ballast = small_disk / "ballast"
     ballast.write_bytes(b"\0" * (6 << 20))
-    platform = Platform(small_disk / "data", durable=durable)
+    platform = ControlPlane(small_disk / "data", durable=durable)
     await platform.start()
     client = platform.client()
     kept: list[str] = []
@@ -67,7 +67,7 @@ async def test_a_full_disk_refuses_writes_answers_reads_and_recovers_by_itself(s
     await client.delete(CONFIGMAPS, kept[0], namespace="default")
     await platform.stop()
 
-    again = Platform(small_disk / "data")
+    again = ControlPlane(small_disk / "data")
     await again.start()
     found = {item["metadata"]["name"] for item in (await again.client().list(CONFIGMAPS, "default")).items}
     assert found == {*kept[1:], "after", "kube-root-ca.crt"}
@@ -115,7 +115,7 @@ def test_an_existing_platform_on_a_read_only_disk_is_left_as_it_is(small_disk: P
 
 
 @pytest.fixture
-async def raw(inner: Platform) -> AsyncIterator[Raw]:
+async def raw(inner: ControlPlane) -> AsyncIterator[Raw]:
     async with raw_client(inner) as found:
         yield found
 

@@ -25,7 +25,7 @@ from harness import PATIENCE, need
 from paddlecloud.api import crd
 from paddlecloud.local.apiserver.auth.authentication import ADMIN
 from paddlecloud.local.apiserver.http.request import Request, Response
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from tools import schemathesis
 
 
@@ -46,11 +46,11 @@ class Fuzzed:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
-        self.platform: Platform = self.run(self._start(data))
+        self.platform: ControlPlane = self.run(self._start(data))
         self.resources = [kind.resource for kind in self.platform.registry]
 
-    async def _start(self, data: Path) -> Platform:
-        platform = Platform(data, seed=1)
+    async def _start(self, data: Path) -> ControlPlane:
+        platform = ControlPlane(data, seed=1)
         await platform.start(objects=crd.generate())
         return platform
 

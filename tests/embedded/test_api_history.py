@@ -13,7 +13,7 @@ from paddlecloud.kube.client import Client, WatchEvent
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import SECRETS, Object
 from paddlecloud.local.apiserver.objects import listing, watching
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 NS = "default"
 PATH = SECRETS.path(NS)
@@ -31,7 +31,7 @@ async def first(client: Client, *, since: str) -> WatchEvent:
         await events.aclose()
 
 
-async def test_a_compacted_version_is_gone_for_watches_and_exact_lists(inner: Platform, client: Client) -> None:
+async def test_a_compacted_version_is_gone_for_watches_and_exact_lists(inner: ControlPlane, client: Client) -> None:
     old = (await client.create(SECRETS, secret("a")))["metadata"]["resourceVersion"]
     newer = (await client.create(SECRETS, secret("b")))["metadata"]["resourceVersion"]
     await client.create(SECRETS, secret("c"))
@@ -73,7 +73,7 @@ async def test_the_client_begins_again_by_itself(client: Client, monkeypatch: py
 
 
 async def test_bookmarks_carry_a_quiet_watch_past_compaction(
-    inner: Platform, client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    inner: ControlPlane, client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "BOOKMARK_EVERY", 0.05)
     since = (await client.create(SECRETS, secret("a")))["metadata"]["resourceVersion"]

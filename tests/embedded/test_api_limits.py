@@ -19,7 +19,7 @@ from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
 from paddlecloud.kube import listening
 from paddlecloud.local.apiserver.http import negotiation
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import endpoint
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -28,7 +28,7 @@ MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.pro
 
 
 @pytest.fixture
-async def raw(inner: Platform) -> AsyncIterator[Raw]:
+async def raw(inner: ControlPlane) -> AsyncIterator[Raw]:
     async with raw_client(inner) as found:
         yield found
 

@@ -14,7 +14,7 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import CONFIGMAPS, SECRETS
 from paddlecloud.local.apiserver.auth.authentication import User
 from paddlecloud.local.apiserver.objects import listing
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 NS = "default"
 PATH = SECRETS.path(NS)
@@ -49,7 +49,7 @@ async def bind(client: Client, user: User, role: str, namespace: str) -> None:
 
 
 async def test_given_a_token_of_somebody_else_then_nothing_is_shown(
-    inner: Platform, client: Client, secrets: None
+    inner: ControlPlane, client: Client, secrets: None
 ) -> None:
     _, token = await page(client)
     for user, role, namespace in ((VIEWER, "view", "kube-public"), (READER, "edit", NS)):
@@ -118,7 +118,7 @@ async def test_an_abandoned_list_is_forgotten_after_five_minutes(
 
 
 async def test_a_user_with_too_many_unfinished_lists_loses_the_oldest_of_them(
-    inner: Platform, client: Client, secrets: None, monkeypatch: pytest.MonkeyPatch
+    inner: ControlPlane, client: Client, secrets: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "UNFINISHED", 3)
     await bind(client, READER, "edit", NS)

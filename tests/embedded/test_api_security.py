@@ -19,14 +19,14 @@ from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
 from paddlecloud.kube.client import Client
 from paddlecloud.local.apiserver.http import certs
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import endpoint
 
 OPEN = ("/healthz", "/readyz", "/livez", "/version")
 
 
 @pytest.fixture
-async def raw(inner: Platform) -> AsyncIterator[Raw]:
+async def raw(inner: ControlPlane) -> AsyncIterator[Raw]:
     async with raw_client(inner) as found:
         yield found
 
@@ -81,7 +81,7 @@ async def test_nothing_is_answered_without_credentials(raw: Raw) -> None:
         "/healthz\\..\\api",
     ],
 )
-async def test_tricks_with_paths_open_nothing(inner: Platform, path: str) -> None:
+async def test_tricks_with_paths_open_nothing(inner: ControlPlane, path: str) -> None:
     """Sent as they are: clients would tidy them up."""
     tls = ssl.create_default_context(cafile=str(inner.certs.ca_cert))
     reader, writer = await asyncio.open_connection("127.0.0.1", inner.port, ssl=tls)
@@ -102,7 +102,7 @@ async def test_credentials_that_are_none_are_refused(raw: Raw, authorization: st
     assert reply.status in (400, 401), "bad credentials are refused even where none are needed"
 
 
-async def test_a_token_whose_header_was_changed_is_refused(raw: Raw, client: Client, inner: Platform) -> None:
+async def test_a_token_whose_header_was_changed_is_refused(raw: Raw, client: Client, inner: ControlPlane) -> None:
     token, _ = inner.tokens.issue(namespace="default", name="default", uid="someone-else")
     assert (await raw("GET", "/api/v1/pods", token=token)).status == 401
     head, body, signature = token.split(".")

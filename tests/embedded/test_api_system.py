@@ -15,15 +15,15 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import NAMESPACES, PODS, SERVICEACCOUNTS, SERVICES, Resource
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.kubelet.pod.service_account import api_tokens
-from paddlecloud.local.platform import Platform
 
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 @pytest.fixture
-async def raw(inner: Platform) -> AsyncIterator[Raw]:
+async def raw(inner: ControlPlane) -> AsyncIterator[Raw]:
     async with raw_client(inner) as found:
         yield found
 
@@ -61,7 +61,7 @@ async def test_the_namespace_of_node_leases_comes_back_when_it_is_deleted(client
     assert (await client.get(NAMESPACES, "kube-node-lease"))["status"]["phase"] == "Active"
 
 
-async def test_the_api_has_a_service_that_leads_to_it_and_comes_back(client: Client, inner: Platform) -> None:
+async def test_the_api_has_a_service_that_leads_to_it_and_comes_back(client: Client, inner: ControlPlane) -> None:
     service = await existing(client, SERVICES, "kubernetes", "default")
     assert service["spec"]["clusterIP"].startswith("127.")
     assert service["spec"]["ports"] == [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": inner.port}]
@@ -165,7 +165,7 @@ async def test_a_pod_of_an_unknown_account_is_refused(client: Client) -> None:
 
 
 async def test_the_token_of_a_pod_is_its_accounts_and_ends_with_it(
-    client: Client, raw: Raw, inner: Platform, clock: FakeClock
+    client: Client, raw: Raw, inner: ControlPlane, clock: FakeClock
 ) -> None:
     await existing(client, SERVICEACCOUNTS, "default", "default")
     made = await client.create(PODS, pod(), namespace="default")

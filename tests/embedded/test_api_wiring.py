@@ -14,7 +14,7 @@ from harness import eventually
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import NODES, PODS, SERVICEACCOUNTS, Resource
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.workloads.metrics.api import serve_metrics
 
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
@@ -24,7 +24,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 @pytest.fixture
-async def raw(inner: Platform) -> AsyncIterator[Raw]:
+async def raw(inner: ControlPlane) -> AsyncIterator[Raw]:
     async with raw_client(inner) as found:
         yield found
 
@@ -111,7 +111,9 @@ async def test_every_impersonated_group_counts(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "wrong", "a.b.c"])
-async def test_requests_that_were_not_let_in_are_in_the_audit_log(raw: Raw, inner: Platform, token: str | None) -> None:
+async def test_requests_that_were_not_let_in_are_in_the_audit_log(
+    raw: Raw, inner: ControlPlane, token: str | None
+) -> None:
     reply = await raw("GET", "/api/v1/namespaces/default/secrets/s", token=token)
     assert (reply.status, reply.json["reason"]) == (401, "Unauthorized")
     inner.audit.flush()
@@ -121,7 +123,7 @@ async def test_requests_that_were_not_let_in_are_in_the_audit_log(raw: Raw, inne
     assert last["user"]["username"] == "system:anonymous"
 
 
-async def test_the_audit_log_names_who_acted_and_as_whom(raw: Raw, inner: Platform) -> None:
+async def test_the_audit_log_names_who_acted_and_as_whom(raw: Raw, inner: ControlPlane) -> None:
     await raw.as_user("jane", "dev", method="GET", path="/api/v1/namespaces/default/secrets/s")
     inner.audit.flush()
     last = json.loads((inner.data / "audit.log").read_text().splitlines()[-1])
@@ -159,7 +161,7 @@ def _decode(part: str) -> bytes:
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-async def test_metrics_show_requests_watchers_and_the_store(raw: Raw, inner: Platform) -> None:
+async def test_metrics_show_requests_watchers_and_the_store(raw: Raw, inner: ControlPlane) -> None:
     before = inner.store.revision
     await raw("GET", "/api/v1/namespaces/default/pods/none")
     await raw("GET", "/api/v1/namespaces/default/pods/none")
@@ -181,7 +183,7 @@ async def test_metrics_show_requests_watchers_and_the_store(raw: Raw, inner: Pla
     assert (await raw.as_user("nobody", method="GET", path="/metrics")).status == 403
 
 
-async def test_metrics_of_one_name_are_a_list_of_that_name(raw: Raw, inner: Platform, client: Client) -> None:
+async def test_metrics_of_one_name_are_a_list_of_that_name(raw: Raw, inner: ControlPlane, client: Client) -> None:
     """Kinds that are answered, not stored, select by the name that the request was authorised for."""
     serve_metrics(inner)
     for name in ("a", "b"):

@@ -25,7 +25,7 @@ from paddlecloud.api import crd
 from paddlecloud.controllers.__main__ import CONTROLLERS
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import LEASES, PADDLEJOBS, PODS, Object
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import kubeconfig
 from tools.ports import free_port
 
@@ -35,9 +35,9 @@ MODULE = [sys.executable, "-m", "paddlecloud.controllers"]
 
 
 @pytest.fixture
-async def bare(tmp_path: Path) -> AsyncIterator[Platform]:
+async def bare(tmp_path: Path) -> AsyncIterator[ControlPlane]:
     """An API server with our kinds and nothing that works on them."""
-    running = Platform(tmp_path / "data")
+    running = ControlPlane(tmp_path / "data")
     await running.start(objects=crd.generate())
     pki = running.data / "pki"
     authority = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
@@ -49,7 +49,7 @@ async def bare(tmp_path: Path) -> AsyncIterator[Platform]:
 
 
 @contextmanager
-def controller(name: str, platform: Platform, *, pod: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def controller(name: str, platform: ControlPlane, *, pod: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The process, and the port of its health."""
     port = free_port()
     command = [*MODULE, name, "--kubeconfig", str(platform.data / "kubeconfig"), "--health-port", str(port)]
@@ -73,7 +73,7 @@ def ask(port: int, path: str) -> str:
         return ""
 
 
-async def leader(platform: Platform, name: str) -> str:
+async def leader(platform: ControlPlane, name: str) -> str:
     try:
         lease = await platform.client().get(LEASES, f"{name}-controller", "default")
     except NotFound:
@@ -88,7 +88,7 @@ def job() -> Object:
     return {"apiVersion": PADDLEJOBS.api_version, "kind": "PaddleJob", "metadata": metadata, "spec": {"worker": worker}}
 
 
-async def test_the_leader_works_and_hands_over_when_it_is_asked_to_end(bare: Platform) -> None:
+async def test_the_leader_works_and_hands_over_when_it_is_asked_to_end(bare: ControlPlane) -> None:
     client = bare.client()
 
     async def leads() -> str:
@@ -125,7 +125,7 @@ async def test_the_leader_works_and_hands_over_when_it_is_asked_to_end(bare: Pla
 
 
 @pytest.mark.parametrize("name", sorted(CONTROLLERS))
-async def test_every_controller_starts_and_is_ready(bare: Platform, name: str) -> None:
+async def test_every_controller_starts_and_is_ready(bare: ControlPlane, name: str) -> None:
     with controller(name, bare, pod="only") as (process, port):
         await eventually(lambda: asyncio.to_thread(ask, port, "/readyz"))
         await eventually(lambda: leader(bare, name))

@@ -32,7 +32,7 @@ from paddlecloud.kube.resource import (
     Object,
     Resource,
 )
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 VOLCANO = [definition for definition in crd.generate() if definition["spec"]["group"] == PODGROUPS.group]
 KNATIVE = crd.generate(knative.KINDS)
@@ -76,7 +76,7 @@ class World:
 @pytest.fixture
 async def world(tmp_path: Path, clock: FakeClock) -> AsyncIterator[World]:
     """This project's kinds, two of its controllers, and no engine."""
-    platform = Platform(tmp_path / "data", clock=clock, seed=1)
+    platform = ControlPlane(tmp_path / "data", clock=clock, seed=1)
     await platform.start(objects=crd.generate(KINDS))
     client = platform.client(user_agent="test")
 

@@ -18,7 +18,7 @@ from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.large import LARGE, MAX_BUILTIN, MAX_CUSTOM
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.apiserver.schema.causes import MAX_CAUSES
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.proxy.node_ports import FIRST, NodePorts
 from paddlecloud.local.store.record import Address
 
@@ -43,7 +43,7 @@ GROWING: Object = {
 
 
 @pytest.fixture
-async def raw(inner: Platform) -> AsyncIterator[Raw]:
+async def raw(inner: ControlPlane) -> AsyncIterator[Raw]:
     async with raw_client(inner) as found:
         yield found
 
@@ -166,7 +166,9 @@ async def test_first_applies_of_one_large_object_at_the_same_time_both_hold(raw:
     assert {"one", "two"} <= (await raw("GET", f"{CORE}/configmaps/applied")).json["data"].keys()
 
 
-def once_judged(platform: Platform, name: str, method: str, path: str, body: Object) -> list[asyncio.Task[Response]]:
+def once_judged(
+    platform: ControlPlane, name: str, method: str, path: str, body: Object
+) -> list[asyncio.Task[Response]]:
     """Send a request when admission has asked its guards about an object of that name for the first time.
 
     It is answered before the object is validated: it is the next that the event loop does.
@@ -183,7 +185,7 @@ def once_judged(platform: Platform, name: str, method: str, path: str, body: Obj
     return started
 
 
-async def test_a_large_object_is_not_created_in_a_namespace_that_goes_meanwhile(inner: Platform, raw: Raw) -> None:
+async def test_a_large_object_is_not_created_in_a_namespace_that_goes_meanwhile(inner: ControlPlane, raw: Raw) -> None:
     await raw("POST", "/api/v1/namespaces", {"metadata": {"name": "brief"}})
     gone = once_judged(inner, "late", "DELETE", "/api/v1/namespaces/brief", {})
     reply = await raw("POST", "/api/v1/namespaces/brief/configmaps", config("late", 20_000))
@@ -193,7 +195,7 @@ async def test_a_large_object_is_not_created_in_a_namespace_that_goes_meanwhile(
 
 
 async def test_a_large_service_gets_another_address_and_port_where_the_server_chose_them(
-    inner: Platform, raw: Raw
+    inner: ControlPlane, raw: Raw
 ) -> None:
     ports = NodePorts(inner.store, "x")
     inner.admission.mutators.append(ports.assign)
@@ -225,7 +227,7 @@ async def test_a_large_service_gets_another_address_and_port_where_the_server_ch
     assert spec["clusterIPs"] == [spec["clusterIP"]]
 
 
-async def test_a_large_service_does_not_keep_what_another_got_meanwhile(inner: Platform, raw: Raw) -> None:
+async def test_a_large_service_does_not_keep_what_another_got_meanwhile(inner: ControlPlane, raw: Raw) -> None:
     ports = NodePorts(inner.store, "x")
     inner.admission.mutators.append(ports.assign)
     inner.admission.policies.append(ports.confirm)

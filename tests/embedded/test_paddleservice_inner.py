@@ -14,13 +14,13 @@ from paddlecloud.controllers.paddleservice import PaddleServiceController, serve
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import DEPLOYMENTS, PADDLESERVICES, SERVICES, Object
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 
 @pytest.fixture
 async def client(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Client]:
     """An API server that has this project's kinds and no others."""
-    platform = Platform(tmp_path / "data", clock=clock, seed=1)
+    platform = ControlPlane(tmp_path / "data", clock=clock, seed=1)
     await platform.start(objects=crd.generate(KINDS))
     client = platform.client(user_agent="test")
     controller = PaddleServiceController(client, clock=clock, served=await served_kinds(client))

@@ -18,12 +18,12 @@ import yaml
 
 from harness import need, pdc, until
 from paddlecloud.cli.main import main
-from paddlecloud.local.platform import Platform, PlatformError
+from paddlecloud.local.control_plane import ControlPlane, PlatformError
 from paddlecloud.platform import endpoint, kubeconfig
 from tools.ports import free_port
 
 
-async def test_a_part_that_fails_is_not_hidden(inner: Platform) -> None:
+async def test_a_part_that_fails_is_not_hidden(inner: ControlPlane) -> None:
     async def broken() -> None:
         raise RuntimeError("out of luck")
 
@@ -33,9 +33,9 @@ async def test_a_part_that_fails_is_not_hidden(inner: Platform) -> None:
     assert inner.failed.is_set()
 
 
-async def test_a_directory_has_one_platform(inner: Platform) -> None:
+async def test_a_directory_has_one_platform(inner: ControlPlane) -> None:
     with pytest.raises(PlatformError, match="already runs on .*pdc down"):
-        Platform(inner.data)
+        ControlPlane(inner.data)
 
 
 @pytest.fixture

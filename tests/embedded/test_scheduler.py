@@ -16,11 +16,11 @@ from paddlecloud.kube.clock import SystemClock
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, Object
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.nodes.lifecycle import NodeLifecycle
 from paddlecloud.local.nodes.marks import FAILED, SIMULATE, SIMULATED
 from paddlecloud.local.nodes.objects import new_node
 from paddlecloud.local.nodes.simulated import SimulatedKubelet
-from paddlecloud.local.platform import Platform
 from paddlecloud.local.scheduler.controller.refusal_events import Notices
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
@@ -34,7 +34,7 @@ LIMIT = 15.0
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     """A platform with the scheduler and simulated nodes, and no kubelet."""
-    platform = Platform(tmp_path / "data")
+    platform = ControlPlane(tmp_path / "data")
     await platform.start(objects=crd.generate())
     clock = SystemClock()
     manager = Manager(platform.client(user_agent="scheduler"))

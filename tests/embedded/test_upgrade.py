@@ -11,7 +11,7 @@ import paddlecloud
 from paddlecloud.api import crd
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, PADDLEJOBS
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from tools import keep
 
 RELEASES = sorted(path.name.removeprefix("v") for path in keep.KEPT.glob("v*"))
@@ -29,7 +29,7 @@ async def test_the_state_of_an_earlier_release_opens_and_goes_on(release: str, t
     else:
         data.mkdir(mode=0o700)
         (data / "state.db").write_bytes(lzma.decompress(keep.place(release).read_bytes()))
-    platform = Platform(data)
+    platform = ControlPlane(data)
     await platform.start(objects=crd.generate())
     try:
         client = platform.client(user_agent="test")
@@ -51,7 +51,7 @@ async def test_definitions_of_kinds_follow_the_release(tmp_path: Path) -> None:
     job = next(d for d in older if d["metadata"]["name"] == "paddlejobs.batch.paddlepaddle.org")
     job["spec"]["versions"][0]["additionalPrinterColumns"] = []
     for definitions, columns in ((older, 0), (newer, 5)):
-        platform = Platform(tmp_path / "data")
+        platform = ControlPlane(tmp_path / "data")
         await platform.start(objects=definitions)
         kind = platform.registry.find("batch.paddlepaddle.org", "v1", "paddlejobs")
         assert kind is not None

@@ -27,7 +27,7 @@ from paddlecloud.kube.resource import (
     Object,
     Resource,
 )
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.workloads.workloads import CONTROLLERS, Workloads
 
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
@@ -49,7 +49,7 @@ def job(**spec: Any) -> Object:
 
 
 @pytest.fixture
-async def workloads(inner: Platform) -> AsyncIterator[Workloads]:
+async def workloads(inner: ControlPlane) -> AsyncIterator[Workloads]:
     running = Workloads(inner)
     task = asyncio.ensure_future(running.run())
     yield running
@@ -120,7 +120,7 @@ async def test_a_quota_is_reported_on_the_set_and_the_deployment_and_lifted_when
     await until("the deployment has its pods and no complaint", healed)
 
 
-async def test_a_stopped_controller_is_taken_over_without_a_pod_too_many(inner: Platform, client: Client) -> None:
+async def test_a_stopped_controller_is_taken_over_without_a_pod_too_many(inner: ControlPlane, client: Client) -> None:
     """Ended at any moment: the next one finds what was done and does the rest."""
     sets = workload(3, serviceName="x", podManagementPolicy="Parallel")
     await client.create(STATEFULSETS, sets, namespace="default")

@@ -21,7 +21,7 @@ from paddlecloud.api import crd
 from paddlecloud.platform import kubeconfig
 
 if TYPE_CHECKING:
-    from paddlecloud.local.platform import Platform
+    from paddlecloud.local.control_plane import ControlPlane
 
 NAMESPACES = ("paddle-system", "kubeflow", "paddlecloud", "paddleservice-system")
 """Those the manual's YAML and commands name."""
@@ -38,13 +38,13 @@ class Background:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
-    def start(self) -> Platform:
+    def start(self) -> ControlPlane:
         return asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(timeout=60)
 
-    async def _start(self) -> Platform:
-        from paddlecloud.local.platform import Platform  # the pages are checked without a platform too
+    async def _start(self) -> ControlPlane:
+        from paddlecloud.local.control_plane import ControlPlane  # the pages are checked without a platform too
 
-        self._platform = Platform(self._data)
+        self._platform = ControlPlane(self._data)
         await self._platform.start(objects=crd.generate())
         return self._platform
 

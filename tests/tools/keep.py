@@ -19,7 +19,7 @@ import yaml
 import paddlecloud
 from paddlecloud.api import crd
 from paddlecloud.kube.resource import CONFIGMAPS, PADDLEJOBS, Object
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 TESTS = Path(__file__).parents[1]
 KEPT = TESTS / "data"
@@ -32,7 +32,7 @@ def place(version: str) -> Path:
 
 async def live(data: Path) -> None:
     """Everything a log can hold: what was made, changed and deleted, and an object of a kind of our own."""
-    platform = Platform(data)
+    platform = ControlPlane(data)
     await platform.start(objects=crd.generate())
     try:
         client = platform.client(user_agent="keep")

@@ -1,4 +1,4 @@
-"""What runs beside the API server on one machine: scheduler, kubelet, and the controllers of this project.
+"""The embedded platform put together: control plane, scheduler, kubelet, and the controllers of this project.
 
 Each part has a client of its own under its own account, so that RBAC binds it and the audit log tells who wrote what.
 """
@@ -11,6 +11,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddlejob import ListenAddress, Options, PaddleJobController
@@ -24,6 +25,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.local.apiserver.auth.authentication import service_account
 from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER, SCHEDULER, node
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.images import library
 from paddlecloud.local.images.keeper import ImageKeeper
 from paddlecloud.local.images.store import ImageStore, default_cache
@@ -34,7 +36,6 @@ from paddlecloud.local.kubelet.node.node import NodeConfig, machine_capacity
 from paddlecloud.local.kubelet.streams.streams import PodStreams
 from paddlecloud.local.nodes.nodes import Nodes
 from paddlecloud.local.nodes.objects import share_of
-from paddlecloud.local.platform import Platform
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.workloads.workloads import Workloads
@@ -53,12 +54,16 @@ def own_folders(home: Path, started_in: Path) -> tuple[str, ...]:
     return (*(str(folder) for folder in (home, started_in) if folder != Path("/")), *temporary)
 
 
-class Machine:
-    """Made once the platform listens: pods get its address."""
+class Part(Protocol):
+    async def run(self) -> None: ...
+
+
+class EmbeddedPlatform:
+    """Made once the control plane listens: pods get its address."""
 
     def __init__(
         self,
-        platform: Platform,
+        control_plane: ControlPlane,
         *,
         nodes: int = 1,
         simulated: int | None = None,
@@ -68,87 +73,96 @@ class Machine:
     ) -> None:
         """`simulated` None keeps the simulated nodes there are; a number makes there be so many. Without `controllers`
         those of this project do not run: somebody installs them as pods."""
-        clock = platform.clock
-        self._platform = platform
-        self._workloads = Workloads(platform)
-        self._knative = Knative(platform, warm=lambda image: self._kubelet.keep_warm(image))
-        scheduler = platform.client(SCHEDULER, user_agent="scheduler")
+        self._control_plane = control_plane
+        self._clock = control_plane.clock
+        self._recipes = [control_plane.data / "images"]
+        self._simulated = simulated
+        self._simulated_capacity = simulated_capacity or {}
+        self._workloads = Workloads(control_plane)
+        self._knative = Knative(control_plane, warm=lambda image: self._kubelet.keep_warm(image))
         self._watches = Watches(self._workloads.manager)
-        self._scheduler = Scheduler(scheduler, self._watches, clock=clock)
-        closed, sets = (str(platform.data.resolve()),), str(platform.data / "samplesets")
+        self._scheduler = Scheduler(
+            control_plane.client(SCHEDULER, user_agent="scheduler"), self._watches, clock=self._clock
+        )
+        self._controllers = self._make_controllers(started_in) if controllers else ()
+        self._images = ImageKeeper(ImageStore(folders=self._recipes), clock=self._clock)
+        own = node_configs(nodes)
+        self._kubelet = self._make_kubelet(own)
+        self._serve_streams()
+        self._nodes = self._make_nodes(own)
+
+    def _make_controllers(self, started_in: Path) -> tuple[Part, ...]:
+        data, clock = self._control_plane.data, self._clock
+        closed, sets = (str(data.resolve()),), str(data / "samplesets")
         usual = own_folders(Path.home().resolve(), started_in.resolve())
         caches = NodeFolders.for_caches(os.environ, *usual, closed=closed)
         reading = NodeFolders.for_reading(os.environ, *usual, *_SHARED_FOLDERS, closed=closed)
-        self._jobs = PaddleJobController(
-            _controller(platform, "paddlejob", "paddlejob-controller"),
-            clock=clock,
-            options=Options(
-                python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
+        for_jobs = Options(
+            python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
+        )
+        for_sets = replace(SampleSetOptions.of(os.environ), local_root=sets, caches=caches, sources=reading)
+        return (
+            PaddleJobController(
+                self._client("paddlejob", "paddlejob-controller"),
+                clock=clock,
+                options=for_jobs,
+                reports=ListenAddress(remember=data / "report.port"),
             ),
-            reports=ListenAddress(remember=platform.data / "report.port"),
+            KubeflowPaddleJobController(self._client("paddlejob", "kubeflow-paddlejob-controller"), clock=clock),
+            PaddleServiceController(
+                self._client("serving", "paddleservice-controller"),
+                clock=clock,
+                site=Site.from_environment(os.environ)._replace(models=reading, fingerprint=fingerprint.of_folder),
+            ),
+            SampleSetController(self._client("sampleset", "sampleset-controller"), clock=clock, options=for_sets),
+            SampleJobController(self._client("sampleset", "samplejob-controller"), clock=clock, options=for_sets),
         )
-        kubeflow = _controller(platform, "paddlejob", "kubeflow-paddlejob-controller")
-        self._kubeflow = KubeflowPaddleJobController(kubeflow, clock=clock)
-        services = _controller(platform, "serving", "paddleservice-controller")
-        self._services = PaddleServiceController(
-            services,
-            clock=clock,
-            site=Site.from_environment(os.environ)._replace(models=reading, fingerprint=fingerprint.of_folder),
-        )
-        options = replace(SampleSetOptions.of(os.environ), local_root=sets, caches=caches, sources=reading)
-        self._sets = SampleSetController(
-            _controller(platform, "sampleset", "sampleset-controller"), clock=clock, options=options
-        )
-        self._set_jobs = SampleJobController(
-            _controller(platform, "sampleset", "samplejob-controller"), clock=clock, options=options
-        )
-        recipes = [platform.data / "images"]
-        self._images = ImageKeeper(ImageStore(folders=recipes), clock=clock)
-        own = node_configs(nodes)
-        self._kubelet = Kubelet(
-            platform.client(node(own[0].name), user_agent="kubelet"),
-            data=platform.data,
+
+    def _client(self, controller: str, user_agent: str) -> Client:
+        """Under the account that the chart gives to this controller."""
+        account = service_account(chart.NAMESPACE, chart.ACCOUNTS[controller])
+        return self._control_plane.client(account, user_agent=user_agent)
+
+    def _make_kubelet(self, own: list[NodeConfig]) -> Kubelet:
+        return Kubelet(
+            self._control_plane.client(node(own[0].name), user_agent="kubelet"),
+            data=self._control_plane.data,
             nodes=own,
-            images=ImageStore(folders=recipes),
-            clock=clock,
-            api_address=("127.0.0.1", platform.port),
+            images=ImageStore(folders=self._recipes),
+            clock=self._clock,
+            api_address=("127.0.0.1", self._control_plane.port),
             keep_logs_of=[PADDLEJOBS],
-            drivers=drivers_of(platform.data),
+            drivers=drivers_of(self._control_plane.data),
         )
-        streams = PodStreams(self._kubelet, clock)
-        platform.serve_streams(streams)
-        platform.serve_kept_logs(streams, [PADDLEJOBS])
-        self._nodes = Nodes(
-            platform.client(NODE_CONTROLLER, user_agent="node-controller"),
-            platform.client(node("simulated"), user_agent="simulated-kubelet"),
+
+    def _serve_streams(self) -> None:
+        streams = PodStreams(self._kubelet, self._clock)
+        self._control_plane.serve_streams(streams)
+        self._control_plane.serve_kept_logs(streams, [PADDLEJOBS])
+
+    def _make_nodes(self, own: list[NodeConfig]) -> Nodes:
+        return Nodes(
+            self._control_plane.client(NODE_CONTROLLER, user_agent="node-controller"),
+            self._control_plane.client(node("simulated"), user_agent="simulated-kubelet"),
             self._watches,
             self._kubelet,
             own=own,
-            clock=clock,
+            clock=self._clock,
         )
-        self._simulated = simulated
-        self._simulated_capacity = simulated_capacity or {}
-        self._with_controllers = controllers
 
     async def start(self) -> None:
-        machine = (self._workloads, self._scheduler, self._knative, self._images)
-        controllers = (self._jobs, self._kubeflow, self._services, self._sets, self._set_jobs)
-        for part in (*machine, *(controllers if self._with_controllers else ())):
-            self._platform.spawn(part.run())
+        parts: list[Part] = [self._workloads, self._scheduler, self._knative, self._images, *self._controllers]
+        for part in parts:
+            self._control_plane.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:
             await self._nodes.simulate(self._simulated, self._simulated_capacity)
-        self._platform.spawn(self._nodes.run())
+        self._control_plane.spawn(self._nodes.run())
 
     async def stop(self, *, pods: bool) -> None:
         """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
         await self._knative.stop(gateways=pods)
         await self._kubelet.stop(pods=pods)
-
-
-def _controller(platform: Platform, key: str, user_agent: str) -> Client:
-    """A client under the account that the chart gives to this controller."""
-    return platform.client(service_account(chart.NAMESPACE, chart.ACCOUNTS[key]), user_agent=user_agent)
 
 
 def node_configs(count: int) -> list[NodeConfig]:

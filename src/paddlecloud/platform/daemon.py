@@ -27,11 +27,11 @@ from paddlecloud.api import crd
 from paddlecloud.kube import garbage, logs
 from paddlecloud.kube.watchdog import LoopWatchdog
 from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
+from paddlecloud.local.control_plane import ControlPlane, PlatformError
 from paddlecloud.local.nodes.keeper import nodes_before
-from paddlecloud.local.platform import Platform, PlatformError
 from paddlecloud.local.store.log import StorageError
 from paddlecloud.platform import bootstrap, endpoint
-from paddlecloud.platform.assembly import Machine
+from paddlecloud.platform.assembly import EmbeddedPlatform
 from paddlecloud.platform.chart import controller_accounts, user_roles
 
 log = logging.getLogger("paddlecloud")
@@ -95,43 +95,43 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    platform = Platform(args.data, durable=args.durable)
+    control_plane = ControlPlane(args.data, durable=args.durable)
     accounts = controller_accounts() if args.controllers else []
     objects = [*crd.generate(), *bootstrap.objects(args.data), *user_roles(), *accounts]
-    body: Machine | None = None
+    platform: EmbeddedPlatform | None = None
     try:
         try:
-            await platform.start(port=args.port, objects=objects)
+            await control_plane.start(port=args.port, objects=objects)
         except OSError:
             if not (args.any_port_if_taken and args.port):
                 raise
-            await platform.listen(port=0)
+            await control_plane.listen(port=0)
         # What no flag says stays as it was: the data directory knows how the machine was divided.
         nodes: int = (
-            args.nodes or await nodes_before(platform.client(NODE_CONTROLLER, user_agent="node-controller")) or 1
+            args.nodes or await nodes_before(control_plane.client(NODE_CONTROLLER, user_agent="node-controller")) or 1
         )
-        body = Machine(
-            platform,
+        platform = EmbeddedPlatform(
+            control_plane,
             nodes=nodes,
             simulated=args.simulated,
             simulated_capacity=args.simulated_capacity,
             controllers=args.controllers,
             started_in=args.started_in,
         )
-        await body.start()
-        endpoint.announce(args.data, port=platform.port, nodes=nodes)
-        log.info("ready on port %d", platform.port)
-        answer({"port": platform.port})
+        await platform.start()
+        endpoint.announce(args.data, port=control_plane.port, nodes=nodes)
+        log.info("ready on port %d", control_plane.port)
+        answer({"port": control_plane.port})
         # Modules, kinds and schemas stay for good: the collector need not look at them again under load.
         gc.freeze()
         garbage.collect_seldom()
-        args.port = platform.port
-        await _first(stop, platform.failed)
+        args.port = control_plane.port
+        await _first(stop, control_plane.failed)
         log.info("stopping")
     finally:
-        if body is not None:
-            await body.stop(pods=stop.is_set())
-        await platform.stop()
+        if platform is not None:
+            await platform.stop(pods=stop.is_set())
+        await control_plane.stop()
     if stop.is_set():
         endpoint.withdraw(args.data)
     return stop.is_set()

@@ -18,7 +18,7 @@ import pytest
 
 from paddlecloud.local.apiserver.auth.authentication import ADMIN, AUTHENTICATED, User
 from paddlecloud.local.apiserver.http.request import Request, Response
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from unit.budgets import requests
 from unit.budgets.requests import Sent
 
@@ -53,7 +53,7 @@ async def _first(frames: AsyncIterator[bytes]) -> bytes:
 
 
 class Server:
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: ControlPlane) -> None:
         self.platform = platform
 
     async def send(self, sent: Sent, *, user: User = TENANT) -> Response:
@@ -68,7 +68,7 @@ class Server:
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    platform = Platform(tmp_path / "data", seed=1)
+    platform = ControlPlane(tmp_path / "data", seed=1)
     await platform.start()
     server = Server(platform)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -15,7 +15,7 @@ from paddlecloud.controllers.paddleservice import PaddleServiceController
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import Options as SetOptions
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 CONTROLLERS: dict[Callable[..., Operator[Any, Any]], dict[str, object]] = {
     PaddleJobController: {"options": JobOptions()},
@@ -29,7 +29,7 @@ CONTROLLERS: dict[Callable[..., Operator[Any, Any]], dict[str, object]] = {
 async def test_everything_with_a_namespace_is_watched_in_that_one(
     controller: Callable[..., Operator[Any, Any]], tmp_path: Path
 ) -> None:
-    client = Platform(tmp_path).client()
+    client = ControlPlane(tmp_path).client()
     operator = controller(client, namespace="team", **CONTROLLERS[controller])
     watched = [informer for informer in operator.informers if informer.resource.namespaced]
     assert watched

@@ -25,18 +25,18 @@ from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent, carry_out
 from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, PODS, SECRETS, Key, Object
 from paddlecloud.kube.stdlib import StdlibTransport, drive, drive_iter
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 
 @pytest.fixture
-async def platform(tmp_path: Path) -> AsyncIterator[Platform]:
-    running = Platform(tmp_path / "data", seed=1)
+async def platform(tmp_path: Path) -> AsyncIterator[ControlPlane]:
+    running = ControlPlane(tmp_path / "data", seed=1)
     await running.start()
     yield running
     await running.stop()
 
 
-def config_of(platform: Platform) -> Config:
+def config_of(platform: ControlPlane) -> Config:
     pki = platform.data / "pki"
     token = (pki / "admin.token").read_text().strip()
     return Config(
@@ -47,7 +47,7 @@ def config_of(platform: Platform) -> Config:
 
 
 @pytest.fixture(params=["in process", "https"])
-async def client(request: pytest.FixtureRequest, platform: Platform) -> AsyncIterator[Client]:
+async def client(request: pytest.FixtureRequest, platform: ControlPlane) -> AsyncIterator[Client]:
     made = platform.client() if request.param == "in process" else Client(HttpTransport(config_of(platform)))
     yield made
     await made.close()
@@ -186,7 +186,7 @@ async def test_of_two_replicas_the_second_takes_over_when_the_first_stops(client
         assert lease["spec"]["leaseTransitions"] == 1
 
 
-async def test_a_wrong_token_is_refused_by_type(platform: Platform) -> None:
+async def test_a_wrong_token_is_refused_by_type(platform: ControlPlane) -> None:
     config = config_of(platform)
     config.source = Static(Credential("Bearer wrong"))
     client = Client(HttpTransport(config))
@@ -195,7 +195,7 @@ async def test_a_wrong_token_is_refused_by_type(platform: Platform) -> None:
     await client.close()
 
 
-async def test_the_same_client_works_without_an_event_loop(platform: Platform) -> None:
+async def test_the_same_client_works_without_an_event_loop(platform: ControlPlane) -> None:
     def as_the_cli_does() -> tuple[list[str], str]:
         client = Client(StdlibTransport(config_of(platform)))
         version = drive(client.list(CONFIGMAPS, "default")).resource_version

@@ -12,6 +12,7 @@ from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, DEPLOYMENTS, ENDPOINTSLICES, PODS, Key, Object, key_of
 from paddlecloud.kube.resource import SERVICES as CORE_SERVICES
 from paddlecloud.local.apiserver.auth.identities import KNATIVE
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.knative import configuration, revision, route, service
 from paddlecloud.local.knative.autoscaler import Autoscaler, Scene
 from paddlecloud.local.knative.coldstart import ColdStarts, stages_of
@@ -37,7 +38,6 @@ from paddlecloud.local.knative.routing import (
 from paddlecloud.local.knative.settings import Defaults
 from paddlecloud.local.knative.supervisor import Gateways, Report
 from paddlecloud.local.knative.validation import judge
-from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
 
 CONFIG = Key("knative-serving", "config-autoscaler")
@@ -47,15 +47,19 @@ class Knative:
     """`run` works until cancelled; `stop` ends the gateways, or leaves them to the next control plane."""
 
     def __init__(
-        self, platform: Platform, *, gateways: int | None = None, warm: Callable[[str], None] = lambda image: None
+        self,
+        control_plane: ControlPlane,
+        *,
+        gateways: int | None = None,
+        warm: Callable[[str], None] = lambda image: None,
     ) -> None:
         """`warm` is called with the images of revisions without pods: one may be needed at any moment."""
         self._warm = warm
         self._envoy = find_envoy()
-        self._clock = platform.clock
-        self.manager = manager = Manager(platform.client(KNATIVE, user_agent="knative"), clock=self._clock)
+        self._clock = control_plane.clock
+        self.manager = manager = Manager(control_plane.client(KNATIVE, user_agent="knative"), clock=self._clock)
         self.gateways = Gateways(
-            platform.data / "gateway",
+            control_plane.data / "gateway",
             changed=self._gateways_changed,
             report=self._heard,
             wake=self._wake,
@@ -67,8 +71,8 @@ class Knative:
         self._configurations = manager.informer(CONFIGURATIONS)
         self._pods = manager.informer(PODS, label_selector=REVISION, indexers={OF_REVISION: revision_of})
         self._config = manager.informer(CONFIGMAPS, namespace=CONFIG.namespace)
-        self._measures = Measures(platform.metrics.registry)
-        self._cold_starts = ColdStarts(platform.metrics.registry)
+        self._measures = Measures(control_plane.metrics.registry)
+        self._cold_starts = ColdStarts(control_plane.metrics.registry)
         self._unacknowledged: set[Key] = set()
         """Routes whose traffic gateways had not acknowledged at the last look."""
         self._asking: set[asyncio.Task[None]] = set()
@@ -92,7 +96,7 @@ class Knative:
             manager.client, clock=self._clock, scenes=self._scenes, defaults=lambda: self._defaults
         )
         manager.add_service("autoscaler", self.autoscaler.run)
-        platform.admission.policies.append(judge)
+        control_plane.admission.policies.append(judge)
 
     async def run(self) -> None:
         await self.manager.run()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.local.apiserver.auth.identities import CONTROLLER_MANAGER
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.proxy.node_ports import NodePorts
 from paddlecloud.local.proxy.proxy import ServiceProxy
 from paddlecloud.local.volumes.binder import VolumeBinder
@@ -37,14 +37,14 @@ EVICTION = ("", "pods", "eviction")
 class Workloads:
     """`run` works until cancelled."""
 
-    def __init__(self, platform: Platform) -> None:
-        clock = platform.clock
-        self.manager = Manager(platform.client(CONTROLLER_MANAGER, user_agent="workloads"), clock=clock)
-        self._binder = VolumeBinder(self.manager, folder=platform.data / "volumes")
+    def __init__(self, control_plane: ControlPlane) -> None:
+        clock = control_plane.clock
+        self.manager = Manager(control_plane.client(CONTROLLER_MANAGER, user_agent="workloads"), clock=clock)
+        self._binder = VolumeBinder(self.manager, folder=control_plane.data / "volumes")
         self._proxy = ServiceProxy(self.manager, clock)
         for declare in CONTROLLERS:
             declare(self.manager, clock)
-        _plug_in(platform)
+        _plug_in(control_plane)
 
     async def run(self) -> None:
         await self._binder.install()
@@ -54,17 +54,17 @@ class Workloads:
             await self._proxy.close()
 
 
-def _plug_in(platform: Platform) -> None:
+def _plug_in(control_plane: ControlPlane) -> None:
     """What the API server does on behalf of the workloads."""
-    ports = NodePorts(platform.store, str(platform.data))
-    platform.admission.mutators += [protect, default_class(platform.store), ports.assign]
-    platform.admission.policies += [refuse_unserved, ports.confirm]
-    handlers = platform.extensions.handlers
+    ports = NodePorts(control_plane.store, str(control_plane.data))
+    control_plane.admission.mutators += [protect, default_class(control_plane.store), ports.assign]
+    control_plane.admission.policies += [refuse_unserved, ports.confirm]
+    handlers = control_plane.extensions.handlers
     handlers[EVICTION] = guard(
         handlers[EVICTION],
-        store=platform.store,
-        registry=platform.registry,
-        verbs=platform.verbs,
-        clock=platform.clock,
+        store=control_plane.store,
+        registry=control_plane.registry,
+        verbs=control_plane.verbs,
+        clock=control_plane.clock,
     )
-    serve_metrics(platform)
+    serve_metrics(control_plane)

@@ -30,7 +30,7 @@ from paddlecloud.kube.resource import (
     Resource,
 )
 from paddlecloud.kube.transport import Response, Transport
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 from .world import template
 
@@ -59,7 +59,7 @@ class Counted:
 class Cluster:
     """An API server, the controller, and hands that do what nodes would do."""
 
-    def __init__(self, platform: Platform, reports: ListenAddress | None = None) -> None:
+    def __init__(self, platform: ControlPlane, reports: ListenAddress | None = None) -> None:
         self.platform = platform
         self._reports = reports
         self.client: Client = platform.client()
@@ -154,7 +154,7 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster_of(folder: Path, *, reports: ListenAddress | None = None) -> AsyncIterator[Cluster]:
-    platform = Platform(folder)
+    platform = ControlPlane(folder)
     await platform.start(objects=crd.generate())
     cluster = Cluster(platform, reports)
     cluster.start_controller()

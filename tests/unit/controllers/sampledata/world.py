@@ -22,11 +22,11 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import EVENTS, NODES, PADDLEJOBS, SAMPLEJOBS, SAMPLESETS, SECRETS, Object, Resource
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.nodes.lifecycle import NodeLifecycle
 from paddlecloud.local.nodes.marks import FAILED, SIMULATED, SIMULATED_TAINT
 from paddlecloud.local.nodes.objects import new_node
 from paddlecloud.local.nodes.simulated import SimulatedKubelet
-from paddlecloud.local.platform import Platform
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.workloads.workloads import Workloads
@@ -101,7 +101,7 @@ def failed(why: str) -> JobReport:
 
 @dataclass
 class World:
-    platform: Platform
+    platform: ControlPlane
     clock: FakeClock
     servers: Played = field(default_factory=Played)
     options: Options = field(default_factory=lambda: Options(image="runtime", local_root="/var/lib/sets"))
@@ -240,7 +240,7 @@ class World:
 @asynccontextmanager
 async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[World]:
     clock = FakeClock()
-    platform = Platform(folder, clock=clock, seed=1)
+    platform = ControlPlane(folder, clock=clock, seed=1)
     await platform.start(objects=crd.generate())
     client = platform.client(user_agent="machine")
     workloads = Workloads(platform)

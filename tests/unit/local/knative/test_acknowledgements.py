@@ -15,12 +15,12 @@ from harness import eventually
 from paddlecloud.api import crd
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.knative.acknowledgements import LATE
 from paddlecloud.local.knative.gateway.sockets import connect_unix
 from paddlecloud.local.knative.knative import Knative
 from paddlecloud.local.knative.names import REVISION, REVISIONS, ROUTES, SERVICES
 from paddlecloud.local.knative.supervisor import Gateways
-from paddlecloud.local.platform import Platform
 
 NOBODY = 1 << 23
 """A number that no process has."""
@@ -179,7 +179,7 @@ async def test_a_gateway_of_an_earlier_release_does_not_hold_routes_back(world: 
 class Served:
     """A platform with Knative and no kubelet: the test plays the pods."""
 
-    def __init__(self, platform: Platform, knative: Knative, clock: FakeClock) -> None:
+    def __init__(self, platform: ControlPlane, knative: Knative, clock: FakeClock) -> None:
         self.client = platform.client(user_agent="test")
         self.gateways, self.folder = knative.gateways, platform.data / "gateway"
         self._clock = clock
@@ -225,7 +225,7 @@ class Served:
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     clock = FakeClock()
-    platform = Platform(tmp_path / "data", clock=clock, seed=1)
+    platform = ControlPlane(tmp_path / "data", clock=clock, seed=1)
     await platform.start(objects=crd.generate())
     knative = Knative(platform, gateways=1)
     task = platform.spawn(knative.run())

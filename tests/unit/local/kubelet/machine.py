@@ -13,12 +13,12 @@ from harness import PATIENCE
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.images.store import ImageStore
 from paddlecloud.local.kubelet.node.kubelet import Kubelet
 from paddlecloud.local.kubelet.node.node import NodeConfig
 from paddlecloud.local.kubelet.pod.service_account import api_tokens
 from paddlecloud.local.kubelet.streams.streams import PodStreams
-from paddlecloud.local.platform import Platform
 
 NODE = "node-1"
 
@@ -31,13 +31,13 @@ class TestMachine:
     def __init__(self, data: Path, **options: Any) -> None:
         self.data = data
         self._options = options
-        self.platform: Platform
+        self.platform: ControlPlane
         self.kubelet: Kubelet
         self.client: Client
         self.streams: PodStreams
 
     async def start(self) -> None:
-        self.platform = Platform(self.data)
+        self.platform = ControlPlane(self.data)
         await self.platform.start()
         self.client = self.platform.client()
         await self.start_kubelet()

@@ -16,45 +16,45 @@ from paddlecloud.local.apiserver.http.negotiation import encode
 from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.kubelet.node.usage import pod_usage
-from paddlecloud.local.platform import Platform
 from paddlecloud.local.workloads.metrics.meter import Meter, Rate
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 
 
-def serve_metrics(platform: Platform) -> None:
+def serve_metrics(control_plane: ControlPlane) -> None:
     """Add the group to what the API serves."""
-    folder = platform.data / "pods"
-    meter = Meter(lambda uid: pod_usage(folder / uid), platform.clock)
+    folder = control_plane.data / "pods"
+    meter = Meter(lambda uid: pod_usage(folder / uid), control_plane.clock)
     for resource in (POD_METRICS, NODE_METRICS):
-        platform.registry.add(KindInfo(resource, singular="", verbs=("get", "list")))
-    handlers = platform.extensions.handlers
-    handlers[GROUP, POD_METRICS.plural, ""] = _pods(platform, meter)
-    handlers[GROUP, NODE_METRICS.plural, ""] = _nodes(platform, meter)
+        control_plane.registry.add(KindInfo(resource, singular="", verbs=("get", "list")))
+    handlers = control_plane.extensions.handlers
+    handlers[GROUP, POD_METRICS.plural, ""] = _pods(control_plane, meter)
+    handlers[GROUP, NODE_METRICS.plural, ""] = _nodes(control_plane, meter)
 
 
-def _pods(platform: Platform, meter: Meter) -> Handler:
+def _pods(control_plane: ControlPlane, meter: Meter) -> Handler:
     async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
-        found = [pod for pod in _chosen(platform, PODS, request, info) if phase_of(pod) == "Running"]
+        found = [pod for pod in _chosen(control_plane, PODS, request, info) if phase_of(pod) == "Running"]
         rates = await meter.measure(pod["metadata"]["uid"] for pod in found)
-        now = platform.clock.now()
+        now = control_plane.clock.now()
         return _answer(info, kind, [pod_metrics(pod, rates[pod["metadata"]["uid"]], now) for pod in found])
 
     return handle
 
 
-def _nodes(platform: Platform, meter: Meter) -> Handler:
+def _nodes(control_plane: ControlPlane, meter: Meter) -> Handler:
     async def handle(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
-        nodes = _chosen(platform, NODES, request, info)
+        nodes = _chosen(control_plane, NODES, request, info)
         names = {node["metadata"]["name"] for node in nodes}
         running = [
             pod
-            for pod in (record.object for record in platform.store.list("/pods"))
+            for pod in (record.object for record in control_plane.store.list("/pods"))
             if phase_of(pod) == "Running" and pod["spec"].get("nodeName") in names
         ]
         rates = await meter.measure(pod["metadata"]["uid"] for pod in running)
-        now = platform.clock.now()
+        now = control_plane.clock.now()
         by_node: dict[str, list[Rate]] = {name: [] for name in names}
         for pod in running:
             by_node[pod["spec"]["nodeName"]] += rates[pod["metadata"]["uid"]].values()
@@ -63,15 +63,15 @@ def _nodes(platform: Platform, meter: Meter) -> Handler:
     return handle
 
 
-def _chosen(platform: Platform, resource: Resource, request: Request, info: RequestInfo) -> list[Object]:
+def _chosen(control_plane: ControlPlane, resource: Resource, request: Request, info: RequestInfo) -> list[Object]:
     if info.verb not in ("get", "list"):
         raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}.{GROUP}")
-    kind = platform.registry.find(resource.group, resource.version, resource.plural)
+    kind = control_plane.registry.find(resource.group, resource.version, resource.plural)
     assert kind is not None, f"{resource.plural} are always served"
     if info.verb == "get":
-        return [platform.verbs.get(kind, info.namespace, info.name).object]
+        return [control_plane.verbs.get(kind, info.namespace, info.name).object]
     wanted = Filter(kind, request.query.get("labelSelector", ""), request.query.get("fieldSelector", ""))
-    records = platform.store.list(kind.collection, info.namespace or None)
+    records = control_plane.store.list(kind.collection, info.namespace or None)
     return [record.object for record in records if wanted.matches(record)]
 
 

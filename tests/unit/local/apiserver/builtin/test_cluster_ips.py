@@ -12,7 +12,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import AlreadyExists, Invalid, ServiceUnavailable
 from paddlecloud.kube.resource import NAMESPACES, SERVICES, Object
 from paddlecloud.local import loopback
-from paddlecloud.local.platform import Platform
+from paddlecloud.local.control_plane import ControlPlane
 
 FREE = 5
 """Addresses of a network of sixteen that are given out."""
@@ -28,7 +28,7 @@ async def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
         return next(found.subnets(new_prefix=28)) if networks is loopback.SERVICES else found
 
     monkeypatch.setattr(loopback, "network_for", tiny)
-    found = Platform(tmp_path, seed=1).client()
+    found = ControlPlane(tmp_path, seed=1).client()
     await found.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
     return found
 

@@ -1,11 +1,12 @@
-"""The embedded platform put together: one directory, one API server, and the small controllers every cluster has.
+"""The control plane of the embedded platform: one directory, one API server, and the housekeeping every cluster has.
 
     <data>/lock          held while a platform runs on the directory
     <data>/state.db      the revision log
     <data>/pki/          certificate authority, server certificate, tokens (0600)
     <data>/audit.log     who did what
 
-What runs pods (scheduler, kubelet) and what this project adds (PaddleJob and the others) is plugged in from outside.
+What runs pods (scheduler, kubelet) and what this project adds (PaddleJob and the others) is added by
+`platform.assembly`.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class PlatformError(Exception):
     """The platform cannot start here; the message says why and what to do."""
 
 
-class Platform:
+class ControlPlane:
     def __init__(
         self, data: Path, *, durable: bool = False, clock: Clock | None = None, seed: int | None = None
     ) -> None:
