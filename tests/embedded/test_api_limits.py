@@ -71,7 +71,7 @@ async def test_a_connection_without_a_request_is_closed_and_one_with_a_watch_sta
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(listening, "HEAD_TIMEOUT", 1.0)
-    platform = Platform(tmp_path / "data", seed=1)
+    platform = ControlPlane(tmp_path / "data", seed=1)
     await platform.start()
     try:
         trusted = ssl.create_default_context(cafile=str(platform.data / "pki" / "ca.crt"))
