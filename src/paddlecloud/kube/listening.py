@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from aiohttp import web
@@ -22,35 +22,56 @@ KEEP_ALIVE = 90.0
 Factory = Callable[[], asyncio.Protocol]
 
 
+class Newcomers:
+    """Connections whose clients have yet to send something: each has its time, and of too many the oldest go first."""
+
+    def __init__(self, seconds: float, most: int | None = None) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._waiting: dict[Hashable, tuple[asyncio.TimerHandle, Callable[[], object]]] = {}
+
+    def add(self, connection: Hashable, close: Callable[[], object]) -> None:
+        if self._most is not None and len(self._waiting) >= self._most:
+            self._close(next(iter(self._waiting)))
+        timer = asyncio.get_running_loop().call_later(self._seconds, self._close, connection)
+        self._waiting[connection] = timer, close
+
+    def remove(self, connection: Hashable) -> None:
+        """It has sent it, or is gone."""
+        found = self._waiting.pop(connection, None)
+        if found is not None:
+            found[0].cancel()
+
+    def _close(self, connection: Hashable) -> None:
+        timer, close = self._waiting.pop(connection)
+        timer.cancel()
+        close()
+
+
 class FirstRequests:
     """Makes the protocols of a server, and closes those that have no request in time. It must see the first one."""
 
-    def __init__(self, server: web.Server, seconds: float | None = None) -> None:
+    def __init__(self, server: web.Server, most: int | None = None) -> None:
         self._server = server
-        self._seconds = HEAD_TIMEOUT if seconds is None else seconds
         self._make_request: Callable[..., web.BaseRequest] = server.request_factory
-        self._waiting: dict[asyncio.Protocol, asyncio.TimerHandle] = {}
+        self._newcomers = Newcomers(HEAD_TIMEOUT, most)
         server.request_factory = self._arrived
 
     def __call__(self) -> asyncio.Protocol:
         protocol = self._server()
-        timer = asyncio.get_running_loop().call_later(self._seconds, self._close, protocol)
-        self._waiting[protocol] = timer
+        self._newcomers.add(protocol, protocol.force_close)
         return protocol
 
     def _arrived(self, message: Any, payload: Any, protocol: Any, *rest: Any) -> web.BaseRequest:
-        timer = self._waiting.pop(protocol, None)
-        if timer is not None:
-            timer.cancel()
+        self._newcomers.remove(protocol)
         return self._make_request(message, payload, protocol, *rest)
-
-    def _close(self, protocol: web.RequestHandler) -> None:
-        if self._waiting.pop(protocol, None) is not None:
-            protocol.force_close()
 
 
 class Site(web.BaseSite):
-    """In place of `web.TCPSite`. `secured` puts a protocol of its own, such as TLS, before those of the server."""
+    """In place of `web.TCPSite`. `secured` puts a protocol of its own, such as TLS, before those of the server.
+
+    `most_waiting` connections may be without a request at a time; then the oldest of them are closed.
+    """
 
     def __init__(
         self,
@@ -61,10 +82,12 @@ class Site(web.BaseSite):
         ssl_context: ssl.SSLContext | None = None,
         secured: Callable[[Factory], Callable[[], asyncio.BaseProtocol]] | None = None,
         backlog: int = 128,
+        most_waiting: int | None = None,
     ) -> None:
         super().__init__(runner, ssl_context=ssl_context, backlog=backlog)
         self._host, self._port = host, port
         self._secured = secured
+        self._most_waiting = most_waiting
 
     @property
     def name(self) -> str:
@@ -75,7 +98,7 @@ class Site(web.BaseSite):
         await super().start()
         server = self._runner.server
         assert server is not None, "the runner was set up"
-        factory: Factory = FirstRequests(server)
+        factory: Factory = FirstRequests(server, self._most_waiting)
         protocols = self._secured(factory) if self._secured else factory
         self._server = await asyncio.get_running_loop().create_server(
             protocols, self._host, self._port, ssl=self._ssl_context, backlog=self._backlog

@@ -26,6 +26,7 @@ from typing import Any
 from paddlecloud.api import crd
 from paddlecloud.kube import garbage, logs
 from paddlecloud.kube.watchdog import LoopWatchdog
+from paddlecloud.local import descriptors
 from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
 from paddlecloud.local.control_plane import ControlPlane, PlatformError
 from paddlecloud.local.nodes.keeper import nodes_before
@@ -43,6 +44,7 @@ def main() -> int:
     args = _arguments()
     logs.configure()
     os.umask(0o077)
+    descriptors.raise_limit()
     ready = os.fdopen(args.ready_fd, "w")
 
     def answer(body: dict[str, Any]) -> None:

@@ -58,6 +58,29 @@ async def test_given_no_whole_head_in_time_then_the_connection_is_closed_and_oth
         await runner.cleanup()
 
 
+async def test_given_too_many_without_a_request_then_the_oldest_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HEAD_TIMEOUT", 10 * PATIENCE)
+
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response(text="done")
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    await Site(runner, "127.0.0.1", 0, most_waiting=2).start()
+    port = runner.addresses[0][1]
+    try:
+        first, _first = await dial(port, HALF)
+        _second, second = await dial(port, HALF)
+        third, writer = await dial(port, HALF)
+        assert await rest(first) == b""
+        for each in (writer, second):
+            each.write(b"Connection: close\r\n\r\n")
+        assert (await rest(third)).endswith(b"done")
+        assert (await rest(_second)).endswith(b"done")
+    finally:
+        await runner.cleanup()
+
+
 async def reports() -> AsyncIterator[int]:
     channel = Channel(lambda key: "", lambda report: None, clock=SystemClock())
     async with channel.serve(ListenAddress()) as url:

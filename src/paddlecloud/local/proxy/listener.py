@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.local.lowports import used_for
@@ -14,13 +16,20 @@ BACKLOG = 1024
 CONNECT_TIMEOUT = 5.0
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Place = Callable[[], AbstractContextManager[bool]]
+
+
+def _always() -> AbstractContextManager[bool]:
+    return nullcontext(True)
 
 
 class Listener:
     """`open` before anything else; raises OSError when the address cannot be had."""
 
-    def __init__(self, address: Address, route: Route, clock: Clock) -> None:
+    def __init__(self, address: Address, route: Route, clock: Clock, place: Place = _always) -> None:
+        """`place` is what a connection holds while it stands; without one it is refused."""
         self.address = address
+        self._place = place
         self._balancer = Balancer(route)
         self._clock = clock
         self._server: asyncio.Server | None = None
@@ -54,11 +63,12 @@ class Listener:
         assert task is not None
         self._connections.add(task)
         try:
-            server = await self._connect(str(writer.get_extra_info("peername")[0]))
-            if server is None:
-                reset(writer)
-            else:
-                await relay((reader, writer), server)
+            with self._place() as free:
+                server = await self._connect(str(writer.get_extra_info("peername")[0])) if free else None
+                if server is None:
+                    reset(writer)
+                else:
+                    await relay((reader, writer), server)
         except asyncio.CancelledError:
             reset(writer)  # not raised again: the stream server would log its own end as an error
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from functools import partial
 from typing import NamedTuple
 
 from paddlecloud.kube.clock import Clock
@@ -11,6 +12,7 @@ from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import ENDPOINTSLICES, SERVICES, Key, Object
 from paddlecloud.local import descriptors, lowports
+from paddlecloud.local.proxy.connections import DESCRIPTORS, Connections
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.routes import Address, routes_of, unsupported
 from paddlecloud.local.workloads.endpoint_controller import by_service, service_of
@@ -36,7 +38,7 @@ class ServiceProxy:
     """Adds its controller to a manager; `close` ends all that it listens on.
 
     Each address is a descriptor of the control plane, and a Service may have thousands of ports: all Services together
-    have half of the descriptors, one Service a quarter of that.
+    have half of the descriptors, one Service a quarter of that. Connections through them have another quarter.
     """
 
     def __init__(self, manager: Manager, clock: Clock) -> None:
@@ -47,6 +49,7 @@ class ServiceProxy:
         self._listeners: dict[Address, tuple[Key, Listener]] = {}
         self._most = descriptors.share(one_of=2)
         self._most_of_one = self._most // 4
+        self._connections = Connections(descriptors.share(one_of=4) // DESCRIPTORS)
         self._recorded: dict[Key, set[str]] = {}
         # One worker: an address that moves from one Service to another must be let go before it is taken.
         controller = manager.controller("service-proxy", self._reconcile, workers=1)
@@ -81,7 +84,7 @@ class ServiceProxy:
                 notes[self._full()] = UNAVAILABLE
                 retry = RETRY_FULL
                 continue
-            listener = Listener(address, route, self._clock)
+            listener = Listener(address, route, self._clock, partial(self._connections.place, key))
             try:
                 await listener.open()
             except OSError as error:

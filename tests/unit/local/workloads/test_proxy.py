@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from harness import PATIENCE
+from harness import PATIENCE, eventually
 from paddlecloud.kube.clock import SystemClock
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Key, Object
 from paddlecloud.local.proxy.balancer import Balancer
+from paddlecloud.local.proxy.connections import Connections
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.relay import reset
 from paddlecloud.local.proxy.routes import Address, Route, routes_of, unsupported
@@ -124,9 +126,10 @@ async def backend(serve: Serve, ip: str = "127.70.9.1") -> AsyncIterator[Address
 
 
 @contextlib.asynccontextmanager
-async def proxied(*backends: Address) -> AsyncIterator[Listener]:
+async def proxied(*backends: Address, connections: Connections | None = None) -> AsyncIterator[Listener]:
     address = Address("127.40.9.1", free_port("127.40.9.1"))
-    listener = Listener(address, Route(backends), SystemClock())
+    places = connections or Connections(1000)
+    listener = Listener(address, Route(backends), SystemClock(), partial(places.place, Key("default", "web")))
     await listener.open()
     try:
         yield listener
@@ -155,6 +158,41 @@ async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def test_a_question_that_ends_is_answered_after_its_end() -> None:
     async with backend(count) as at, proxied(at) as listener:
         assert await ask(listener.address, b"x" * 3_000_000) == b"3000000"
+
+
+async def test_a_service_has_half_of_the_connections_and_the_others_the_rest() -> None:
+    silent = asyncio.Event()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"here")
+        await silent.wait()
+        writer.close()
+
+    places = Connections(4)
+    held = []
+    async with backend(hold) as at, proxied(at, connections=places) as listener:
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(*listener.address)
+            assert await asyncio.wait_for(reader.readexactly(4), PATIENCE) == b"here"
+            held.append(writer)
+        reader, writer = await asyncio.open_connection(*listener.address)
+        with pytest.raises(ConnectionResetError):
+            await asyncio.wait_for(reader.read(), PATIENCE)
+        with places.place(Key("other", "web")) as free:
+            assert free
+        for each in held:
+            each.close()  # the pod never closes its side: the connections still stand
+        reader, writer = await asyncio.open_connection(*listener.address)
+        with pytest.raises(ConnectionResetError):
+            await asyncio.wait_for(reader.read(), PATIENCE)
+        silent.set()
+
+        async def answer() -> bytes:
+            with contextlib.suppress(ConnectionResetError):
+                return await ask(listener.address, b"")
+            return b""
+
+        await eventually(answer, b"here", what="places are free again")
 
 
 async def test_a_large_answer_arrives_whole() -> None:

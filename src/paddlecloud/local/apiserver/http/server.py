@@ -15,6 +15,7 @@ from aiohttp.http import HttpProcessingError
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
+from paddlecloud.local import descriptors
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
 from paddlecloud.local.apiserver.http.negotiation import MAX_BODY
@@ -51,7 +52,11 @@ class HttpsServer:
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=2)
         await self._runner.setup()
-        site = Site(self._runner, host, port, secured=partial(secured, self._tls), backlog=BACKLOG)
+        waiting = descriptors.share(one_of=16)  # to agree on TLS, and once more to send a request
+        site = Site(
+            self._runner, host, port, secured=partial(secured, self._tls, most_waiting=waiting), backlog=BACKLOG,
+            most_waiting=waiting,
+        )  # fmt: skip
         try:
             await site.start()
         except OSError as error:

@@ -15,6 +15,8 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from paddlecloud.kube.listening import Newcomers
+
 READ = 64 * 1024
 RECORD = 16 * 1024  # plain bytes in a TLS record, at most
 PIECE = 16 * RECORD  # plain bytes encrypted at once, so that a long answer is not held in two forms
@@ -23,29 +25,35 @@ AGREEMENT = 30.0  # seconds a client has for its handshake
 Factory = Callable[[], asyncio.Protocol]
 
 
-def secured(context: ssl.SSLContext, serve: Factory) -> Callable[[], asyncio.BufferedProtocol]:
-    """What `loop.create_server` takes: TLS in front of the protocol that `serve` makes for each connection."""
+def secured(
+    context: ssl.SSLContext, serve: Factory, *, most_waiting: int | None = None
+) -> Callable[[], asyncio.BufferedProtocol]:
+    """What `loop.create_server` takes: TLS in front of the protocol that `serve` makes for each connection.
+
+    `most_waiting` connections may be without an agreement at a time; then the oldest of them are closed.
+    """
     context.options |= ssl.OP_NO_RENEGOTIATION  # so that writing never has to wait for a read
     buffer = memoryview(bytearray(READ))  # one for all connections: what was read is decrypted before the next read
-    return lambda: _Connection(context, serve, buffer)
+    newcomers = Newcomers(AGREEMENT, most_waiting)
+    return lambda: _Connection(context, serve, buffer, newcomers)
 
 
 class _Connection(asyncio.BufferedProtocol):
     """The side of the socket: what its transport talks to."""
 
-    def __init__(self, context: ssl.SSLContext, serve: Factory, buffer: memoryview) -> None:
+    def __init__(self, context: ssl.SSLContext, serve: Factory, buffer: memoryview, newcomers: Newcomers) -> None:
         self._serve = serve
+        self._newcomers = newcomers
         self._buffer = buffer
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._deadline: asyncio.TimerHandle | None = None
         self._socket: asyncio.Transport
         self._plain: Transport | None = None  # once there is an agreement
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._socket = transport
-        self._deadline = asyncio.get_running_loop().call_later(AGREEMENT, transport.abort)
+        self._newcomers.add(self, transport.abort)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
@@ -66,15 +74,10 @@ class _Connection(asyncio.BufferedProtocol):
             self._socket.close()
             return False
         self._flush()
-        self._stop_clock()
+        self._newcomers.remove(self)
         self._plain = Transport(self, self._socket, self._tls, self._serve())
         self._plain.get_protocol().connection_made(self._plain)
         return True
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
     def deliver(self) -> None:
         """Hand on what has been received, as far as the protocol wants it now."""
@@ -119,7 +122,7 @@ class _Connection(asyncio.BufferedProtocol):
             self._plain.get_protocol().eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._stop_clock()
+        self._newcomers.remove(self)
         if self._plain is not None:
             self._plain.closing = True
             self._plain.get_protocol().connection_lost(error)
