@@ -178,8 +178,8 @@ def test_the_command_line_reports_progress_success_and_failure(
     assert sync_again() == "succeeded: 0 files copied (0 B), 1 unchanged\n"
     data = folder / "samplesets" / "default" / "words" / "data"
     assert {path.name for path in data.iterdir()} == {"a.txt", "again"}, "what pods see is the data alone"
-    (tmp_path / "more" / "a.txt").write_text("b")
-    assert sync_again() == "succeeded: 1 file copied (1 B), 0 unchanged\n"
+    (tmp_path / "more" / "a.txt").rename(tmp_path / "more" / "b.txt")
+    assert sync_again() == "succeeded: 1 file copied (1 B), 0 unchanged, 1 only in the set (kept)\n"
     body = json.loads(pdc("samplejob", "warmup", "words", "again", "-o", "json", "--kubeconfig", config).stdout)
     assert body["status"]["phase"] == "Succeeded"
     failed = pdc("samplejob", "rmr", "words", "nothing", "-y", "--kubeconfig", config, check=False)
@@ -191,7 +191,7 @@ def test_the_command_line_reports_progress_success_and_failure(
     advice = pdc(
         "sampleset", "advise", "words", "--link", "50Mbit", "--samples-per-second", "380", "--kubeconfig", config
     ).stdout
-    assert advice.startswith("2 samples of 1 B on 1 node")
+    assert advice.startswith("3 samples of 1 B on 1 node")
 
 
 def test_a_set_gets_a_folder_of_its_own_and_none_that_the_operator_does_not_allow(

@@ -102,6 +102,14 @@ class Manifest:
             row = self._db.execute("SELECT files, bytes FROM totals").fetchone()
         return int(row[0]), int(row[1])
 
+    def count(self, folder: str) -> int:
+        """Files below a folder; of the whole set, where it is empty."""
+        if not folder:
+            return self.totals()[0]
+        with self._lock:
+            row = self._db.execute("SELECT COUNT(*) FROM files WHERE path >= ? AND path < ?", _range(folder)).fetchone()
+        return int(row[0])
+
     def version(self) -> int:
         """Changes whenever another connection, in whatever process, has written."""
         with self._lock:

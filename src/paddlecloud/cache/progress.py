@@ -21,6 +21,8 @@ class Progress:
         self._lock = threading.Lock()
         self._marks: deque[tuple[float, int]] = deque([(clock(), 0)])
         self.files = self.files_total = self.bytes = self.bytes_total = self.failed = self.skipped = self.deleted = 0
+        self.only_here = 0
+        """Files of the set that the source does not have, after a sync that left them there."""
         self.failures: list[str] = []
         """The first few, in words."""
 
@@ -74,6 +76,7 @@ class Progress:
                 "secondsLeft": None if left is None else int(left),
                 "skipped": self.skipped,
                 "deleted": self.deleted,
+                "onlyHere": self.only_here,
                 "failed": self.failed,
             }
 

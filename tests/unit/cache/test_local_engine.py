@@ -198,6 +198,10 @@ def test_a_sync_that_is_run_again_copies_nothing_twice_and_says_what_it_deleted(
     sync(node, source, data)
     assert counts(sync(node, source, data)) == (0, 3, 0)
     (source / "c.txt").unlink()
+    kept = sync(node, source, data)
+    assert (counts(kept), kept.progress.shown()["onlyHere"]) == ((0, 2, 0), 1), "kept, and counted"
+    some = sync(node, source, data, include=["a*"], exclude=["*"])
+    assert some.progress.shown()["onlyHere"] == 0, "of a selection nothing is known about the rest"
     assert counts(sync(node, source, data, **{"delete-dst": True, "dry": True})) == (0, 2, 1)
     assert (data / "copy" / "c.txt").exists(), "a dry run only counts"
     assert counts(sync(node, source, data, **{"delete-dst": True})) == (0, 2, 1)

@@ -53,6 +53,8 @@ class Copier:
     _abort: Exception | None = field(default=None, init=False)
     """Why the sync is over before its time."""
     _failed_in_a_row: int = field(default=0, init=False)
+    _listed: int = field(default=0, init=False)
+    """Files of the source."""
 
     def __post_init__(self) -> None:
         self._tree = Confined(self.root)
@@ -81,6 +83,9 @@ class Copier:
                 check=self.task.check,
                 dry=options.dry,
             )
+        elif not options.dry and not (options.include or options.exclude or options.start or options.end):
+            # The manifest has every file that was copied or found unchanged; what else it has is not the source's.
+            self.task.progress.only_here = max(0, self.manifest.count(self.inner) - self._listed)
         if not options.dry:
             self._flush()
 
@@ -96,6 +101,7 @@ class Copier:
             for entry in self._chosen(selection):
                 if self.options.delete_dst:
                     seen.add(self._target(entry))
+                self._listed += not entry.is_folder
                 self.task.progress.expect(entry.size)
                 if not self._hand_out(entry, waiting):
                     break

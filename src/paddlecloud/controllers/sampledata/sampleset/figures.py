@@ -68,6 +68,7 @@ def done(reports: list[JobReport], *, dry: bool = False) -> str:
         return "done"
     if not any(report.type == "sync" for report in reports):
         return f"{number_of(files, 'file', grouped=True)}, {size}"
-    deleted = f", {gone:,} deleted" if gone else ""
+    other = sum(part.only_here for part in reported)
+    rest = (f", {gone:,} deleted" if gone else "") + (f", {other:,} only in the set (kept)" if other else "")
     copied = f"{number_of(files - same, 'file', grouped=True)} copied ({size})"
-    return f"{'dry run: ' if dry else ''}{copied}, {same:,} unchanged{deleted}"
+    return f"{'dry run: ' if dry else ''}{copied}, {same:,} unchanged{rest}"

@@ -35,6 +35,8 @@ class Progress(ServerResponse, frozen=True):
     seconds_left: float | None = None
     skipped: int = 0
     deleted: int = 0
+    only_here: int = 0
+    """Files of the set that the source does not have; servers of earlier releases do not count them."""
     failed: int = 0
 
 
