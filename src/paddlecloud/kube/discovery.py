@@ -77,10 +77,6 @@ class Discovery:
                 return entry.resource
         raise UnknownKind(f'no matches for kind "{kind}" in version "{api_version}"; {self._meant(api_version, kind)}')
 
-    def in_category(self, category: str) -> list[Resource]:
-        """For example everything `get all` shows."""
-        return [entry.resource for entry in self.entries if category in entry.categories]
-
     def _unknown(self, name: str, short: str) -> UnknownKind:
         known = {n for e in self.entries for n in (e.resource.plural, e.singular, *e.short_names) if n}
         hint = question(short, known) or "list them with `pdc api-resources`"

@@ -112,9 +112,6 @@ class Expectations:
         self._open[owner] = live
         return max(note.expires for note in live.values()) - now
 
-    def satisfied(self, owner: Key) -> bool:
-        return self.pending(owner) is None
-
     def forget(self, owner: Key) -> None:
         """The owner is gone."""
         self._open.pop(owner, None)

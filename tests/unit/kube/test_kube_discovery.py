@@ -158,7 +158,7 @@ async def test_what_else_discovery_knows(discovery: Discovery) -> None:
     entry = discovery.entry("pods")
     assert entry.subresources == ("status", "log")
     assert entry.verbs == ("get", "list")
-    assert discovery.in_category("all") == [PODS, SERVICES, DEPLOYMENTS]
+    assert [entry.resource for entry in discovery.entries if "all" in entry.categories] == [PODS, SERVICES, DEPLOYMENTS]
     assert discovery.for_kind("apps/v1", "Deployment") == DEPLOYMENTS
     with pytest.raises(UnknownKind, match=r'kind "Deployment" in version "apps/v2"; did you mean apiVersion "apps/v1"'):
         discovery.for_kind("apps/v2", "Deployment")
