@@ -1,8 +1,8 @@
 """Kubernetes quantities: `100m`, `1Gi`, `0.5`, `1e3`, `12E`.
 
 An amount is an int of billionths (nano units), the finest step Kubernetes keeps: everything it can say is exact, and
-sums and comparisons are those of Python's ints. What is finer is rounded away from zero, as Kubernetes does, under the
-theory that who asks for some should get some.
+sums and comparisons are those of Python's ints. What is finer is rounded away from zero, as Kubernetes does
+(apimachinery/pkg/api/resource/quantity.go, RoundUp): who asks for some should get some.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def compare(a: Written, b: Written) -> int:
 
 
 def add(*texts: Written) -> str:
-    """The sum, written in the family of the first that is not zero, as Kubernetes does."""
+    """The sum, written in the family of the first that is not zero, as Quantity.Add of apimachinery does."""
     parsed = [_parse(str(text)) for text in texts]
     family: Family = next((family for amount, family in parsed if amount), "decimal")
     return format(sum(amount for amount, _ in parsed), family)

@@ -85,7 +85,7 @@ def decide(route: Object, observed: Observed, now: float) -> Plan:
 
 
 def _ingress(route: Object, status: Object, observed: Observed) -> ConditionState:
-    """As Knative: Unknown while the ingress is being programmed."""
+    """Unknown while the ingress is being programmed (MarkIngressNotConfigured of Knative's route_lifecycle.go)."""
     entries = route_entries({**route, "status": status}, observed.ports)
     unchanged = bool(entries) and entries == route_entries(route, observed.ports)
     before = condition_in(conditions_of(route), "IngressReady") or {}

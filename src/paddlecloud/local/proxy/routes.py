@@ -1,7 +1,8 @@
 """Which addresses the proxy listens on for a Service, and where each leads. Pure.
 
-Only endpoints that are ready are used; when none is, those that still serve on their way out, as in Kubernetes. A port
-without any is not listened on, so that clients are refused at once instead of being let in and hung up on.
+Only endpoints that are ready are used; when none is, those that still serve on their way out, as kube-proxy does
+(CategorizeEndpoints of pkg/proxy/topology.go). A port without any is not listened on, so that clients are refused at
+once instead of being let in and hung up on.
 """
 
 from __future__ import annotations

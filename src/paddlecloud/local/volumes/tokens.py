@@ -14,7 +14,7 @@ TokenSource = Callable[[Object, str, int], Awaitable[str]]
 
 DEFAULT_SECONDS = 3607
 LIFE = 0.8
-"""The part of a token's life after which it is renewed, as Kubernetes does."""
+"""The part of a token's life after which it is renewed (requiresRefresh of pkg/kubelet/token/token_manager.go)."""
 
 
 class _Token(NamedTuple):

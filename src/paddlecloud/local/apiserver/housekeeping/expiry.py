@@ -1,4 +1,4 @@
-"""Events do not stay for ever: those not repeated for an hour are forgotten, as in Kubernetes."""
+"""Events expire: those not repeated for an hour are deleted, as by kube-apiserver (`--event-ttl`, 1h by default)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Garbage collection by owner references: background, foreground and orphan, as Kubernetes defines them.
+"""Garbage collection by owner references: background, foreground and orphan.
+
+The rules are those of kube-controller-manager (pkg/controller/garbagecollector/garbagecollector.go).
 
 The collector observes every commit synchronously and keeps two indexes: which address has which uid, and which
 addresses depend on which uid. Work is queued by address; each step re-reads the newest state, so it may be repeated or
@@ -138,7 +140,8 @@ class GarbageCollector:
                 info, meta.get("namespace", ""), meta["name"], DeleteOptions(propagation=policy, uid=meta["uid"])
             )
             return
-        # As kube-controller-manager: owners that wait in foreground are dropped as well, or they would wait for ever.
+        # As attemptToDeleteItem of kube-controller-manager's garbage collector: owners that wait in foreground are
+        # dropped as well, or they would wait for ever.
         await self._rewrite(info, obj, lambda m: m.update(ownerReferences=solid))
 
     def _lives(self, ref: Object, namespace: str) -> bool:

@@ -20,7 +20,7 @@ PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
 
-MAX_BODY = 3 * 1024 * 1024  # as kube-apiserver
+MAX_BODY = 3 * 1024 * 1024  # MaxRequestBodyBytes of apiserver/pkg/server/config.go
 MAX_YAML = 1024 * 1024
 """YAML takes a hundred times as long to read as JSON, which is what clients of Kubernetes send."""
 SHORT_YAML = 16 * 1024

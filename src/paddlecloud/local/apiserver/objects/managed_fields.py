@@ -88,7 +88,8 @@ def _entries_to_start_from(old: Object | None, new: Object, metadata: Any, subre
         return None
     else:
         entries = decode(given, new)
-    # An object that lost its entries is not tracked again before the first apply, as in Kubernetes.
+    # An object that lost its entries is not tracked again before the first apply
+    # (apimachinery/pkg/util/managedfields/internal/skipnonapplied.go).
     return None if old is not None and not entries else entries
 
 

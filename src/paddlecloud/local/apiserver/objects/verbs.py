@@ -155,7 +155,10 @@ class Verbs:
         subresource: str = "",
         applied: bool = False,
     ) -> Object:
-        """A large object may change while the update is computed: then it is computed anew, as kube-apiserver does."""
+        """A large object may change while the update is computed: then it is computed anew.
+
+        As kube-apiserver does: GuaranteedUpdate of apiserver/pkg/storage/etcd3/store.go.
+        """
         for _ in range(ATTEMPTS):
             record = self._latest(info, namespace, name)
             run = runner(options.sent + len(record.value))

@@ -15,7 +15,7 @@ AT_ONCE = 0.05  # seconds in which a log that cannot be read says so
 
 
 def log_options(request: Request, pod: str) -> dict[str, Any]:
-    """The options of `kubectl logs`, judged as Kubernetes does."""
+    """The options of `kubectl logs`, validated as by ValidatePodLogOptions (pkg/apis/core/v1/validation)."""
     found: list[Cause] = []
     numbers = {}
     for name, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):

@@ -1,8 +1,9 @@
 """What to do next for a pod: a pure function of its object, what was observed, and the time.
 
-The rules are those of Kubernetes' kubelet: init containers one after the other, sidecars (init containers that restart
-always) before and beside the main ones, restart policies, back-off of 10 s · 2ⁿ after repeated failures, deadlines,
-graceful deletion. Nothing here talks to a process or to the API.
+The rules are those of Kubernetes' kubelet (computePodActions of pkg/kubelet/kuberuntime/kuberuntime_manager.go; the
+times of pkg/kubelet/kubelet.go, MaxContainerBackOff): init containers one after the other, sidecars (init containers
+that restart always) before and beside the main ones, restart policies, back-off of 10 s · 2ⁿ after repeated failures,
+deadlines, graceful deletion. Nothing here talks to a process or to the API.
 """
 
 from __future__ import annotations
