@@ -202,14 +202,14 @@ def main(arguments: Sequence[str]) -> int:
             health=(_address(), chosen.health_port),
             namespace=chosen.namespace,
         )
-        asyncio.run(_until_told(work))
+        asyncio.run(_until_terminated(work))
     except (LeadershipLost, ApiError) as ended:  # what cannot go on is started anew by whoever runs it
         print(f"error: {ended}", file=sys.stderr)
         return 1
     return 0
 
 
-async def _until_told(work: Awaitable[None]) -> None:
+async def _until_terminated(work: Awaitable[None]) -> None:
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -55,7 +55,7 @@ async def follow(find: Find, make: Make, *, clock: Clock | None = None) -> None:
             for task in (work, change):
                 task.cancel()
             await asyncio.gather(work, change, return_exceptions=True)
-        log.info("engines changed: %s", "; ".join(_told(now - known, "is there") + _told(known - now, "is gone")))
+        log.info("engines changed: %s", "; ".join(_changes(now - known, "is there") + _changes(known - now, "is gone")))
         known = now
 
 
@@ -84,5 +84,5 @@ async def _change(find: Find, known: Served, clock: Clock) -> Served:
         last = now
 
 
-def _told(kinds: Served, what: str) -> list[str]:
+def _changes(kinds: Served, what: str) -> list[str]:
     return [f"{kind.plural}.{kind.group} {what}" for kind in sorted(kinds)]

@@ -40,7 +40,7 @@ PEER_PORT = "PADDLECLOUD_PEER_PORT"
 """Set for jobs whose nodes together hold what none of them can."""
 ENDPOINTS = "PADDLE_TRAINER_ENDPOINTS"
 """Paddle's own: `host:port` of every rank, joined by commas."""
-_TOLD = 10
+_EPOCHS_REPORTED = 10
 """Epochs whose figures are reported; older ones are in the sum."""
 
 
@@ -216,14 +216,14 @@ def _below(path: str, data: str) -> str:
 
 
 _numbers = itertools.count()
-_told: dict[int, dict[int, Epoch]] = {}
+_epochs_of_process: dict[int, dict[int, Epoch]] = {}
 """What each `Files` of this process has counted: a program may train with one and evaluate with another."""
 
 
 def _report_epochs(number: int, epochs: dict[int, Epoch]) -> None:
-    _told[number] = epochs
+    _epochs_of_process[number] = epochs
     together: dict[int, Epoch] = {}
-    for one in list(_told.values()):
+    for one in list(_epochs_of_process.values()):
         for epoch, read in one.items():
             sum_of = together.setdefault(epoch, Epoch())
             sum_of.hits += read.hits
@@ -233,5 +233,5 @@ def _report_epochs(number: int, epochs: dict[int, Epoch]) -> None:
         hits=sum(epoch.hits for epoch in together.values()),
         misses=sum(epoch.misses for epoch in together.values()),
         stall_seconds=sum(epoch.stall_seconds for epoch in together.values()),
-        epochs={epoch: vars(together[epoch]) for epoch in sorted(together)[-_TOLD:]},
+        epochs={epoch: vars(together[epoch]) for epoch in sorted(together)[-_EPOCHS_REPORTED:]},
     )

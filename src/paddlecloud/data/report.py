@@ -171,7 +171,7 @@ class _Sender:
         self._sent = -math.inf
         self._pause = INTERVAL
         self._armed = -math.inf
-        self._told_stacks = False
+        self._sent_stacks = False
         self._failures = 0
         self._arm()
         threading.Thread(target=self._run, name="paddlecloud-report", daemon=True).start()
@@ -181,7 +181,7 @@ class _Sender:
             self._pending = {**(self._pending or {}), **fields}
             self._urgent = self._urgent or at_once
             self._noted = time.monotonic()
-            self._told_stacks = False
+            self._sent_stacks = False
             if at_once or self._noted - self._sent >= self._gap():
                 self._changed.notify_all()
         self._arm()
@@ -216,10 +216,10 @@ class _Sender:
                 if not self._due():
                     continue
                 values, self._pending, self._urgent, self._last_words = self._pending, None, False, False
-                stacks = self._silent_for_long() and not self._told_stacks
+                stacks = self._silent_for_long() and not self._sent_stacks
                 self._sending = True
             if stacks:
-                self._told_stacks = True
+                self._sent_stacks = True
                 values = {**(values or {}), "stacks": _write_stacks()}
             arrived = self._try_to_post(values or {})
             with self._changed:
@@ -235,7 +235,7 @@ class _Sender:
                 self._changed.notify_all()
 
     def _due(self) -> bool:
-        if self._silent_for_long() and not self._told_stacks:
+        if self._silent_for_long() and not self._sent_stacks:
             return True
         return self._pending is not None and (self._last_words or time.monotonic() - self._sent >= self._gap())
 
@@ -247,7 +247,7 @@ class _Sender:
         """How long to sleep when nobody wakes us."""
         now = time.monotonic()
         times = [self._sent + self._gap() - now] if self._pending is not None else []
-        if self._silence > 0 and not self._told_stacks:
+        if self._silence > 0 and not self._sent_stacks:
             times.append(self._noted + self._silence - now)
         return max(0.05, min(times)) if times else None
 

@@ -68,7 +68,7 @@ class Tally:
         self._epochs: dict[int, Epoch] = {}
         self._epoch = 0
         self._watched = False
-        self._told = 0.0
+        self._reported_at = 0.0
         self._news = False
         self._thread = threading.Thread(target=self._run, name="paddlecloud-tally", daemon=True)
         self._thread.start()
@@ -127,8 +127,8 @@ class Tally:
             try:
                 select.select([self._reading], [], [], INTERVAL)
                 self._drain()
-                if self._news and time.monotonic() - self._told >= INTERVAL:
-                    self._told, self._news = time.monotonic(), False
+                if self._news and time.monotonic() - self._reported_at >= INTERVAL:
+                    self._reported_at, self._news = time.monotonic(), False
                     self._report(self.epochs())
             except Exception:
                 LOG.warning("reads are counted no more, training goes on", exc_info=True)

@@ -124,7 +124,7 @@ class ControlPlane:
             functools.partial(registration.accept, self.clock, self.registry),
             quotas.default,
             functools.partial(pods.default, self.store),
-            functools.partial(service_accounts.furnish, self.store, self.admission.rng),
+            functools.partial(service_accounts.add_service_account, self.store, self.admission.rng),
             addresses.assign,
             complete_job,
         ]

@@ -139,7 +139,7 @@ class PaddleJobStatus(Wire):
     port: Annotated[Int32 | None, doc("First of the twenty ports the job uses.")] = None
     progress: Annotated[Progress | None, doc("What the training program reports.")] = None
     checkpoint: Annotated[Checkpoint | None, doc("The last complete checkpoint.")] = None
-    heartbeat_time: Annotated[Time | None, doc("When the quietest of the ranks that report was last heard.")] = None
+    heartbeat_time: Annotated[Time | None, doc("When the rank whose last report is the oldest reported.")] = None
     cache: Annotated[CacheUse | None, doc("How the job read its SampleSet.")] = None
     failures: Annotated[list[Failure] | None, doc("The last failures, newest last.")] = None
     last_valid_spec: Annotated[

@@ -23,7 +23,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
 
 if TYPE_CHECKING:
-    from paddlecloud.local.scheduler.simulation.figures import Report, Waits
+    from paddlecloud.local.scheduler.simulation.report import Report, Waits
     from paddlecloud.local.scheduler.simulation.traces import Trace
 
 POLICIES = ("spread", "pack")

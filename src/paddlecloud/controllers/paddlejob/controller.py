@@ -59,7 +59,7 @@ class _Memory:
     gang_message: str = ""
     gone: dict[str, Object] = field(default_factory=dict)
     """Pods that were deleted since the last decision, by name."""
-    heard: float | None = None
+    last_log_line: float | None = None
 
 
 async def served_kinds(client: Client) -> list[Resource]:
@@ -207,15 +207,15 @@ class PaddleJobController(Operator[Observed, Plan]):
         now = self.clock.now()
         limit = block(job, "hangDetection").get("logSilenceSeconds")
         if not isinstance(limit, int) or (job.get("status") or {}).get("phase") != "Running":
-            memory.heard = None
+            memory.last_log_line = None
             return observed
-        if memory.heard is None:
-            memory.heard = now  # it began to run, or we did
-        elif now - memory.heard >= limit:
+        if memory.last_log_line is None:
+            memory.last_log_line = now  # it began to run, or we did
+        elif now - memory.last_log_line >= limit:
             namespace = job["metadata"]["namespace"]
             newest = await newest_line(self.client, namespace, observed.pods, since=limit)
-            memory.heard = min(now, newest) if newest is not None else memory.heard
-        return replace(observed, heard=memory.heard)
+            memory.last_log_line = min(now, newest) if newest is not None else memory.last_log_line
+        return replace(observed, last_log_line=memory.last_log_line)
 
     async def _ask_about_gang(self, key: Key, observed: Observed, memory: _Memory) -> Observed:
         """Find out what a scheduler has against a group that it leaves waiting without a word."""

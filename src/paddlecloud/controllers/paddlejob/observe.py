@@ -73,8 +73,8 @@ class Observed:
     """Objects of the names we need that belong to somebody else, as `kind/name`."""
     ports_in_use: frozenset[int] = frozenset()
     """Port blocks of other jobs that have not ended."""
-    heard: float | None = None
-    """When a running pod is last known to have written a line; None where nobody listens."""
+    last_log_line: float | None = None
+    """When a running pod is last known to have written a line; None where logs are not followed."""
     reports: Reports | None = None
     """What the pods of this generation have reported; None where nobody listens."""
     trouble: str = ""

@@ -10,7 +10,7 @@ from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.resource import SERVICES, Object
 
 
-def bring(
+def apply_to_plan(
     plan: Plan,
     owner: Object,
     reference: Object,

@@ -74,14 +74,14 @@ def _on_knative(
         )
     )
     own = owner_reference(service)
-    knative.bring(plan, service, own, observed.kservice, found, observed.revisions, split.shares)
+    knative.apply_to_plan(plan, service, own, observed.kservice, found, observed.revisions, split.shares)
     endpoints = {DEFAULT: (split.serving, settings.default), CANARY: (found.get(CANARY), settings.canary)}
     dialled: dict[str, tuple[Object, int]] = {}
     for endpoint, (target, spec) in endpoints.items():
         if target is not None and spec is not None:
             name = target if isinstance(target, str) else target.name
             dialled[endpoint] = ({KNATIVE_REVISION: name}, spec.port)
-    aliases.bring(plan, service, own, observed.services, dialled)
+    aliases.apply_to_plan(plan, service, own, observed.services, dialled)
     if observed.kservice is not None:
         needed = {*split.shares, *(revision.name for revision in found.values()), split.went_back}
         knative.forget(plan, service["metadata"]["namespace"], observed.kservice, observed.revisions, needed)
@@ -135,13 +135,13 @@ def _on_deployments(
 ) -> Plan:
     plan = Plan()
     own, name = owner_reference(service), settings.name
-    deployment.bring(plan, service, own, settings, found, observed)
+    deployment.apply_to_plan(plan, service, own, settings, found, observed)
     ports = {DEFAULT: settings.default, CANARY: settings.canary}
     dialled = {
         endpoint: ({SERVICE: name, ENDPOINT: endpoint}, ports[endpoint].port)  # type: ignore[union-attr]
         for endpoint in found
     }
-    aliases.bring(plan, service, own, observed.services, dialled)
+    aliases.apply_to_plan(plan, service, own, observed.services, dialled)
     percent = settings.canary_percent
     shares = {found[DEFAULT].name: 100 - percent}
     if CANARY in found:

@@ -29,7 +29,7 @@ def name_of(service: str, endpoint: str) -> str:
     return f"{service}-{endpoint}"
 
 
-def bring(
+def apply_to_plan(
     plan: Plan,
     owner: Object,
     reference: Object,

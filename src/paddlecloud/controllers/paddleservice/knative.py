@@ -30,7 +30,7 @@ def template_name(kservice: Object) -> str:
     return str((template.get("metadata") or {}).get("name") or "")
 
 
-def bring(
+def apply_to_plan(
     plan: Plan,
     owner: Object,
     reference: Object,

@@ -16,7 +16,7 @@ from paddlecloud.controllers.paddleservice.observe import Measure, RevisionView
 ENOUGH = 20
 """Requests that must have been answered before their errors and times are judged."""
 
-UNJUDGED = "not judged: nobody tells how its answers fare"
+UNJUDGED = "not judged: this platform reports no error rate or latency"
 
 Shares = dict[str, int]
 """Percentages by name of revision; they add up to 100."""

@@ -34,7 +34,7 @@ class Memory:
     """What is known of one revision's load."""
 
     window: Window
-    mood: kpa.Mood = field(default_factory=kpa.Mood)
+    state: kpa.AutoscalerState = field(default_factory=kpa.AutoscalerState)
     busy_until: float = 0.0
     active_since: float | None = None
 
@@ -67,7 +67,7 @@ class Autoscaler:
         self._memories: dict[str, Memory] = {}
         self._woken: asyncio.Queue[str] = asyncio.Queue()
 
-    def heard(self, report: Report) -> None:
+    def receive(self, report: Report) -> None:
         """What one gateway process carried in about a second."""
         now = self._clock.monotonic()
         for revision, numbers in report.items():
@@ -128,7 +128,7 @@ class Autoscaler:
         elif not scene.ready:
             memory.active_since = None
         scaling = scaling_of(scene.revision, self._defaults())
-        decision, memory.mood = kpa.decide(scaling, self._seen(scene, scaling, memory, now), memory.mood)
+        decision, memory.state = kpa.decide(scaling, self._seen(scene, scaling, memory, now), memory.state)
         current = int((scene.deployment.get("spec") or {}).get("replicas") or 0)
         if decision.pods == current:
             return

@@ -61,7 +61,7 @@ class Knative:
         self.gateways = Gateways(
             control_plane.data / "gateway",
             changed=self._gateways_changed,
-            report=self._heard,
+            report=self._receive,
             wake=self._wake,
             acknowledged=self._gateways_acknowledged,
             count=gateways,
@@ -255,10 +255,10 @@ class Knative:
         for key in waiting:
             self._route_reconciler.controller.queue.add(key)
 
-    def _heard(self, report: Report) -> None:
-        self.autoscaler.heard(report)
+    def _receive(self, report: Report) -> None:
+        self.autoscaler.receive(report)
         now = self._clock.monotonic()
-        self._measures.heard(report, now)
+        self._measures.receive(report, now)
         for name in report:
             if self._shares_a_route(name) and self._measures.due(name, now):
                 self._revision_reconciler.controller.queue.add(Key(*name.split("/", 1)))

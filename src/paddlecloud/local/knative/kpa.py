@@ -36,8 +36,8 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Mood:
-    """What the autoscaler remembers of a revision between decisions; `Mood()` is one it has just met."""
+class AutoscalerState:
+    """What the autoscaler remembers of a revision between decisions; `AutoscalerState()` is one it has just met."""
 
     panic_since: float | None = None
     panic_pods: int = 0
@@ -53,24 +53,24 @@ class ScaleDecision:
     why: str
 
 
-def decide(scaling: Scaling, seen: Seen, mood: Mood) -> tuple[ScaleDecision, Mood]:
+def decide(scaling: Scaling, seen: Seen, state: AutoscalerState) -> tuple[ScaleDecision, AutoscalerState]:
     """How many pods there should be now."""
-    pods, mood, why = _by_load(scaling, seen, mood)
-    pods, mood = _delayed(scaling, seen, mood, pods)
+    pods, state, why = _by_load(scaling, seen, state)
+    pods, state = _delayed(scaling, seen, state, pods)
     low, high = _bounds(scaling, seen)
     bounded = max(pods, low)
     if high:
         bounded = min(bounded, max(high, 1) if seen.waiting else high)
     if bounded != pods:
         why = f"{why}, within {low} to {high or '∞'}"
-    bounded, mood, kept = _last_pod(scaling, seen, mood, bounded)
-    return ScaleDecision(bounded, mood.panic_since is not None, kept or why), mood
+    bounded, state, kept = _last_pod(scaling, seen, state, bounded)
+    return ScaleDecision(bounded, state.panic_since is not None, kept or why), state
 
 
-def _by_load(scaling: Scaling, seen: Seen, mood: Mood) -> tuple[int, Mood, str]:
+def _by_load(scaling: Scaling, seen: Seen, state: AutoscalerState) -> tuple[int, AutoscalerState, str]:
     if seen.stable is None or seen.panic is None:
         pods = max(seen.ready, 1 if seen.waiting else 0)
-        return pods, mood, "nothing was reported yet"
+        return pods, state, "nothing was reported yet"
     ready = max(1, seen.ready)
     most = math.ceil(scaling.up_rate * ready)
     least = math.floor(ready / scaling.down_rate) if seen.reachable else 0
@@ -78,13 +78,13 @@ def _by_load(scaling: Scaling, seen: Seen, mood: Mood) -> tuple[int, Mood, str]:
     stable, panic = (_activated(scaling, raw, min(max(raw, least), most)) for raw in (by_stable, by_panic))
     over = by_panic / ready >= scaling.panic_threshold
     if over:
-        mood = replace(mood, panic_since=seen.now)
-    elif mood.panic_since is not None and mood.panic_since + scaling.window < seen.now:
-        mood = replace(mood, panic_since=None, panic_pods=0)
-    if mood.panic_since is None:
-        return stable, mood, f"{seen.stable:.1f} over {scaling.window:.0f} s, {scaling.goal:g} a pod"
-    mood = replace(mood, panic_pods=max(mood.panic_pods, stable, panic))
-    return mood.panic_pods, mood, f"sudden load: {seen.panic:.1f} over {scaling.panic_window:.0f} s"
+        state = replace(state, panic_since=seen.now)
+    elif state.panic_since is not None and state.panic_since + scaling.window < seen.now:
+        state = replace(state, panic_since=None, panic_pods=0)
+    if state.panic_since is None:
+        return stable, state, f"{seen.stable:.1f} over {scaling.window:.0f} s, {scaling.goal:g} a pod"
+    state = replace(state, panic_pods=max(state.panic_pods, stable, panic))
+    return state.panic_pods, state, f"sudden load: {seen.panic:.1f} over {scaling.panic_window:.0f} s"
 
 
 def _activated(scaling: Scaling, raw: int, pods: int) -> int:
@@ -92,12 +92,12 @@ def _activated(scaling: Scaling, raw: int, pods: int) -> int:
     return max(pods, scaling.activation_scale) if raw > 0 and scaling.activation_scale > 1 else pods
 
 
-def _delayed(scaling: Scaling, seen: Seen, mood: Mood, pods: int) -> tuple[int, Mood]:
+def _delayed(scaling: Scaling, seen: Seen, state: AutoscalerState, pods: int) -> tuple[int, AutoscalerState]:
     if not scaling.scale_down_delay or not seen.reachable:
-        return pods, mood
+        return pods, state
     since = seen.now - scaling.scale_down_delay
-    recent = (*(entry for entry in mood.recent if entry[0] > since), (seen.now, pods))
-    return max(count for _, count in recent), replace(mood, recent=recent)
+    recent = (*(entry for entry in state.recent if entry[0] > since), (seen.now, pods))
+    return max(count for _, count in recent), replace(state, recent=recent)
 
 
 def _bounds(scaling: Scaling, seen: Seen) -> tuple[int, int]:
@@ -109,19 +109,19 @@ def _bounds(scaling: Scaling, seen: Seen) -> tuple[int, int]:
     return low, scaling.max_scale
 
 
-def _last_pod(scaling: Scaling, seen: Seen, mood: Mood, pods: int) -> tuple[int, Mood, str]:
+def _last_pod(scaling: Scaling, seen: Seen, state: AutoscalerState, pods: int) -> tuple[int, AutoscalerState, str]:
     """Zero is an answer only after nothing else was for long enough."""
     if pods > 0:
-        return pods, replace(mood, idle_since=None), ""
+        return pods, replace(state, idle_since=None), ""
     if not scaling.zero and seen.reachable:
-        return 1, mood, "scaling to zero is switched off"
+        return 1, state, "scaling to zero is switched off"
     if seen.ready == 0:
-        return 0, mood, ""
+        return 0, state, ""
     if seen.reachable and seen.active_for < scaling.window:
-        return 1, replace(mood, idle_since=None), f"awake for {seen.active_for:.0f} of {scaling.window:.0f} s"
-    since = mood.idle_since if mood.idle_since is not None else seen.now
-    mood = replace(mood, idle_since=since)
+        return 1, replace(state, idle_since=None), f"awake for {seen.active_for:.0f} of {scaling.window:.0f} s"
+    since = state.idle_since if state.idle_since is not None else seen.now
+    state = replace(state, idle_since=since)
     patience = max(scaling.grace, scaling.retention) if seen.reachable else 0.0
     if seen.now - since < patience:
-        return 1, mood, f"idle for {seen.now - since:.0f} of {patience:.0f} s"
-    return 0, mood, ""
+        return 1, state, f"idle for {seen.now - since:.0f} of {patience:.0f} s"
+    return 0, state, ""

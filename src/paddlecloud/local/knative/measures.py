@@ -35,7 +35,7 @@ class Measures:
         )
         self._inside = registry.gauge("paddlecloud_gateway_concurrency", "Requests in progress", ("revision",))
 
-    def heard(self, report: Report, now: float) -> None:
+    def receive(self, report: Report, now: float) -> None:
         for revision, numbers in report.items():
             codes = {int(code): int(count) for code, count in numbers["codes"].items()}
             for code, count in codes.items():

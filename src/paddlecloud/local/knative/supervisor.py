@@ -63,9 +63,9 @@ class Gateways:
         self._h2c_port = 0
         self._folder = folder
         self._changed = changed
-        self._heard_report = report
-        self._heard_wake = wake
-        self._heard_acknowledgement = acknowledged
+        self._on_report = report
+        self._on_wake = wake
+        self._on_acknowledgement = acknowledged
         self._count = count or default_count()
         self._entries: Entries = {}
         self._acknowledgements = Acknowledgements(clock or SystemClock())
@@ -206,15 +206,15 @@ class Gateways:
                         _signal(self._pids[number], signal.SIGTERM)  # of an earlier release; it drains, ours follows
                 elif "applied" in message:
                     self._acknowledgements.received(number, int(message["applied"]))
-                    self._heard_acknowledgement()
+                    self._on_acknowledgement()
                 elif "ready" in message:
                     self._ready.add(number)
                     self._arrived.set()
                     self._changed()
                 elif "report" in message:
-                    self._heard_report(message["report"])
+                    self._on_report(message["report"])
                 elif "wake" in message:
-                    self._heard_wake(message["wake"])
+                    self._on_wake(message["wake"])
         except (OSError, ValueError, asyncio.LimitOverrunError) as error:
             log.info("gateway %d: %s", number, error)
         finally:
@@ -222,7 +222,7 @@ class Gateways:
                 del self._writers[number]
                 self._ready.discard(number)
                 self._acknowledgements.disconnected(number)
-                self._heard_acknowledgement()
+                self._on_acknowledgement()
             writer.close()
 
     async def _await_return(self, count: int) -> None:

@@ -38,7 +38,7 @@ class NodeLifecycle:
         self._clock = clock
         self._leases = Informer(client, LEASES, namespace=LEASE_NAMESPACE, clock=clock)
         self._recorder = EventRecorder(client, component="node-controller", clock=clock)
-        self._heard: dict[str, float] = {}
+        self._lease_renewed: dict[str, float] = {}
         self._tainted: dict[str, float] = {}  # node → since when it has a NoExecute taint
         self._missing: dict[str, float] = {}  # node that pods name → since when it is not there
         self._wake = asyncio.Event()
@@ -49,7 +49,7 @@ class NodeLifecycle:
         if new is None:
             return
         if old is None or (old.get("spec") or {}).get("renewTime") != (new.get("spec") or {}).get("renewTime"):
-            self._heard[new["metadata"]["name"]] = self._clock.monotonic()
+            self._lease_renewed[new["metadata"]["name"]] = self._clock.monotonic()
 
     def _on_node(self, old: Object | None, new: Object | None) -> None:
         if old is not None and new is None:  # deleted before our eyes: nobody waits for it
@@ -76,7 +76,7 @@ class NodeLifecycle:
         plan = judge(
             nodes.list(),
             {name: pods.by_index(ON_NODE, name) for name in pods.values(ON_NODE)},
-            heard=self._heard,
+            lease_renewed=self._lease_renewed,
             tainted=self._tainted,
             missing=self._missing,
             now=self._clock.monotonic(),

@@ -50,31 +50,33 @@ def failed(node: Object) -> bool:
     return FAILED in (node["metadata"].get("annotations") or {})
 
 
-def alive(node: Object, heard: float | None, now: float) -> bool:
-    """`heard` is when its Lease last moved. Simulated nodes send no heartbeat: they live until they are failed."""
+def alive(node: Object, lease_renewed: float | None, now: float) -> bool:
+    """`lease_renewed` is when its Lease last moved. Simulated nodes send no heartbeat: they live until they are
+    failed.
+    """
     if failed(node):
         return False
     if (node["metadata"].get("labels") or {}).get(NODE_KIND) == SIMULATED:
         return True
-    return heard is None or now - heard < LEASE_SECONDS
+    return lease_renewed is None or now - lease_renewed < LEASE_SECONDS
 
 
 def judge(
     nodes: Iterable[Object],
     pods: Mapping[str, Iterable[Object]],
     *,
-    heard: Mapping[str, float],
+    lease_renewed: Mapping[str, float],
     tainted: Mapping[str, float],
     missing: Mapping[str, float],
     now: float,
 ) -> NodeLossPlan:
-    """`pods` by the node they are on; `heard` when each Lease last moved; the others are of the plan before."""
+    """`pods` by the node they are on; `lease_renewed` when each Lease last moved; the others are of the plan before."""
     plan = NodeLossPlan()
     names = set()
     for node in nodes:
         name = node["metadata"]["name"]
         names.add(name)
-        lives, marked = alive(node, heard.get(name), now), tainted_unreachable(node)
+        lives, marked = alive(node, lease_renewed.get(name), now), tainted_unreachable(node)
         if not lives and not marked:
             plan.lost.append(name)
         elif lives and marked:

@@ -17,7 +17,7 @@ Work = Callable[[], None]
 Then = Callable[["StorageError | None"], None]
 
 
-class Beside:
+class DiskThread:
     """Does one piece of work after the other; reports to the calling loop how each ended."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.store.beside import Beside, Then, Work
+from paddlecloud.local.store.disk_thread import DiskThread, Then, Work
 from paddlecloud.local.store.log import Op, RevisionLog, Row, StorageError
 from paddlecloud.local.store.record import Address, Record, check_size, encode
 from paddlecloud.local.store.state import Records, State
@@ -69,7 +69,7 @@ class Store:
         self._due = False  # a flush will come
         self._company = False  # durable writes have been coming together
         # Who has the log
-        self._beside = Beside()
+        self._disk_thread = DiskThread()
         self._busy = False
         self._waiting: list[asyncio.Future[None]] = []  # for the log to be free
         # Watchers
@@ -196,7 +196,7 @@ class Store:
             self._fail(group, error)
             return
         if self._durable:
-            self._do_beside(self._log.sync, functools.partial(self._synced, group))
+            self._on_disk_thread(self._log.sync, functools.partial(self._synced, group))
         else:
             self._commit(group)
             self._tidy()
@@ -213,11 +213,13 @@ class Store:
         """Upkeep that a commit made due. It only saves space: where it fails it is tried again after a later commit."""
         if self.revision - self._log.compacted > 2 * self._retain:
             upto = self.revision - self._retain
-            self._do_beside(functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted))
+            self._on_disk_thread(
+                functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted)
+            )
         elif self._log.wants_checkpoint:
-            self._do_beside(self._log.checkpoint, lambda _: None)
+            self._on_disk_thread(self._log.checkpoint, lambda _: None)
 
-    def _do_beside(self, work: Work, then: Then) -> None:
+    def _on_disk_thread(self, work: Work, then: Then) -> None:
         """Have the log to itself in the thread; writes that come meanwhile gather."""
         self._busy = True
 
@@ -233,7 +235,7 @@ class Store:
                     if not waiter.done():
                         waiter.set_result(None)
 
-        self._beside.run(work, done)
+        self._disk_thread.run(work, done)
 
     async def _free(self) -> None:
         """Wait until nothing is queued or beside the loop."""
@@ -326,7 +328,7 @@ class Store:
         """Drop history up to `upto`; watchers older than that must list again."""
         await self._free()
         upto = min(upto, self.revision)
-        self._do_beside(functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted))
+        self._on_disk_thread(functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted))
         await self._free()
 
     def _forget(self, upto: int) -> None:
@@ -340,5 +342,5 @@ class Store:
         for watches in self._watches.values():
             for watch in watches:
                 watch.close()
-        self._beside.close()
+        self._disk_thread.close()
         self._log.close()

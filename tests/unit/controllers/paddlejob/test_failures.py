@@ -462,10 +462,10 @@ def test_restart_scope_pod_leaves_restarting_to_the_kubelet_within_the_budget() 
 
 def test_a_job_that_may_be_silent_for_so_long_is_restarted_when_it_is() -> None:
     world = World(paddlejob(worker=2, hangDetection={"logSilenceSeconds": 60})).start()
-    world.heard = world.now
+    world.last_log_line = world.now
     assert world.plan().after == pytest.approx(60)
     world.now += 61
-    world.heard = world.now - 5
+    world.last_log_line = world.now - 5
     world.settle()
     assert world.phase == "Running", "somebody wrote a line five seconds ago"
     world.now += 60

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.controllers.paddlejob.decision import form
+from paddlecloud.controllers.paddlejob.decision import gang_formation
 from paddlecloud.kube.clock import rfc3339
 
 from .world import World, conditions, paddlejob, template
@@ -69,12 +69,12 @@ def test_a_job_stored_with_two_billion_workers_can_be_handled_like_any_other(cha
 
 
 def test_a_large_gang_is_created_in_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(form, "AT_ONCE", 4)
-    world = World(paddlejob(worker=form.AT_ONCE + 3))
+    monkeypatch.setattr(gang_formation, "AT_ONCE", 4)
+    world = World(paddlejob(worker=gang_formation.AT_ONCE + 3))
     world.step()
-    assert len(world.pods) == form.AT_ONCE
+    assert len(world.pods) == gang_formation.AT_ONCE
     world.step()
-    assert len(world.pods) == form.AT_ONCE + 3
+    assert len(world.pods) == gang_formation.AT_ONCE + 3
 
 
 def test_a_name_that_is_too_long_is_refused() -> None:

@@ -79,7 +79,7 @@ def test_the_lowest_rank_that_reports_progress_stands_for_the_job() -> None:
     )
     assert reports.progress is not None
     assert reports.progress.step == 4
-    assert reports.heard == {WORKER1: START + 2, WORKER0: START + 1, ("ps", 0): START + 3}
+    assert reports.last_report == {WORKER1: START + 2, WORKER0: START + 1, ("ps", 0): START + 3}
 
 
 def test_cache_use_is_added_up_over_ranks() -> None:

@@ -62,7 +62,7 @@ class World:
         self.cache_nodes: dict[int, tuple[str, str]] = {}
         self.ports_in_use: frozenset[int] = frozenset()
         self.leftovers = 0
-        self.heard: float | None = None
+        self.last_log_line: float | None = None
         self.reports: Reports | None = None
         self.blockers: tuple[str, ...] = ()
         self.trouble = ""
@@ -103,7 +103,7 @@ class World:
             leftovers=self.leftovers,
             blockers=self.blockers,
             ports_in_use=self.ports_in_use,
-            heard=self.heard,
+            last_log_line=self.last_log_line,
             reports=self.reports,
             trouble=self.trouble,
             retry_at=self.retry_at,

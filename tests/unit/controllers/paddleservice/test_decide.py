@@ -225,7 +225,7 @@ def test_a_roll_out_goes_step_by_step_with_pauses() -> None:
 
 def test_a_roll_out_whose_answers_nobody_measures_says_so() -> None:
     world, _, new = rolling()
-    assert world.status["rollout"]["message"] == "not judged: nobody tells how its answers fare"
+    assert world.status["rollout"]["message"] == "not judged: this platform reports no error rate or latency"
     world.measures[new] = Measure(requests=1, error_percent=0, latency_milliseconds=1)
     world.settle()
     assert "message" not in world.status["rollout"]

@@ -9,9 +9,8 @@ import pytest
 
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, decode, normalise, validate
 from paddlecloud.controllers.sampledata import names
-from paddlecloud.controllers.sampledata.sampleset import objects
+from paddlecloud.controllers.sampledata.sampleset import cache_status, objects
 from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, SampleSetCase
-from paddlecloud.controllers.sampledata.sampleset.figures import cache_status
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import cache_server_of
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.responses import Figures
@@ -155,7 +154,7 @@ def test_paths_to_remove_are_inside_the_set() -> None:
 def test_what_two_servers_cached_is_added_and_never_more_than_there_is() -> None:
     gib = 1 << 30
     each = Figures(total_bytes=4 * gib, cached_bytes=3 * gib, disk_bytes=10 * gib, disk_used_bytes=gib)
-    found = cache_status({"a": each, "b": each}, {"c": "away"})
+    found = cache_status.total({"a": each, "b": each}, {"c": "away"})
     assert (found.cached_size, found.disk_size, found.disk_usage_rate) == ("4.0 GiB", "20 GiB", "10.0%")
     assert found.error_massage == "c: away"
 

@@ -78,12 +78,12 @@ async def process(
 
 
 class World:
-    """One real gateway process; `heard` counts what the supervisor has reported."""
+    """One real gateway process; `receive` counts what the supervisor has reported."""
 
     def __init__(self, folder: Path, clock: FakeClock) -> None:
         self.folder = folder
         self.clock = clock
-        self.heard = 0
+        self.receive = 0
         self.gateways = Gateways(
             folder,
             changed=lambda: None,
@@ -95,7 +95,7 @@ class World:
         )
 
     def _acknowledged(self) -> None:
-        self.heard += 1
+        self.receive += 1
 
     def has(self, version: int) -> bool:
         assert self.gateways.port is not None
@@ -104,9 +104,9 @@ class World:
     async def held(self, process: Process) -> int:
         """A version that the real process has acknowledged, and this one has received and not acknowledged."""
         await eventually(lambda: self.has(0), what="both processes have the table of before")
-        before = self.heard
+        before = self.receive
         version = self.gateways.publish(HOST)
-        await eventually(lambda: process.held[-1:] == [version] and self.heard > before)
+        await eventually(lambda: process.held[-1:] == [version] and self.receive > before)
         return version
 
 
@@ -129,9 +129,9 @@ async def test_a_table_is_followed_when_no_gateway_is_waited_for_any_more(
         version = await world.held(slow)
         assert not world.has(version)
         assert world.has(version - 1), "what was there before is followed all the time"
-        before = world.heard
+        before = world.receive
         goes(slow)
-        await eventually(lambda: world.heard > before, what="routes that wait are looked at again")
+        await eventually(lambda: world.receive > before, what="routes that wait are looked at again")
         assert world.has(version)
 
 
@@ -142,16 +142,16 @@ async def test_a_gateway_that_hangs_is_waited_for_a_while_and_then_no_more(world
         assert not world.has(version)
         await world.clock.advance(0.1)
         assert world.has(version)
-        before = world.heard
+        before = world.receive
         later = world.gateways.publish({"host:b.example.com": [["default/b", 100]]})
-        await eventually(lambda: world.heard > before)
+        await eventually(lambda: world.receive > before)
         assert world.has(later), "other routes do not wait for it again"
-        before = world.heard
+        before = world.receive
         hung.release()
-        await eventually(lambda: world.heard > before)
-        before = world.heard
+        await eventually(lambda: world.receive > before)
+        before = world.receive
         again = world.gateways.publish({"host:a.example.com": [["default/c", 100]]})
-        await eventually(lambda: hung.held == [again] and world.heard > before)
+        await eventually(lambda: hung.held == [again] and world.receive > before)
         assert not world.has(again), "one that goes on counts again"
 
 
@@ -162,9 +162,9 @@ async def test_a_gateway_that_joins_delays_no_route_that_is_served(world: World)
     async with process(world.gateways, world.folder, listening=False) as starting:
         await eventually(lambda: starting.held == [version])
         assert world.has(version)
-        before = world.heard
+        before = world.receive
         later = world.gateways.publish({"host:b.example.com": [["default/b", 100]]})
-        await eventually(lambda: starting.held == [version, later] and world.heard > before)
+        await eventually(lambda: starting.held == [version, later] and world.receive > before)
         assert not world.has(later)
 
 

@@ -50,7 +50,7 @@ class World:
             if concurrency:
                 codes = {"200": round(concurrency)}
                 report = {"concurrency": concurrency, "inside": round(concurrency), "span": 1.0, "codes": codes}
-                self.autoscaler.heard({NAME: report})
+                self.autoscaler.receive({NAME: report})
             await self.clock.advance(1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.local.knative.gateway.stats import BOUNDS
-from paddlecloud.local.knative.h2c.config import SHARED, Pictured, pictured
+from paddlecloud.local.knative.h2c.config import SHARED, EnvoyConfig, pictured
 from paddlecloud.local.knative.h2c.statistics import Totals, read, report
 
 NUMBERS = {"ns/grpc": 1, "ns/web": 2, "ns/next": 3}
@@ -15,12 +15,12 @@ GRPC = {"pods": [["127.1.2.3", 9000, "u", None]], "limit": 0, "timeout": 30, "h2
 WEB = {"pods": [["127.1.2.4", 8080, "u", None]], "limit": 0, "timeout": 60}
 
 
-def picture(**entries: Any) -> Pictured:
+def picture(**entries: Any) -> EnvoyConfig:
     table = {name.replace("__", ":"): value for name, value in entries.items()}
     return pictured(table, folder="/f", number=lambda key: NUMBERS[key])
 
 
-def hosts(made: Pictured) -> dict[str, dict[str, int]]:
+def hosts(made: EnvoyConfig) -> dict[str, dict[str, int]]:
     found = {}
     for host in made.routes[SHARED]["virtual_hosts"]:
         clusters = host["routes"][0]["route"]["weighted_clusters"]["clusters"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.local.knative.kpa import Mood, Seen, decide
+from paddlecloud.local.knative.kpa import AutoscalerState, Seen, decide
 from paddlecloud.local.knative.settings import Defaults, Scaling
 from paddlecloud.local.knative.windows import Window
 
@@ -53,79 +53,79 @@ EXAMPLES = [
     ("name", "settings", "stable", "panic", "ready", "pods"), EXAMPLES, ids=[e[0] for e in EXAMPLES]
 )
 def test_worked_examples(name: str, settings: Scaling, stable: float, panic: float, ready: int, pods: int) -> None:
-    answer, _ = decide(settings, seen(stable, ready, panic=panic), Mood())
+    answer, _ = decide(settings, seen(stable, ready, panic=panic), AutoscalerState())
     assert answer.pods == pods
 
 
 def test_panic_only_ever_adds_pods_and_ends_a_stable_window_after_its_last_cause() -> None:
-    answer, mood = decide(STOCK, seen(80, 1, panic=700, now=0), Mood())
+    answer, state = decide(STOCK, seen(80, 1, panic=700, now=0), AutoscalerState())
     assert (answer.pods, answer.panicking) == (10, True)
-    answer, mood = decide(STOCK, seen(80, 10, panic=80, now=30), mood)
+    answer, state = decide(STOCK, seen(80, 10, panic=80, now=30), state)
     assert (answer.pods, answer.panicking) == (10, True), "less load during panic takes nothing away"
-    answer, mood = decide(STOCK, seen(80, 10, panic=80, now=60), mood)
+    answer, state = decide(STOCK, seen(80, 10, panic=80, now=60), state)
     assert answer.panicking
-    answer, mood = decide(STOCK, seen(80, 10, panic=80, now=61), mood)
+    answer, state = decide(STOCK, seen(80, 10, panic=80, now=61), state)
     assert (answer.pods, answer.panicking) == (5, False)
 
 
 def test_the_last_pod_goes_after_window_and_grace() -> None:
-    _, mood = decide(STOCK, seen(0, 1, now=0), Mood())
-    assert decide(STOCK, seen(0, 1, now=29), mood)[0].pods == 1
-    assert decide(STOCK, seen(0, 1, now=30), mood)[0].pods == 0
+    _, state = decide(STOCK, seen(0, 1, now=0), AutoscalerState())
+    assert decide(STOCK, seen(0, 1, now=29), state)[0].pods == 1
+    assert decide(STOCK, seen(0, 1, now=30), state)[0].pods == 0
 
 
 def test_a_request_during_the_grace_period_begins_it_anew() -> None:
-    _, mood = decide(STOCK, seen(0, 1, now=0), Mood())
-    answer, mood = decide(STOCK, seen(0.1, 1, now=20), mood)
+    _, state = decide(STOCK, seen(0, 1, now=0), AutoscalerState())
+    answer, state = decide(STOCK, seen(0.1, 1, now=20), state)
     assert answer.pods == 1
-    _, mood = decide(STOCK, seen(0, 1, now=25), mood)
-    assert decide(STOCK, seen(0, 1, now=40), mood)[0].pods == 1
-    assert decide(STOCK, seen(0, 1, now=55), mood)[0].pods == 0
+    _, state = decide(STOCK, seen(0, 1, now=25), state)
+    assert decide(STOCK, seen(0, 1, now=40), state)[0].pods == 1
+    assert decide(STOCK, seen(0, 1, now=55), state)[0].pods == 0
 
 
 def test_a_pod_that_has_just_got_up_is_not_sent_to_sleep() -> None:
-    idle = Mood(idle_since=0.0)
+    idle = AutoscalerState(idle_since=0.0)
     assert decide(STOCK, seen(0, 1, now=100, active_for=59), idle)[0].pods == 1
     assert decide(STOCK, seen(0, 1, now=100, active_for=60), idle)[0].pods == 0
 
 
 def test_a_longer_retention_keeps_the_last_pod() -> None:
     settings = scaling(scale_to_zero_pod_retention_period="5m")
-    _, mood = decide(settings, seen(0, 1, now=0), Mood())
-    assert decide(settings, seen(0, 1, now=299), mood)[0].pods == 1
-    assert decide(settings, seen(0, 1, now=300), mood)[0].pods == 0
+    _, state = decide(settings, seen(0, 1, now=0), AutoscalerState())
+    assert decide(settings, seen(0, 1, now=299), state)[0].pods == 1
+    assert decide(settings, seen(0, 1, now=300), state)[0].pods == 0
 
 
 def test_scaling_to_zero_can_be_switched_off() -> None:
     settings = Scaling.of({}, 0, Defaults.of({"data": {"enable-scale-to-zero": "false"}}))
-    assert decide(settings, seen(0, 1, now=1e6), Mood(idle_since=0.0))[0].pods == 1
+    assert decide(settings, seen(0, 1, now=1e6), AutoscalerState(idle_since=0.0))[0].pods == 1
 
 
 def test_waiting_requests_wake_a_sleeping_revision_at_once() -> None:
     asleep = Seen(now=0, ready=0, stable=0.0, panic=0.0, waiting=True)
-    assert decide(STOCK, asleep, Mood())[0].pods == 1
-    assert decide(scaling(activation_scale="3"), asleep, Mood())[0].pods == 3
+    assert decide(STOCK, asleep, AutoscalerState())[0].pods == 1
+    assert decide(scaling(activation_scale="3"), asleep, AutoscalerState())[0].pods == 3
     never_reported = replace(asleep, stable=None, panic=None)
-    assert decide(STOCK, never_reported, Mood())[0].pods == 1
+    assert decide(STOCK, never_reported, AutoscalerState())[0].pods == 1
 
 
 def test_a_new_revision_has_its_initial_pods_until_it_was_ready_once() -> None:
     settings = scaling(initial_scale="4")
-    assert decide(settings, seen(0, 2, started=False), Mood())[0].pods == 4
-    assert decide(settings, seen(0, 4, started=True), Mood())[0].pods < 4
+    assert decide(settings, seen(0, 2, started=False), AutoscalerState())[0].pods == 4
+    assert decide(settings, seen(0, 4, started=True), AutoscalerState())[0].pods < 4
 
 
 def test_a_revision_nobody_can_reach_needs_no_pods() -> None:
     settings = scaling(min_scale="5")
-    assert decide(settings, seen(0, 5, reachable=True), Mood())[0].pods == 5
-    assert decide(settings, seen(0, 5, reachable=False), Mood())[0].pods == 0
+    assert decide(settings, seen(0, 5, reachable=True), AutoscalerState())[0].pods == 5
+    assert decide(settings, seen(0, 5, reachable=False), AutoscalerState())[0].pods == 0
 
 
 def test_a_scale_down_delay_keeps_the_largest_of_the_last_answers() -> None:
     settings = scaling(scale_down_delay="30s")
-    _, mood = decide(settings, seen(350, 5, now=0), Mood())
-    assert decide(settings, seen(70, 5, now=29), mood)[0].pods == 5
-    assert decide(settings, seen(70, 5, now=31), mood)[0].pods == 2
+    _, state = decide(settings, seen(350, 5, now=0), AutoscalerState())
+    assert decide(settings, seen(70, 5, now=29), state)[0].pods == 5
+    assert decide(settings, seen(70, 5, now=31), state)[0].pods == 2
 
 
 def test_a_concurrency_limit_is_the_target_where_none_is_given_and_its_ceiling_where_one_is() -> None:
@@ -140,7 +140,7 @@ def test_annotations_are_read_in_both_spellings() -> None:
 
 def simulate(settings: Scaling, load: Callable[[int], float], seconds: int) -> list[int]:
     """Pods second by second: a report a second, a decision every two, a pod ready two seconds after it is wanted."""
-    window, mood = Window(settings.window), Mood()
+    window, memory = Window(settings.window), AutoscalerState()
     asked, history = [1, 1, 1], []
     for now in range(seconds):
         ready = asked[-3] if asked[-3] < asked[-1] else asked[-1]
@@ -154,7 +154,7 @@ def simulate(settings: Scaling, load: Callable[[int], float], seconds: int) -> l
                 panic=window.average(now, settings.panic_window),
                 waiting=ready == 0 and load(now) > 0,
             )
-            answer, mood = decide(settings, state, mood)
+            answer, memory = decide(settings, state, memory)
             asked.append(answer.pods)
         else:
             asked.append(asked[-1])

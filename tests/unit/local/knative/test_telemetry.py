@@ -24,9 +24,9 @@ def report(codes: dict[int, int], seconds: float = 0.004) -> dict[str, Any]:
 
 def test_errors_and_times_of_the_last_minute() -> None:
     measures = Measures(Registry())
-    measures.heard(report({200: 90, 404: 5, 500: 5}), 100.0)
+    measures.receive(report({200: 90, 404: 5, 500: 5}), 100.0)
     assert measures.of("ns/r") == {"requests": 100, "errorPercent": 5.0, "p95Milliseconds": 5.0}
-    measures.heard(report({200: 100}, seconds=0.2), 161.0)
+    measures.receive(report({200: 100}, seconds=0.2), 161.0)
     assert measures.of("ns/r") == {"requests": 100, "errorPercent": 0.0, "p95Milliseconds": 250.0}
 
 
@@ -34,7 +34,7 @@ def test_reports_of_several_gateways_add_up_in_the_metrics() -> None:
     registry = Registry()
     measures = Measures(registry)
     for _ in range(2):
-        measures.heard(report({200: 3, 503: 1}), 1.0)
+        measures.receive(report({200: 3, 503: 1}), 1.0)
     text = registry.render()
     assert 'paddlecloud_gateway_requests_total{revision="ns/r",code="200"} 6' in text
     assert 'paddlecloud_gateway_request_seconds_count{revision="ns/r"} 8' in text
@@ -42,7 +42,7 @@ def test_reports_of_several_gateways_add_up_in_the_metrics() -> None:
 
 def test_numbers_are_written_down_every_other_second_at_most() -> None:
     measures = Measures(Registry())
-    measures.heard(report({200: 1}), 10.0)
+    measures.receive(report({200: 1}), 10.0)
     assert [measures.due("ns/r", now) for now in (10.0, 11.0, 12.0, 12.5)] == [True, False, True, False]
 
 

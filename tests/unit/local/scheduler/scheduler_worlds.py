@@ -59,7 +59,7 @@ def nodes(draw: st.DrawFn, *, least: int = 0, most: int = 5) -> list[Object]:
 
 
 @st.composite
-def asks(draw: st.DrawFn, *, social: bool) -> dict[str, Any]:
+def asks(draw: st.DrawFn, *, pod_affinity: bool) -> dict[str, Any]:
     """The arguments of a pod: what it needs and wishes."""
     fields: dict[str, Any] = {"labels": {"app": draw(st.sampled_from(APPS))}}
     if draw(st.integers(0, 3)) == 0:
@@ -68,7 +68,7 @@ def asks(draw: st.DrawFn, *, social: bool) -> dict[str, Any]:
         fields["nodeSelector"] = {"zone": draw(st.sampled_from("abc"))}
     if draw(st.integers(0, 3)) == 0:
         fields["tolerations"] = [TOLERATION]
-    if social and draw(st.integers(0, 2)) == 0:
+    if pod_affinity and draw(st.integers(0, 2)) == 0:
         kind, key = SOCIAL[draw(st.sampled_from(sorted(SOCIAL)))]
         term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": draw(st.sampled_from(APPS))}}}
         fields["affinity"] = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -77,7 +77,7 @@ def asks(draw: st.DrawFn, *, social: bool) -> dict[str, Any]:
 
 @st.composite
 def worlds(
-    draw: st.DrawFn, *, social: bool = True, gangs: bool = True, queues: bool = True, priorities: int = 3
+    draw: st.DrawFn, *, pod_affinity: bool = True, gangs: bool = True, queues: bool = True, priorities: int = 3
 ) -> World:
     world = World(draw(nodes()), [])
     priority = st.integers(0, priorities)
@@ -87,17 +87,17 @@ def worlds(
         for name in names[1:]:
             limit = {"capability": {"cpu": str(draw(st.integers(1, 12)))}} if draw(st.booleans()) else {}
             world.queues.append(queue(name, weight=draw(st.integers(1, 3)), **limit))
-    _run_some(draw, world, priority, names, social=social)
+    _run_some(draw, world, priority, names, pod_affinity=pod_affinity)
     for number in range(draw(st.integers(0, 6))):
-        fields = draw(asks(social=social))
+        fields = draw(asks(pod_affinity=pod_affinity))
         cpu = str(draw(st.integers(0, 5)))
         world.pods.append(pod(f"w{number}", cpu, priority=draw(priority), queue=draw(st.sampled_from(names)), **fields))
     if gangs:
-        _add_gangs(draw, world, priority, names, social=social)
+        _add_gangs(draw, world, priority, names, pod_affinity=pod_affinity)
     return world
 
 
-def _run_some(draw: Any, world: World, priority: Any, names: list[str], *, social: bool) -> None:
+def _run_some(draw: Any, world: World, priority: Any, names: list[str], *, pod_affinity: bool) -> None:
     """Pods where they fit: a cluster is never over its capacity to begin with."""
     for number in range(draw(st.integers(0, 6)) if world.nodes else 0):
         target = draw(st.sampled_from(world.nodes))
@@ -117,12 +117,12 @@ def _run_some(draw: Any, world: World, priority: Any, names: list[str], *, socia
         world.pods.append(pod(f"r{number}", cpu, on=where, priority=draw(priority), queue=queue_, **fields))
 
 
-def _add_gangs(draw: Any, world: World, priority: Any, names: list[str], *, social: bool) -> None:
+def _add_gangs(draw: Any, world: World, priority: Any, names: list[str], *, pod_affinity: bool) -> None:
     for index in range(draw(st.integers(0, 2))):
         name = f"g{index}"
         members = draw(st.integers(1, 4))
         least = draw(st.integers(1, 5))
         spec = {"queue": draw(st.sampled_from(names))} if len(names) > 1 else {}
         world.groups.append(group(name, least, **{key: value for key, value in spec.items() if value}))
-        fields, cpu, rank = draw(asks(social=social)), str(draw(st.integers(0, 4))), draw(priority)
+        fields, cpu, rank = draw(asks(pod_affinity=pod_affinity)), str(draw(st.integers(0, 4))), draw(priority)
         world.pods += [pod(f"{name}-{n}", cpu, group=name, priority=rank, **fields) for n in range(members)]

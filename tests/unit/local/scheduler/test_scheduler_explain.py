@@ -189,7 +189,7 @@ def test_every_remedy_works(world: World) -> None:
 
 
 @CASES
-@given(worlds(queues=False, social=False))
+@given(worlds(queues=False, pod_affinity=False))
 def test_a_refused_pod_always_has_a_remedy(world: World) -> None:
     for obj in world.waiting:
         verdict = ask(world, obj)

@@ -89,7 +89,7 @@ def marked(kind: str = "", *, failed: bool = False) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("one", "heard", "expected"),
+    ("one", "lease_renewed", "expected"),
     [
         (marked(), None, True),  # no Lease seen yet: it has just come
         (marked(), 100.0, True),
@@ -99,8 +99,8 @@ def marked(kind: str = "", *, failed: bool = False) -> dict[str, Any]:
         (marked(failed=True), 100.0, False),
     ],
 )
-def test_which_nodes_are_alive(one: dict[str, Any], heard: float | None, expected: bool) -> None:
-    assert alive(one, heard, 100.0) == expected
+def test_which_nodes_are_alive(one: dict[str, Any], lease_renewed: float | None, expected: bool) -> None:
+    assert alive(one, lease_renewed, 100.0) == expected
 
 
 TAINT = {"key": "k", "effect": "NoExecute"}
@@ -127,23 +127,23 @@ PATIENT = [{"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 300}]
 
 def test_a_silent_node_is_lost_its_pods_may_wait_and_it_may_come_back() -> None:
     pods = {"n": [pod("quick", on="n"), pod("patient", on="n", tolerations=PATIENT), pod("over", phase="Succeeded")]}
-    silent, heard = node("n"), {"n": 100.0 - LEASE_SECONDS}
-    first = judge([silent], pods, heard=heard, tainted={}, missing={}, now=100.0)
+    silent, lease_renewed = node("n"), {"n": 100.0 - LEASE_SECONDS}
+    first = judge([silent], pods, lease_renewed=lease_renewed, tainted={}, missing={}, now=100.0)
     assert (first.lost, first.remove) == (["n"], [])
     silent = node("n", taints=[GONE])
-    second = judge([silent], pods, heard=heard, tainted=first.tainted, missing={}, now=101.0)
+    second = judge([silent], pods, lease_renewed=lease_renewed, tainted=first.tainted, missing={}, now=101.0)
     assert (second.lost, [(r.key.name, r.force) for r in second.remove]) == ([], [("quick", False)])
     assert (second.tainted, second.again) == ({"n": 101.0}, 300.0)
-    third = judge([silent], pods, heard=heard, tainted=second.tainted, missing={}, now=401.0)
+    third = judge([silent], pods, lease_renewed=lease_renewed, tainted=second.tainted, missing={}, now=401.0)
     assert [r.key.name for r in third.remove] == ["quick", "patient"]
-    back = judge([silent], {}, heard={"n": 401.0}, tainted=second.tainted, missing={}, now=402.0)
+    back = judge([silent], {}, lease_renewed={"n": 401.0}, tainted=second.tainted, missing={}, now=402.0)
     assert (back.back, back.remove) == (["n"], [])
 
 
 def test_pods_of_a_dead_node_and_of_one_that_is_no_more_are_removed_by_force() -> None:
     pods = {"n": [pod("a", tolerations=PATIENT), pod("b", phase="Failed")], "never": [pod("c")]}
     dead = node("n", annotations={FAILED: "now"}, taints=[GONE])
-    node_loss = judge([dead], pods, heard={}, tainted={}, missing={"never": 0.0}, now=40.0)
+    node_loss = judge([dead], pods, lease_renewed={}, tainted={}, missing={"never": 0.0}, now=40.0)
     assert [(r.key.name, r.force, r.why) for r in node_loss.remove] == [
         ("a", True, f"node n has taint {UNREACHABLE}"),
         ("b", True, f"node n has taint {UNREACHABLE}"),
@@ -153,11 +153,13 @@ def test_pods_of_a_dead_node_and_of_one_that_is_no_more_are_removed_by_force() -
 
 def test_pods_may_wait_for_a_node_that_is_about_to_come() -> None:
     pods = {"soon": [pod("a")]}
-    first = judge([], pods, heard={}, tainted={}, missing={}, now=100.0)
+    first = judge([], pods, lease_renewed={}, tainted={}, missing={}, now=100.0)
     assert (first.remove, first.missing) == ([], {"soon": 100.0})
-    assert judge([], pods, heard={}, tainted={}, missing=first.missing, now=139.0).remove == []
-    assert judge([node("soon")], pods, heard={}, tainted={}, missing=first.missing, now=141.0).missing == {}
-    assert [r.key.name for r in judge([], pods, heard={}, tainted={}, missing=first.missing, now=140.0).remove] == ["a"]
+    assert judge([], pods, lease_renewed={}, tainted={}, missing=first.missing, now=139.0).remove == []
+    assert judge([node("soon")], pods, lease_renewed={}, tainted={}, missing=first.missing, now=141.0).missing == {}
+    assert [
+        r.key.name for r in judge([], pods, lease_renewed={}, tainted={}, missing=first.missing, now=140.0).remove
+    ] == ["a"]
 
 
 def test_addresses_differ_and_come_back() -> None:

@@ -119,7 +119,7 @@ def test_only_less_important_pods_are_made_to_leave(world: World) -> None:
 
 
 @CASES
-@given(worlds(queues=False, gangs=False, social=False))
+@given(worlds(queues=False, gangs=False, pod_affinity=False))
 def test_no_victim_could_have_stayed(world: World) -> None:
     result = play(world)
     if len({eviction.preemptor for eviction in result.evictions}) != 1:
@@ -146,7 +146,7 @@ def test_who_is_refused_really_finds_no_node(world: World) -> None:
 
 def _seeks_company(pod: Pod) -> bool:
     """It may have come after the pod was refused; the next round will see it."""
-    return pod.shape.social is not None and bool(pod.shape.social.near)
+    return pod.shape.pod_affinity is not None and bool(pod.shape.pod_affinity.near)
 
 
 @CASES

@@ -105,7 +105,7 @@ class JobCase:
         }
 
     def _as_counted(self, pod: PodView) -> PodView:
-        """Our own probe of a server's port is there to hold the workers back; once they are let go it has no say."""
+        """Our own probe of a server's port is there to hold the workers back; once they may start it is ignored."""
         if pod.role == "ps" and pod.state == "starting" and self.workers_let_go and is_running(pod):
             return replace(pod, state="running")
         return pod

@@ -14,7 +14,7 @@ from paddlecloud.api.outputs import verdict_of
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.controllers.paddlejob import status
-from paddlecloud.controllers.paddlejob.decision import finish, form, validity
+from paddlecloud.controllers.paddlejob.decision import finish, gang_formation, validity
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.failure import cause
 from paddlecloud.controllers.paddlejob.reports import report
@@ -66,7 +66,7 @@ def take_down(
     if advance:
         plan.status_first = True
         new = msgspec.structs.replace(new, generation=case.generation + 1)
-    form.clear_stale(replace(case, old=new), plan)
+    gang_formation.clear_stale(replace(case, old=new), plan)
     return conclude(case, plan, status.with_counts(new, case.settings, ()), phase, reason=reason, message=message)
 
 

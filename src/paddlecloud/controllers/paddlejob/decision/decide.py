@@ -15,10 +15,18 @@ import msgspec
 from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.paddlejob import PaddleJobStatus, normalise
 from paddlecloud.controllers.paddlejob import status
-from paddlecloud.controllers.paddlejob.decision import failures, finish, form, obstacle, refusal, startup, validity
+from paddlecloud.controllers.paddlejob.decision import (
+    failures,
+    finish,
+    gang_formation,
+    obstacle,
+    refusal,
+    startup,
+    validity,
+)
 from paddlecloud.controllers.paddlejob.decision.case import JobCase, Options
 from paddlecloud.controllers.paddlejob.decision.conclusion import complete, conclude, take_down
-from paddlecloud.controllers.paddlejob.failure import cause, consequence, silence
+from paddlecloud.controllers.paddlejob.failure import cause, secondary, silence
 from paddlecloud.controllers.paddlejob.gang import podgroup
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.controllers.paddlejob.pods import objects
@@ -67,7 +75,7 @@ def _with_validity(case: JobCase, value: str, reason: str, text: str) -> JobCase
 def _at_work(case: JobCase, warnings: list[str]) -> Plan:
     if case.settings.suspend:
         return _suspend(case)
-    case = replace(case, old=consequence.reconsidered(case))
+    case = replace(case, old=secondary.reconsidered(case))
     for rule in (
         _success,
         failures.to_deadlines,
@@ -98,7 +106,7 @@ def _unheeded(case: JobCase) -> list[str]:
 def _farewell(case: JobCase) -> Plan:
     """The garbage collector takes everything the job owns; nothing new may be made meanwhile."""
     plan = Plan()
-    finish.let_go(case, plan)
+    finish.remove_original_finalizer(case, plan)
     return conclude(case, plan, case.old, "Terminating", reason="Deleted")
 
 
@@ -165,7 +173,7 @@ def _suspend(case: JobCase) -> Plan:
     plan, begins = Plan(), case.phase != "Suspended"
     if begins:
         plan.events.append(PlannedEvent("Suspended", "the job is suspended: its pods are removed"))
-    form.drop_gang(case, plan)
+    gang_formation.drop_gang(case, plan)
     new = status.with_condition(case.old, "Created", "False", reason="Suspended", now=case.now)
     text = "spec.suspend is true"
     return take_down(case, plan, new, "Suspended", reason="Suspended", message=text, advance=begins)
@@ -214,7 +222,7 @@ def _form(case: JobCase, warnings: list[str]) -> Plan:
     new, waiting = case.old, ""
     if (found := obstacle.find(case)) is not None:
         new, waiting = obstacle.tell(case, plan, found), found.text
-    elif case.port is not None and not form.clear_stale(case, plan):
+    elif case.port is not None and not gang_formation.clear_stale(case, plan):
         if case.settings.sample_set is not None:
             new = status.with_condition(new, "DataReady", "True", reason="Ready", now=case.now)
         new, waiting = _create(case, plan, new, case.port)
@@ -230,7 +238,7 @@ def _form(case: JobCase, warnings: list[str]) -> Plan:
     if phase == "Running":
         return conclude(case, plan, new, phase, reason="Running")
     reason = (case.old.reason or phase) if reforming else phase
-    message = case.observed.trouble or waiting or form.awaited(case)
+    message = case.observed.trouble or waiting or gang_formation.awaited(case)
     return conclude(case, plan, new, phase, reason=reason, message=message)
 
 
@@ -239,14 +247,14 @@ def _create(case: JobCase, plan: Plan, new: PaddleJobStatus, port: int) -> tuple
     waiting = ""
     if case.missing:
         new = _tell_of_gang(case, new)
-        waiting = form.ensure_gang(case, plan)
-        if not waiting and (pause := form.restart_delay(case)):
+        waiting = gang_formation.ensure_gang(case, plan)
+        if not waiting and (pause := gang_formation.restart_delay(case)):
             waiting = f"the next restart is due in {pause:.0f} seconds"
             plan.requeue_after(pause)
         if not waiting:
-            form.ensure_pods(case, plan, port)
+            gang_formation.ensure_pods(case, plan, port)
     else:
-        waiting = form.ensure_config(case, plan, port)
+        waiting = gang_formation.ensure_config(case, plan, port)
     _watch_the_clock(case, plan)
     if case.observed.retry_at is None:  # otherwise the next pass knows whether it was granted this time
         new = status.with_condition(new, "Created", "True", reason="Created", now=case.now)
@@ -270,7 +278,7 @@ def _reforming(case: JobCase) -> bool:
 
 def _watch_the_clock(case: JobCase, plan: Plan) -> None:
     """Come back when a deadline is due, or a verdict."""
-    if (wait := consequence.awaited(case)) > 0:
+    if (wait := secondary.awaited(case)) > 0:
         plan.requeue_after(wait)
     if case.phase == "Running":
         for moment in silence.due(case):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from paddlecloud.controllers.paddlejob import names, status
-from paddlecloud.controllers.paddlejob.decision import form, refusal, startup
+from paddlecloud.controllers.paddlejob.decision import gang_formation, refusal, startup
 from paddlecloud.controllers.paddlejob.decision.case import JobCase, Member
 from paddlecloud.controllers.paddlejob.decision.conclusion import conclude, fail, on_record, take_down
 from paddlecloud.controllers.paddlejob.failure import cause as failure
-from paddlecloud.controllers.paddlejob.failure import consequence, policy, silence
+from paddlecloud.controllers.paddlejob.failure import policy, secondary, silence
 from paddlecloud.controllers.paddlejob.pods import objects
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan, PlannedEvent
@@ -29,7 +29,7 @@ def to_deadlines(case: JobCase) -> Plan | None:
         return None
     age = case.now - parse_rfc3339(created.last_transition_time)
     waits = case.phase in status.FORMING
-    cause = case.observed.trouble or form.awaited(case) if waits else ""
+    cause = case.observed.trouble or gang_formation.awaited(case) if waits else ""
     limit = case.settings.active_deadline_seconds
     if limit is not None and age >= limit and created.status == "True":
         text = f"the job was active for more than {limit} seconds"
@@ -63,7 +63,7 @@ def to_failures(case: JobCase) -> Plan | None:
     missing = case.missing if case.formed and not case.resized else ()
     gone = [pod for pod in case.observed.gone if pod.generation == case.generation]
     found = [*failure.failures(pods), *failure.lost(case.settings, missing, gone)]
-    if not found or consequence.awaited(case) > 0:
+    if not found or secondary.awaited(case) > 0:
         return None
     return _answer(case, found[0])
 
@@ -78,10 +78,10 @@ def to_silence(case: JobCase) -> Plan | None:
     """Nobody said anything for longer than the job may be silent: a line in a log, or a report."""
     if case.phase != "Running":
         return None
-    limit, heard = case.settings.log_silence_seconds, case.observed.heard
-    if limit is not None and heard is not None and case.now - heard >= limit:
+    limit, last_log_line = case.settings.log_silence_seconds, case.observed.last_log_line
+    if limit is not None and last_log_line is not None and case.now - last_log_line >= limit:
         ranks = [rank for rank in case.members if rank[0] == "worker"] or list(case.members)
-        return _restart_hung(case, ranks[0], f"no pod wrote a line for {case.now - heard:.0f} seconds")
+        return _restart_hung(case, ranks[0], f"no pod wrote a line for {case.now - last_log_line:.0f} seconds")
     if (silent := silence.ranks(case)) is not None:
         return _restart_hung(case, silent.ranks[0], silent.text)
     return None
@@ -128,7 +128,7 @@ def _replace(case: JobCase, first: failure.Failure) -> Plan:
     """Put new pods in the place of those that failed for good, and leave the others to it."""
     text = f"{first.describe()}; replacing it"
     plan = Plan(status_first=True, events=[PlannedEvent("Replacing", text, type="Warning")])
-    form.replace_pods(case, plan)
+    gang_formation.replace_pods(case, plan)
     new = msgspec.structs.replace(case.old, disruptions=(case.old.disruptions or 0) + 1)
     new = status.with_counts(new, case.settings, tuple(case.current.values()))
     return conclude(case, plan, new, case.phase, reason=first.kind, message=text)

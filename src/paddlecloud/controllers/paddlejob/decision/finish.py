@@ -10,7 +10,7 @@ from __future__ import annotations
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
-from paddlecloud.controllers.paddlejob.decision.form import drop_gang, patch
+from paddlecloud.controllers.paddlejob.decision.gang_formation import drop_gang, patch
 from paddlecloud.controllers.paddlejob.observe import PodView
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Plan, set_finalizers
@@ -68,7 +68,7 @@ def expire(case: JobCase, plan: Plan) -> None:
     plan.delete.append(Delete(PADDLEJOBS, meta["name"], meta["namespace"], uid=meta["uid"]))
 
 
-def let_go(case: JobCase, plan: Plan) -> None:
+def remove_original_finalizer(case: JobCase, plan: Plan) -> None:
     """Take off a deleted job what the original operator would have taken off: there is nothing left for it to do."""
     meta = case.job["metadata"]
     marks = meta.get("finalizers") or []

@@ -191,7 +191,7 @@ def _servers_listen(case: JobCase) -> bool:
     return all(pod.state in ("running", "succeeded") for pod in servers)
 
 
-def _deaf_since(case: JobCase) -> float | None:
+def _servers_unready_since(case: JobCase) -> float | None:
     """Since when all servers run, though some do not listen; None while a server has not even started."""
     servers = [pod for pod in case.current.values() if pod.role == "ps"]
     starts = [started_at(pod) for pod in servers]
@@ -207,7 +207,7 @@ def _let_workers_go(case: JobCase, plan: Plan) -> bool:
     """
     if _servers_listen(case):
         return True
-    since = _deaf_since(case)
+    since = _servers_unready_since(case)
     if since is None:
         return False
     left = since + case.options.servers_patience - case.now

@@ -12,7 +12,7 @@ from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.wording import number_of
 
 PORTS_AGAIN = 10.0
-"""Seconds after which ports are looked for again: nobody tells that another job has ended."""
+"""Seconds after which ports are looked for again: no watch reports that another job has ended."""
 
 
 class Obstacle(NamedTuple):

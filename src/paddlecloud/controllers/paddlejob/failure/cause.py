@@ -82,8 +82,8 @@ _HINTS = {
 LATE = "StartTimeout"
 """The class of a pod that did not come to run in the time its job had."""
 
-CONSEQUENCES = frozenset({"PeerLost", "RendezvousTimeout"})
-"""Classes that tell of somebody else who is not there: where another pod failed too, that is the cause."""
+SECONDARY = frozenset({"PeerLost", "RendezvousTimeout"})
+"""Classes that report an absent peer: where another pod failed too, that one is the cause."""
 
 _UNSTARTED = frozenset({"Image", "Config", "StartError"})
 """Classes of containers whose program never began: what is reported is the platform's message, not an output."""
@@ -157,12 +157,12 @@ def last_lines(text: str, limit: int) -> str:
 
 
 def failures(pods: Iterable[PodView]) -> list[Failure]:
-    """Failures among pods, the likely cause first: who ended first, and consequences after causes."""
+    """Failures among pods, the likely cause first: who ended first, and secondary failures after primary ones."""
     pods = tuple(pods)
     found = [failure for pod in pods if (failure := classify(pod)) is not None]
     if any(pod.role == "ps" for pod in pods):
         found = [_in_a_job_with_servers(failure) for failure in found]
-    return sorted(found, key=lambda f: (f.kind in CONSEQUENCES, f.finished or "~", f.pod))
+    return sorted(found, key=lambda f: (f.kind in SECONDARY, f.finished or "~", f.pod))
 
 
 def _in_a_job_with_servers(failure: Failure) -> Failure:

@@ -1,7 +1,7 @@
-"""Whether a running job still says something: the newest line that any of its pods wrote.
+"""Whether a running job still writes logs: the newest line that any of its pods wrote.
 
-Reading logs costs a request per pod, so it is done only when the time a job may be silent has passed since it was last
-heard. Who cannot be asked counts as heard: a missing answer is no reason to restart a job.
+Reading logs costs a request per pod, so it is done only when the time a job may be silent has passed since the last
+known line. A pod whose log cannot be read counts as one that wrote: a missing answer is no reason to restart a job.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ CONCURRENCY = 16
 
 
 async def newest_line(client: Client, namespace: str, pods: Iterable[PodView], *, since: int) -> float | None:
-    """When the last line of the last `since` seconds was written, by any pod; None if nobody wrote anything."""
+    """When the last line of the last `since` seconds was written, by any pod; None if no pod wrote anything."""
     limit = asyncio.Semaphore(CONCURRENCY)
 
     async def ask(pod: PodView) -> float | None:
         async with limit:
             return await _last_line(client, namespace, pod, since=since)
 
-    heard = await asyncio.gather(*(ask(pod) for pod in pods if pod.state == "running"))
-    return max((moment for moment in heard if moment is not None), default=None)
+    moments = await asyncio.gather(*(ask(pod) for pod in pods if pod.state == "running"))
+    return max((moment for moment in moments if moment is not None), default=None)
 
 
 async def _last_line(client: Client, namespace: str, pod: PodView, *, since: int) -> float | None:

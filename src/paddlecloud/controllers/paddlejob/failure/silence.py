@@ -14,7 +14,7 @@ from paddlecloud.controllers.paddlejob.decision.case import JobCase, Member
 from paddlecloud.controllers.paddlejob.reports import report
 from paddlecloud.kube.clock import parse_rfc3339
 
-DUMPS_TOLD = 8
+DUMPS_SHOWN = 8
 """Ranks whose stacks become events; the others have theirs in their logs."""
 DUMP_LIMIT = 900
 
@@ -45,7 +45,7 @@ def _watched(case: JobCase) -> list[Member]:
 def due(case: JobCase) -> Iterator[float]:
     """When to look again: a job may have been silent for too long by then."""
     if case.settings.log_silence_seconds is not None:
-        yield (case.observed.heard or case.now) + case.settings.log_silence_seconds
+        yield (case.observed.last_log_line or case.now) + case.settings.log_silence_seconds
     if case.settings.heartbeat_seconds is not None and case.observed.reports is not None:
         yield report.next_silence(
             case.observed.reports, limit=case.settings.heartbeat_seconds, running_since=_running_since(case)
@@ -60,7 +60,7 @@ def _running_since(case: JobCase) -> float:
 def dumps(case: JobCase) -> list[str]:
     """What the ranks that found themselves hung were doing."""
     stacks = case.observed.reports.stacks if case.observed.reports is not None else {}
-    return [f"{_pod(case, rank)} was doing this:\n{stacks[rank][:DUMP_LIMIT]}" for rank in sorted(stacks)[:DUMPS_TOLD]]
+    return [f"{_pod(case, rank)} was doing this:\n{stacks[rank][:DUMP_LIMIT]}" for rank in sorted(stacks)[:DUMPS_SHOWN]]
 
 
 def _pod(case: JobCase, rank: Member) -> str:

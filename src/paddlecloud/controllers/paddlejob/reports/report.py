@@ -83,10 +83,10 @@ class Reports:
     progress: Progress | None = None
     checkpoint: Checkpoint | None = None
     cache: CacheUse | None = None
-    heard: Mapping[Rank, float] = field(default_factory=dict)
-    """When each rank of this generation that ever reported was last heard."""
+    last_report: Mapping[Rank, float] = field(default_factory=dict)
+    """When each rank of this generation reported last."""
     since: float = 0.0
-    """Since when somebody listens to this generation."""
+    """Since when reports of this generation are received."""
     stacks: Mapping[Rank, str] = field(default_factory=dict)
     """Of ranks that found themselves hung."""
 
@@ -97,7 +97,7 @@ class Listener:
     def __init__(self, generation: int, now: float) -> None:
         self.generation = generation
         self._since = now
-        self._heard: dict[Rank, float] = {}
+        self._last_report: dict[Rank, float] = {}
         self._stacks: dict[Rank, str] = {}
         self._caches: dict[Rank, SaidCache] = {}
         self._speaker: Rank | None = None
@@ -109,7 +109,7 @@ class Listener:
         if message.stacks is not None:
             self._stacks[rank] = message.stacks  # no sign of life: a thread beside the program sends them
         else:
-            self._heard[rank] = now
+            self._last_report[rank] = now
             self._stacks.pop(rank, None)
         if message.cache is not None:
             self._caches[rank] = message.cache
@@ -155,7 +155,7 @@ class Listener:
             progress=self._progress,
             checkpoint=self._checkpoint,
             cache=self._cache(),
-            heard=dict(self._heard),
+            last_report=dict(self._last_report),
             since=self._since,
             stacks=dict(self._stacks),
         )
@@ -192,7 +192,7 @@ def fold(status: PaddleJobStatus, reports: Reports | None, *, ended: bool) -> Pa
             progress=reports.progress or status.progress,
             checkpoint=reports.checkpoint or status.checkpoint,
             cache=reports.cache or status.cache,
-            heartbeat_time=rfc3339(min(reports.heard.values())) if reports.heard else status.heartbeat_time,
+            heartbeat_time=rfc3339(min(reports.last_report.values())) if reports.last_report else status.heartbeat_time,
         )
     if ended and status.progress is not None and status.progress.eta_seconds is not None:
         progress = msgspec.structs.replace(status.progress, eta_seconds=None, eta=None)
@@ -208,16 +208,16 @@ def silent_ranks(
     Who never says anything is only counted where nobody does: in many programs rank 0 alone reports.
     """
     begin = max(running_since, reports.since)
-    known = {rank: max(begin, reports.heard[rank]) for rank in ranks if rank in reports.heard}
+    known = {rank: max(begin, reports.last_report[rank]) for rank in ranks if rank in reports.last_report}
     if not known:
         return list(ranks) if now - begin >= limit else []
-    return [rank for rank, heard in known.items() if now - heard >= limit]
+    return [rank for rank, last_report in known.items() if now - last_report >= limit]
 
 
 def next_silence(reports: Reports, *, limit: float, running_since: float) -> float:
     """When a rank will have been silent for too long, if nothing comes until then."""
     begin = max(running_since, reports.since)
-    return max(begin, min(reports.heard.values(), default=begin)) + limit
+    return max(begin, min(reports.last_report.values(), default=begin)) + limit
 
 
 def done(progress: Progress) -> str | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob.draft import SampleJobDraft
 from paddlecloud.controllers.sampledata.samplejob.work import given_to
-from paddlecloud.controllers.sampledata.sampleset import figures
+from paddlecloud.controllers.sampledata.sampleset import cache_status
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
 
 PROGRESS_EVERY = 2.0
@@ -38,15 +38,15 @@ def judge(draft: SampleJobDraft) -> PhaseResult:
     if wrong:
         return PhaseResult("Failed", "; ".join(wrong.values()), tuple(f"partition {ordinal}" for ordinal in wrong))
     dry = bool(draft.settings.sync_options.get("dry"))
-    return PhaseResult("Succeeded", figures.done(list(reports.values()), dry=dry), ())
+    return PhaseResult("Succeeded", cache_status.done(list(reports.values()), dry=dry), ())
 
 
 def show_progress(draft: SampleJobDraft, *, ended: bool) -> None:
     """All servers together, now and then and at the end."""
     reports = [report for report in draft.observed.reports.values() if report is not None]
     old = draft.old.progress
-    if reports and (ended or figures.is_due(old, now=draft.now, every=PROGRESS_EVERY)):
-        draft.set(progress=figures.progress_of(reports, now=draft.now) or old)
+    if reports and (ended or cache_status.is_due(old, now=draft.now, every=PROGRESS_EVERY)):
+        draft.set(progress=cache_status.progress_of(reports, now=draft.now) or old)
 
 
 def _wrong(draft: SampleJobDraft, ordinal: int, report: JobReport | None) -> str:

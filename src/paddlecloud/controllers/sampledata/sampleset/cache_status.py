@@ -11,7 +11,7 @@ from paddlecloud.kube.sizes import binary_size
 from paddlecloud.kube.wording import number_of
 
 
-def cache_status(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheStatus:
+def total(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheStatus:
     """The sum over all servers: `figures` by server, and why the `silent` ones gave none."""
     answers = list(figures.values())
     total = max((answer.total_bytes for answer in answers), default=0)

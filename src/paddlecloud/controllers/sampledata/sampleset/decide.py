@@ -16,9 +16,9 @@ from paddlecloud.api.sampleset import encode, validate
 from paddlecloud.api.sampleset.spec import JobsName
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import (
+    cache_status,
     deletion,
     events,
-    figures,
     prerequisites,
     server_pods,
     warm,
@@ -181,7 +181,7 @@ def _syncing(draft: SampleSetDraft) -> None:
         return
     _take_figures(draft)
     if report.state == "Succeeded":
-        draft.add_event("DoSyncJobSuccessfully", f"imported {case.settings.uri}: {figures.done([report])}")
+        draft.add_event("DoSyncJobSuccessfully", f"imported {case.settings.uri}: {cache_status.done([report])}")
         draft.condition("Synced", True, "Synced")
         draft.set(phase="Mount", sync_attempts=None)
         return
@@ -281,7 +281,7 @@ def _take_figures(draft: SampleSetDraft) -> None:
     observed = draft.case.observed
     old = draft.case.old.cache_status
     if observed.figures:
-        draft.set(cache_status=figures.cache_status(observed.figures, observed.silent))
+        draft.set(cache_status=cache_status.total(observed.figures, observed.silent))
     elif observed.silent and old is not None:
         errors = "; ".join(f"{name}: {why}" for name, why in observed.silent.items())
         draft.set(cache_status=msgspec.structs.replace(old, error_massage=errors))
@@ -296,9 +296,9 @@ def _take_reads(draft: SampleSetDraft) -> None:
 
 def _show_progress(draft: SampleSetDraft) -> None:
     report, now = draft.case.observed.sync, draft.case.now
-    due = figures.is_due(draft.case.old.progress, now=now, every=PROGRESS_EVERY)
+    due = cache_status.is_due(draft.case.old.progress, now=now, every=PROGRESS_EVERY)
     if report is not None and (report.ended or due):
-        draft.set(progress=figures.progress_of([report], now=now))
+        draft.set(progress=cache_status.progress_of([report], now=now))
         _take_figures(draft)
 
 

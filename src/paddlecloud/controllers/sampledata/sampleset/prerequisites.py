@@ -14,7 +14,7 @@ from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.kube.resource import Object
 
 AGAIN, LATER, MUCH_LATER = 5.0, 15.0, 60.0
-"""Seconds until the next look at what nobody tells of: a Secret, an engine, somebody else's object."""
+"""Seconds until the next look at what no watch reports: a Secret, an engine, somebody else's object."""
 
 
 def check(draft: SampleSetDraft) -> bool:

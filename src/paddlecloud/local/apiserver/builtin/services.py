@@ -35,9 +35,9 @@ class ClusterIPs:
         self._next = start + _RESERVED
         for record in store.list(COLLECTION):
             self._note(record)
-        store.subscribe(self._heard)
+        store.subscribe(self._on_change)
 
-    def _heard(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.record.address.collection != COLLECTION:
             return
         if change.op is Op.DELETE:

@@ -20,7 +20,7 @@ MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX = "kube-api-access-"
 
 
-def furnish(store: Store, rng: random.Random, info: KindInfo, obj: Object, old: Object | None) -> None:
+def add_service_account(store: Store, rng: random.Random, info: KindInfo, obj: Object, old: Object | None) -> None:
     """A mutator: the account of a new pod must exist; its token volume and pull secrets are added."""
     if old is not None or info.kind != "Pod" or info.resource.group or not isinstance(obj.get("spec"), dict):
         return

@@ -24,7 +24,7 @@ DRAIN = 10.0
 class Worker:
     def __init__(self, number: int, port: int, control: str) -> None:
         self._port = port
-        self._line = ControlLine(control, number=number, port=port, heard=self._heard)
+        self._line = ControlLine(control, number=number, port=port, receive=self._receive)
         self._stop = asyncio.Event()
         self._known = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -56,7 +56,7 @@ class Worker:
         self._line.listening = True
         self._line.send({"ready": True})
 
-    def _heard(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         if "all" in message:  # everything that is; what is not named there is gone
             self.table.apply({name: None for name in self.table.names() if name not in message["all"]})
             self.table.apply(message["all"])

@@ -24,14 +24,14 @@ Message = dict[str, Any]
 
 
 class ControlLine:
-    """`heard` is called with every message; `follow` returns when there has been no control plane for long."""
+    """`receive` is called with every message; `follow` returns when there has been no control plane for long."""
 
-    def __init__(self, path: str, *, number: int, port: int, heard: Callable[[Message], None]) -> None:
+    def __init__(self, path: str, *, number: int, port: int, receive: Callable[[Message], None]) -> None:
         self._path = path
         self.listening = False
         """Whether the process takes connections."""
         self._hello = {"pid": os.getpid(), "number": number, "port": port, "ports": True}
-        self._heard = heard
+        self._receive = receive
         self._writer: asyncio.StreamWriter | None = None
 
     @property
@@ -51,7 +51,7 @@ class ControlLine:
             self.send({"hello": {**self._hello, "listening": self.listening}})
             try:
                 while line := await reader.readline():
-                    self._heard(json.loads(line))
+                    self._receive(json.loads(line))
             except (OSError, ValueError):
                 pass  # a control plane that ends in mid-sentence: the next one says it all again
             self._writer = None

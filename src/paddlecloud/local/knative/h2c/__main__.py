@@ -18,7 +18,7 @@ from paddlecloud.local.knative.gateway.control import ControlLine, Message
 from paddlecloud.local.knative.gateway.table import REVISION
 from paddlecloud.local.knative.h2c import statistics
 from paddlecloud.local.knative.h2c.activator import Activator
-from paddlecloud.local.knative.h2c.config import Pictured, activator_socket, pictured
+from paddlecloud.local.knative.h2c.config import EnvoyConfig, activator_socket, pictured
 from paddlecloud.local.knative.h2c.envoy import Envoy
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ DRAIN = 10.0
 class Worker:
     def __init__(self, number: int, port: int, control: Path, envoy: str) -> None:
         self._folder = control.parent / "h2c"
-        self._line = ControlLine(str(control), number=number, port=port, heard=self._heard)
+        self._line = ControlLine(str(control), number=number, port=port, receive=self._receive)
         self._numbers: dict[str, int] = {}
         self._count = itertools.count(1)
         self._envoy = Envoy(envoy, self._folder, port=port, number=self._number)
@@ -64,7 +64,7 @@ class Worker:
         self._acknowledge(last, connection)
         await asyncio.gather(self._sync(), self._beat(), self._envoy.ended())
 
-    def _heard(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         if "all" in message:
             self._entries = dict(message["all"])
             self._connections += 1
@@ -88,7 +88,7 @@ class Worker:
             await self._envoy.bring(picture)
             self._acknowledge(last, connection)
 
-    async def _next_picture(self) -> tuple[Pictured, Message, int]:
+    async def _next_picture(self) -> tuple[EnvoyConfig, Message, int]:
         """What the table looks like after the next change; those that come meanwhile are taken together. With the last
         message that it contains, and the number of the connection that it came by."""
         await self._changed.wait()

@@ -34,7 +34,7 @@ PLENTY = 1_000_000
 _TYPE = "type.googleapis.com/envoy"
 
 
-class Pictured(NamedTuple):
+class EnvoyConfig(NamedTuple):
     """The configuration of Envoy for a table."""
 
     clusters: list[Config]
@@ -99,7 +99,7 @@ def _without_forged_headers() -> Config:
     )
 
 
-def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> Pictured:
+def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> EnvoyConfig:
     """The hosts that lead to at least one revision that speaks HTTP/2, and all revisions that they lead to; the same
     by the ports that single routes have, where only hosts that name this machine are answered (`LOCAL`).
 
@@ -124,7 +124,7 @@ def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> 
         f"port-{port}": [_virtual_host("this machine", sorted(LOCAL), shares, revisions)]
         for port, shares in sorted(ports.items())
     }
-    return Pictured(
+    return EnvoyConfig(
         clusters=[_cluster(key, revisions[key], folder=folder, number=number(key)) for key in led_to],
         routes={
             name: {"@type": f"{_TYPE}.config.route.v3.RouteConfiguration", "name": name, "virtual_hosts": found}

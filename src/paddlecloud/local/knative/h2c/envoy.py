@@ -28,7 +28,7 @@ from paddlecloud.local.knative.h2c.config import (
     LISTENER,
     LISTENERS,
     Config,
-    Pictured,
+    EnvoyConfig,
     bootstrap,
     pods_file,
     routes_file,
@@ -66,7 +66,7 @@ class Envoy:
         """Names of the routes for which Envoy has a listener."""
         self._process: asyncio.subprocess.Process | None = None
 
-    async def start(self, picture: Pictured) -> None:
+    async def start(self, picture: EnvoyConfig) -> None:
         """Until it takes connections, with these routes from the first one on. Raises `OSError` when it does not."""
         self._write_pods(picture)
         self._clusters, self._followed = picture.clusters, set(picture.routes)
@@ -92,7 +92,7 @@ class Envoy:
         assert self._process is not None
         raise OSError(f"{self._program} ended with code {await self._process.wait()}")
 
-    async def bring(self, picture: Pictured) -> None:
+    async def bring(self, picture: EnvoyConfig) -> None:
         """Have Envoy follow this picture. Raises `TimeoutError` when it does not take it."""
         self._write_pods(picture)
         kept = {cluster["name"] for cluster in picture.clusters}
@@ -128,7 +128,7 @@ class Envoy:
 
     # Files
 
-    def _write_pods(self, picture: Pictured) -> None:
+    def _write_pods(self, picture: EnvoyConfig) -> None:
         for key, assignment in picture.pods.items():
             self._write(pods_file(self._number(key)), [assignment])
 

@@ -26,7 +26,7 @@ from paddlecloud.local.kubelet.node.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.node.launcher import Launcher
 from paddlecloud.local.kubelet.node.limits import ANNOTATION, PodCgroups, find
 from paddlecloud.local.kubelet.node.node import NodeConfig, NodeRegistration, machine_capacity
-from paddlecloud.local.kubelet.node.periodic import Care
+from paddlecloud.local.kubelet.node.periodic import PeriodicChecks
 from paddlecloud.local.kubelet.node.warmparents import WarmParents
 from paddlecloud.local.kubelet.pod.container_order import image_env
 from paddlecloud.local.kubelet.pod.files import remove_pod_dir
@@ -138,8 +138,8 @@ class Kubelet:
             asyncio.create_task(self._slices.run(), name="endpoints for names"),
         ]
         await asyncio.gather(self.machine.launcher.start(), *(self.add_node(config) for config in self._configs))
-        care = Care(self.machine, workers=self._workers.values, tidy=self._tidy)
-        self._background.append(asyncio.create_task(care.run(), name="care for pods"))
+        checks = PeriodicChecks(self.machine, workers=self._workers.values, tidy=self._tidy)
+        self._background.append(asyncio.create_task(checks.run(), name="periodic checks of pods"))
 
     def _poke_all(self) -> None:
         for worker in self._workers.values():

@@ -13,10 +13,10 @@ from paddlecloud.local.kubelet.pod.worker import PodWorker
 
 PERIOD = 10.0
 LONG_ROUNDS = 6
-CROWD_PERIOD = 1.0
+PROCESS_COUNT_PERIOD = 1.0
 
 
-class Care:
+class PeriodicChecks:
     """`workers` are the pods of the moment; `tidy` clears away what none of them owns any more."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Care:
 
     async def _watch_process_counts(self) -> None:
         while True:
-            await self._machine.clock.sleep(CROWD_PERIOD)
+            await self._machine.clock.sleep(PROCESS_COUNT_PERIOD)
             if self._process_counts.alarming(machine_tasks()):
                 await self._count_pods()
 

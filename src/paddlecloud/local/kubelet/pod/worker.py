@@ -77,7 +77,7 @@ class PodWorker:
         started = (pod.get("status") or {}).get("startTime")
         self._start_time = parse_rfc3339(started) if started else first_seen
         self._publisher = StatusPublisher(machine.client, first_seen=first_seen)
-        self._told: set[Notice] = set()
+        self._recorded: set[Notice] = set()
         self._telling: set[asyncio.Task[bool]] = set()
         self._steps = Steps(self._record_step)
 
@@ -310,9 +310,9 @@ class PodWorker:
         """Write an Event for every notice that is new, beside the worker: nobody waits for one."""
         about = {"apiVersion": "v1", "kind": "Pod", **self.pod}
         fresh = set(current)
-        for notice in fresh - self._told:
+        for notice in fresh - self._recorded:
             self._write(self._machine.recorder.record(about, notice.reason, notice.message, type=notice.type))
-        self._told = fresh
+        self._recorded = fresh
 
     def _record_step(self, reason: str, message: str) -> None:
         about = {"apiVersion": "v1", "kind": "Pod", **self.pod}

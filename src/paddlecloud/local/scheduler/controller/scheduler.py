@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 LONGEST_PAUSE = 0.1
 """Seconds. After a round the scheduler rests as long as the round took, up to this: others need the processor too."""
 
-TOLD_AT_ONCE = 200
+REPORTED_AT_ONCE = 200
 """Units of all lanes whose reason for waiting is written in one round: more could not be written before the next."""
 
 
@@ -89,10 +89,10 @@ class Scheduler:
         self._reporter.poke()
 
     def _carry_out(self, result: Round) -> None:
-        each = max(1, TOLD_AT_ONCE // max(1, len(result.refused)))
+        each = max(1, REPORTED_AT_ONCE // max(1, len(result.refused)))
         for refused in result.refused:
             self.state.refused(refused.lane)
-            for unit in self._told_now(refused.units, each):
+            for unit in self._reported_now(refused.units, each):
                 self._write_reason(unit, refused.why.code, refused.why.message)
                 self._notices.refuse(unit, refused.why)
         for pod, node in result.placements:
@@ -108,7 +108,7 @@ class Scheduler:
                 self.state.nominate(pod.uid, node)
                 self._writer.nominate(pod, node)
 
-    def _told_now(self, units: Sequence[Unit], most: int) -> Sequence[Unit]:
+    def _reported_now(self, units: Sequence[Unit], most: int) -> Sequence[Unit]:
         """Those units of a long lane whose reason is written next."""
         if len(units) <= most:
             return units

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from paddlecloud.local.scheduler.decision.draft import Draft
 from paddlecloud.local.scheduler.decision.filters import Refusal, admits
-from paddlecloud.local.scheduler.state.shape import SocialTerm, SpreadTerm
+from paddlecloud.local.scheduler.state.shape import AffinityTerm, SpreadTerm
 from paddlecloud.local.scheduler.state.snapshot import Node, Pod
 
 
 class Tally:
     """How many pods a term selects, by domain."""
 
-    def __init__(self, term: SocialTerm, owner: str) -> None:
+    def __init__(self, term: AffinityTerm, owner: str) -> None:
         self.term = term
         self.owner = owner
         self.by_domain: Counter[str] = Counter()
@@ -36,7 +36,7 @@ class Tally:
         domain = node.labels.get(self.term.topology)
         return 0 if domain is None else self.by_domain[domain]
 
-    def company(self, node: Node) -> int:
+    def matching(self, node: Node) -> int:
         """Pods to be near to: those that are really there."""
         domain = node.labels.get(self.term.topology)
         return 0 if domain is None else self.by_domain[domain] - self._promised[domain]
@@ -46,14 +46,14 @@ class Tally:
         return self.by_domain.total()
 
 
-class Company:
+class AffinityIndex:
     """The tallies of one draft."""
 
     def __init__(self, draft: Draft, *, guarded: bool) -> None:
         self._draft = draft
-        self._tallies: dict[tuple[SocialTerm, str], Tally] = {}
+        self._tallies: dict[tuple[AffinityTerm, str], Tally] = {}
         self._followed = len(draft.log)
-        self._guards: dict[tuple[SocialTerm, str], Counter[str]] = {}
+        self._guards: dict[tuple[AffinityTerm, str], Counter[str]] = {}
         """Required anti-affinity of placed pods: which domains each of these rules protects, and how often."""
         if guarded:
             for node in draft.nodes.values():
@@ -69,20 +69,20 @@ class Company:
             for (term, owner), domains in self._guards.items()
             if term.selects(owner, namespace, pod.labels)
         ]
-        social = pod.shape.social
-        if social is None:
+        pod_affinity = pod.shape.pod_affinity
+        if pod_affinity is None:
             return Wishes(pod, guards=guards) if guards else None
         return Wishes(
             pod,
             guards=guards,
-            near=[self._tally(term, namespace) for term in social.near],
-            apart=[self._tally(term, namespace) for term in social.apart],
-            prefer_near=[self._tally(term, namespace) for term in social.prefer_near],
-            prefer_apart=[self._tally(term, namespace) for term in social.prefer_apart],
-            spread=[self._spread(term, pod) for term in social.spread],
+            near=[self._tally(term, namespace) for term in pod_affinity.near],
+            apart=[self._tally(term, namespace) for term in pod_affinity.apart],
+            prefer_near=[self._tally(term, namespace) for term in pod_affinity.prefer_near],
+            prefer_apart=[self._tally(term, namespace) for term in pod_affinity.prefer_apart],
+            spread=[self._spread(term, pod) for term in pod_affinity.spread],
         )
 
-    def _tally(self, term: SocialTerm, owner: str) -> Tally:
+    def _tally(self, term: AffinityTerm, owner: str) -> Tally:
         found = self._tallies.get((term, owner))
         if found is None:
             found = self._tallies[(term, owner)] = Tally(term, owner)
@@ -92,7 +92,7 @@ class Company:
         return found
 
     def _spread(self, term: SpreadTerm, pod: Pod) -> Spread:
-        tally = self._tally(SocialTerm(term.topology, term.selector, frozenset()), pod.key.namespace)
+        tally = self._tally(AffinityTerm(term.topology, term.selector, frozenset()), pod.key.namespace)
         domains = {
             node.labels[term.topology]
             for node in self._draft.nodes.values()
@@ -102,10 +102,10 @@ class Company:
         return Spread(term, tally, least, int(term.selector.matches(pod.labels)))
 
     def _guard(self, node: Node, pod: Pod, step: int) -> None:
-        social = pod.shape.social
-        if social is None:
+        pod_affinity = pod.shape.pod_affinity
+        if pod_affinity is None:
             return
-        for term in social.apart:
+        for term in pod_affinity.apart:
             domain = node.labels.get(term.topology)
             if domain is not None:
                 self._guards.setdefault((term, pod.key.namespace), Counter())[domain] += step
@@ -138,7 +138,7 @@ class Wishes:
         self,
         pod: Pod,
         *,
-        guards: list[tuple[SocialTerm, str, Counter[str]]],
+        guards: list[tuple[AffinityTerm, str, Counter[str]]],
         near: list[Tally] | None = None,
         apart: list[Tally] | None = None,
         prefer_near: list[Tally] | None = None,
@@ -157,7 +157,7 @@ class Wishes:
     def refusal(self, node: Node) -> Refusal | None:
         labels = node.labels
         for tally in self._near:
-            if not tally.company(node) and not self._starts(tally, node):
+            if not tally.matching(node) and not self._starts(tally, node):
                 what = f"no pod with {tally.term.selector} in its {tally.term.topology}"
                 return Refusal("near", "node(s) didn't match pod affinity rules", what)
         for tally in self._apart:
@@ -180,7 +180,10 @@ class Wishes:
         return None
 
     def _starts(self, tally: Tally, node: Node) -> bool:
-        """A pod that matches its own affinity may be the first of its group, as in Kubernetes."""
+        """A pod that matches its own affinity may be the first of its group.
+
+        As kube-scheduler: satisfyPodAffinity of pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
+        """
         pod = self._pod
         if tally.term.topology not in node.labels or tally.total:
             return False
@@ -189,7 +192,7 @@ class Wishes:
     def score(self, node: Node) -> float:
         """Between -1 and 1: the weight of what the node grants minus that of what it denies."""
         wanted = sum(t.term.weight for t in self._prefer_near) + sum(t.term.weight for t in self._prefer_apart)
-        got = sum(t.term.weight for t in self._prefer_near if t.company(node))
+        got = sum(t.term.weight for t in self._prefer_near if t.matching(node))
         got -= sum(t.term.weight for t in self._prefer_apart if t.here(node))
         score = got / wanted if wanted else 0.0
         for spread in self._spread:

@@ -10,7 +10,7 @@ from paddlecloud.local.scheduler.decision.affinity import Wishes
 from paddlecloud.local.scheduler.decision.filters import Refusal, fits
 from paddlecloud.local.scheduler.decision.filters import refusal as refusal_by_shape
 from paddlecloud.local.scheduler.decision.queues import Lack
-from paddlecloud.local.scheduler.decision.scores import SOCIAL_WEIGHT
+from paddlecloud.local.scheduler.decision.scores import AFFINITY_WEIGHT
 from paddlecloud.local.scheduler.decision.session import Session
 from paddlecloud.local.scheduler.state.shape import Shape
 from paddlecloud.local.scheduler.state.snapshot import Pod
@@ -52,7 +52,7 @@ class Attempt:
             if node is not None:
                 self.put(pod, node, unit.queue)
                 continue
-            if pod.shape.social is None:
+            if pod.shape.pod_affinity is None:
                 hopeless.add(pod.shape)
             if not refusals and lack is None:
                 refusals = refusals_of(session, pod)
@@ -109,7 +109,7 @@ def _choose_slowly(session: Session, pod: Pod, wishes: Wishes) -> str | None:
         node = nodes[name]
         if not fits(pod.shape, node) or wishes.refusal(node) is not None:
             continue
-        score = policy.score(pod.shape, node) + SOCIAL_WEIGHT * wishes.score(node)
+        score = policy.score(pod.shape, node) + AFFINITY_WEIGHT * wishes.score(node)
         if best is None or score > best[0]:
             best = (score, name)
         found += 1

@@ -1,7 +1,7 @@
 """The working copy of a round: a snapshot's nodes with the placements tried so far, and a way back.
 
 Nodes themselves stay immutable; what changes is which version of a node the draft points at. Every move is logged, so
-that a gang that did not fit is undone, and so that what is remembered about nodes (`Candidates`, `Company`)
+that a gang that did not fit is undone, and so that what is remembered about nodes (`Candidates`, `AffinityIndex`)
 can catch up with what changed instead of looking at all of them again.
 """
 

@@ -207,7 +207,10 @@ class _Search:
         return None
 
     def _spare_on(self, node: Node, shape: Shape, movable: list[Pod]) -> list[Pod]:
-        """As kube-scheduler does: take all away, then let the most important stay as long as there is room."""
+        """Take all away, then let the most important stay as long as there is room.
+
+        As kube-scheduler: SelectVictimsOnNode of pkg/scheduler/framework/plugins/defaultpreemption.
+        """
         rest = node
         for other in movable:
             rest = rest.without(other)
@@ -273,7 +276,7 @@ class _Search:
         """Whether those who came for room still have what they want, if that is more than room."""
         session = self._session
         for pod, name in self._attempt.placements:
-            if pod.shape.social is None:
+            if pod.shape.pod_affinity is None:
                 continue
             mark = session.mark()
             session.draft.take_away(pod, name)

@@ -88,5 +88,5 @@ POLICIES: dict[str, Policy] = {
     "pack": Policy(((1.0, pack), *_WISHES)),
 }
 DEFAULT = POLICIES["spread"]
-SOCIAL_WEIGHT = 3.0
+AFFINITY_WEIGHT = 3.0
 """Of preferred pod (anti-)affinity and soft spreading, which look at more than one node."""

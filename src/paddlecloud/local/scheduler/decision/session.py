@@ -1,4 +1,4 @@
-"""What the parts of one round share: the draft of nodes, the ledger of queues, the company of pods.
+"""What the parts of one round share: the draft of nodes, the ledger of queues, the index of pod affinity.
 
 They go forth and back together.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from paddlecloud.kube.quantity import Amount
-from paddlecloud.local.scheduler.decision.affinity import Company, Wishes
+from paddlecloud.local.scheduler.decision.affinity import AffinityIndex, Wishes
 from paddlecloud.local.scheduler.decision.draft import Draft
 from paddlecloud.local.scheduler.decision.queues import Lack, Ledger
 from paddlecloud.local.scheduler.decision.scores import Policy
@@ -31,27 +31,27 @@ class Session:
         self.draft = Draft(snapshot, policy)
         self.ledger = Ledger(snapshot, _demand(lanes) if snapshot.queues else {})
         self._entries: list[tuple[str, Resources]] = []  # what was taken from queues, to be given back on the way back
-        self._company: Company | None = None
+        self._affinity_index: AffinityIndex | None = None
         self._guarded = snapshot.guarded
         self._members: dict[GroupKey, list[tuple[Pod, str]]] | None = None
         self._by_queue: dict[str, list[tuple[Pod, str]]] | None = None
 
     def wishes(self, pod: Pod) -> Wishes | None:
         """What neighbours have to do with it; None, and cheap, for nearly all pods."""
-        if pod.shape.social is None and not self._guarded:
+        if pod.shape.pod_affinity is None and not self._guarded:
             return None
-        if self._company is None:
-            self._company = Company(self.draft, guarded=self._guarded)
-        return self._company.wishes(pod)
+        if self._affinity_index is None:
+            self._affinity_index = AffinityIndex(self.draft, guarded=self._guarded)
+        return self._affinity_index.wishes(pod)
 
     def place(self, pod: Pod, node: str, queue: str) -> None:
         self.draft.place(pod, node)
         if self.ledger.queues:
             self.ledger.take(queue, pod.requests)
             self._entries.append((queue, pod.requests))
-        if pod.shape.social is not None and pod.shape.social.apart and not self._guarded:
+        if pod.shape.pod_affinity is not None and pod.shape.pod_affinity.apart and not self._guarded:
             self._guarded = True
-            self._company = None  # it was made without guards
+            self._affinity_index = None  # it was made without guards
 
     def take_away(self, pod: Pod, node: str) -> None:
         self.draft.take_away(pod, node)

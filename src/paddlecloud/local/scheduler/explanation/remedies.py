@@ -204,8 +204,10 @@ def _add_nodes(case: RefusedUnit) -> Iterator[Candidate]:
 
 def _domains(case: RefusedUnit) -> dict[str, str]:
     """A new zone, and the like, where rules about neighbours name some."""
-    social = case.biggest.shape.social
-    keys = {t.topology for t in social.apart} | {t.topology for t in social.spread} if social else set()
+    pod_affinity = case.biggest.shape.pod_affinity
+    keys = (
+        {t.topology for t in pod_affinity.apart} | {t.topology for t in pod_affinity.spread} if pod_affinity else set()
+    )
     return {key: "new" for key in keys if key != "kubernetes.io/hostname"}
 
 

@@ -15,8 +15,8 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.scheduler.decision.attempt import Why
 from paddlecloud.local.scheduler.decision.decide import decide
 from paddlecloud.local.scheduler.decision.scores import DEFAULT, Policy
-from paddlecloud.local.scheduler.simulation.figures import Report, Usage, Waits
 from paddlecloud.local.scheduler.simulation.job_objects import objects_of
+from paddlecloud.local.scheduler.simulation.report import Report, Usage, Waits
 from paddlecloud.local.scheduler.simulation.traces import Job
 from paddlecloud.local.scheduler.state.snapshot import Pod
 from paddlecloud.local.scheduler.state.state import State

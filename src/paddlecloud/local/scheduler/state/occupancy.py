@@ -128,7 +128,7 @@ class Occupancy:
 
 
 def _guards(pod: Pod) -> bool:
-    return pod.shape.social is not None and bool(pod.shape.social.apart)
+    return pod.shape.pod_affinity is not None and bool(pod.shape.pod_affinity.apart)
 
 
 def _same(a: Node, b: Node) -> bool:

@@ -59,8 +59,8 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class SocialTerm:
-    """One rule about the company of other pods. `topology` is the node label whose value makes nodes neighbours."""
+class AffinityTerm:
+    """One rule about the pods nearby. `topology` is the node label whose value makes nodes neighbours."""
 
     topology: str
     selector: LabelSelector
@@ -85,13 +85,13 @@ class SpreadTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Social:
+class PodAffinity:
     """A pod's wishes about its neighbours; None in a shape that has none, which is nearly always."""
 
-    near: tuple[SocialTerm, ...]
-    apart: tuple[SocialTerm, ...]
-    prefer_near: tuple[SocialTerm, ...]
-    prefer_apart: tuple[SocialTerm, ...]
+    near: tuple[AffinityTerm, ...]
+    apart: tuple[AffinityTerm, ...]
+    prefer_near: tuple[AffinityTerm, ...]
+    prefer_apart: tuple[AffinityTerm, ...]
     spread: tuple[SpreadTerm, ...]
 
 
@@ -107,7 +107,7 @@ class Shape:
     ports: frozenset[tuple[str, str, int]] = frozenset()
     """Host ports: (ip or empty for all, protocol, port)."""
     claims: frozenset[str] = frozenset()
-    social: Social | None = None
+    pod_affinity: PodAffinity | None = None
 
     def tolerates(self, taint: Object) -> bool:
         return any(toleration.tolerates(taint) for toleration in self.tolerations)
@@ -154,7 +154,7 @@ def _compile(spec: Object, *, simulated: bool) -> Shape:
             for volume in spec.get("volumes") or ()
             if volume.get("persistentVolumeClaim")
         ),
-        social=_social(affinity, spec.get("topologySpreadConstraints") or ()),
+        pod_affinity=_pod_affinity(affinity, spec.get("topologySpreadConstraints") or ()),
     )
 
 
@@ -185,9 +185,9 @@ def _ports(spec: Object) -> Iterable[tuple[str, str, int]]:
                 yield ("" if ip == "0.0.0.0" else ip, port.get("protocol") or "TCP", int(number))  # noqa: S104
 
 
-def _social(affinity: Object, spread: Iterable[Object]) -> Social | None:
+def _pod_affinity(affinity: Object, spread: Iterable[Object]) -> PodAffinity | None:
     near, apart = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
-    found = Social(
+    found = PodAffinity(
         near=_required_terms(near),
         apart=_required_terms(apart),
         prefer_near=_preferred_terms(near),
@@ -206,20 +206,20 @@ def _social(affinity: Object, spread: Iterable[Object]) -> Social | None:
     return None if empty else found
 
 
-def _required_terms(affinity: Object) -> tuple[SocialTerm, ...]:
-    return tuple(_social_term(t) for t in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
+def _required_terms(affinity: Object) -> tuple[AffinityTerm, ...]:
+    return tuple(_affinity_term(t) for t in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
 
 
-def _preferred_terms(affinity: Object) -> tuple[SocialTerm, ...]:
+def _preferred_terms(affinity: Object) -> tuple[AffinityTerm, ...]:
     return tuple(
-        _social_term(entry.get("podAffinityTerm") or {}, weight=int(entry.get("weight") or 0))
+        _affinity_term(entry.get("podAffinityTerm") or {}, weight=int(entry.get("weight") or 0))
         for entry in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     )
 
 
-def _social_term(term: Object, *, weight: int = 0) -> SocialTerm:
+def _affinity_term(term: Object, *, weight: int = 0) -> AffinityTerm:
     """A namespaceSelector that is empty means every namespace; one that chooses by label is read as none matching."""
-    return SocialTerm(
+    return AffinityTerm(
         topology=term.get("topologyKey") or "",
         selector=LabelSelector.from_dict(term.get("labelSelector")),
         namespaces=frozenset(term.get("namespaces") or ()),

@@ -273,7 +273,7 @@ def snapshot_of(
         gangs=count_members(gangs, placed),
         queues={queue.name: queue for queue in map(queue_view, queues)},
         budgets=tuple(map(budget_view, budgets)),
-        guarded=any(pod.shape.social is not None and pod.shape.social.apart for pod in placed),
+        guarded=any(pod.shape.pod_affinity is not None and pod.shape.pod_affinity.apart for pod in placed),
     )
     if not snapshot.queues:
         return snapshot

@@ -77,8 +77,10 @@ def signature(unit: Unit) -> Signature:
         return (unit.queue, unit.priority, unit.gang.key)  # refused whatever its pods are like
     shapes: Counter[object] = Counter()
     for pod in unit.pods:
-        social = pod.shape.social is not None
-        shapes[(pod.shape, pod.task, pod.key.namespace, frozenset(pod.labels.items())) if social else pod.shape] += 1
+        pod_affinity = pod.shape.pod_affinity is not None
+        shapes[
+            (pod.shape, pod.task, pod.key.namespace, frozenset(pod.labels.items())) if pod_affinity else pod.shape
+        ] += 1
     first = unit.pods[0]
     gang = unit.gang
     terms: object = None

@@ -32,7 +32,7 @@ class _Line:
     units: dict[UnitId, Unit] = field(default_factory=dict)
     lane: Lane | None = None  # the units in order, while nothing changed
     tried: Counters = NEVER
-    social: bool = False
+    pod_affinity: bool = False
 
 
 class WaitingRoom:
@@ -54,7 +54,9 @@ class WaitingRoom:
             kind = signature(unit)
             line = self._lines.get(kind)
             if line is None:
-                line = self._lines[kind] = _Line(social=any(pod.shape.social is not None for pod in unit.pods))
+                line = self._lines[kind] = _Line(
+                    pod_affinity=any(pod.shape.pod_affinity is not None for pod in unit.pods)
+                )
             line.units[unit_id] = unit
             line.lane = None
             line.tried = NEVER
@@ -76,7 +78,7 @@ class WaitingRoom:
         found = []
         for kind, line in self._lines.items():
             head = next(iter(line.units.values()))
-            stale = line.tried != now if line.social else line.tried.opened != now.opened
+            stale = line.tried != now if line.pod_affinity else line.tried.opened != now.opened
             if not (stale or head.nominated or head.queue in strict):
                 continue
             if line.lane is None:
