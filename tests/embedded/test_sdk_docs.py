@@ -1,4 +1,4 @@
-"""Every block of docs/sdk.md runs, in order, as one program would; only what starts another platform is left out."""
+"""Every block of docs/sdk.md and docs/sdk.zh.md runs, in order, as one program would, unless it starts a platform."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from harness import Target
 
-PAGE = Path(__file__).parents[2] / "docs" / "sdk.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / "sdk.md", DOCS / "sdk.zh.md"]
 BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n)?```python\n(?P<code>.*?)```", re.DOTALL)
 
 
-def blocks() -> list[tuple[str, str]]:
-    return [(found["note"] or "", found["code"]) for found in BLOCK.finditer(PAGE.read_text())]
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(found["note"] or "", found["code"]) for found in BLOCK.finditer(page.read_text())]
 
 
-def test_every_block_of_the_page_runs(server: Target, namespace: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_of_the_page_runs(server: Target, namespace: str, tmp_path: Path, page: Path) -> None:
     program = []
-    for note, code in blocks():
+    for note, code in blocks(page):
         if note.startswith("file: "):
             (tmp_path / note.removeprefix("file: ")).write_text(code)
         elif not note.startswith("not here"):

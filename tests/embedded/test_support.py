@@ -354,13 +354,21 @@ def test_the_client_imports_nothing_that_windows_lacks(command: Sequence[str], t
 # The tables themselves
 
 
-@pytest.mark.parametrize(("title", "least"), [("What works where", 9), ("What it withstands", 10)])
-def test_every_row_of_the_tables_names_a_test_that_exists(title: str, least: int) -> None:
-    text = (ROOT / "docs" / "machine.md").read_text()
+TABLES = [("What works where", "什么条件下能用什么", 9), ("What it withstands", "经得起什么", 10)]
+
+
+def rows_of(page: str, title: str) -> list[list[str]]:
+    text = (ROOT / "docs" / page).read_text()
     section = text.partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
-    named = [re.findall(r"`(test_\w+)`", row) for row in rows]
+    return [re.findall(r"`(test_\w+)`", row) for row in rows]
+
+
+@pytest.mark.parametrize(("title", "chinese", "least"), TABLES)
+def test_every_row_of_the_tables_names_a_test_that_exists(title: str, chinese: str, least: int) -> None:
+    named = rows_of("machine.md", title)
     assert len(named) >= least
+    assert rows_of("machine.zh.md", chinese) == named, "the Chinese page has the same rows"
     assert all(named), "a row without a test"
     sources = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     missing = [name for names in named for name in names if f"def {name}(" not in sources]
