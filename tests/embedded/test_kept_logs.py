@@ -121,3 +121,15 @@ def test_the_logs_of_a_job_that_cleaned_up_are_there_until_it_is_deleted(
     assert (followed.returncode, followed.stdout) == (0, "rank 1 was here\n")
     kubectl("delete", "pdj", "tidy")
     assert pdc(*here, "logs", "tidy", check=False).returncode == 3
+
+
+def test_the_runs_of_a_job_that_was_restarted_are_separated_by_a_note(
+    kubectl: Kubectl, namespace: str, platform_data: Path
+) -> None:
+    kubectl("apply", "-f", "-", input=paddlejob("again", "echo try; exit 1", backoffLimit=1))
+    until(lambda: kubectl("get", "pdj", "again", "-o", "jsonpath={.status.phase}").stdout == "Failed", timeout=60)
+    here = ("--kubeconfig", str(platform_data / "kubeconfig"), "-n", namespace)
+    until(lambda: pdc(*here, "logs", "again", check=False).stdout == "try\ntry\n", timeout=60)
+    assert "--- worker-0: restarted, run 2 ---" in pdc(*here, "logs", "again").stderr
+    previous = pdc(*here, "logs", "again", "--previous", check=False)
+    assert (previous.returncode, previous.stdout) == (3, "")

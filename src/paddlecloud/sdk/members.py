@@ -71,6 +71,12 @@ class Member(NamedTuple):
                 return "running" in state or "terminated" in state or bool(entry.get("lastState"))
         return self.ended
 
+    def restarted(self, container: str | None = None) -> bool:
+        """Whether the container ran before in this pod: its log of then is the previous one."""
+        name = self.container(container)
+        entries = (self.pod.get("status") or {}).get("containerStatuses") or ()
+        return any(entry.get("lastState") for entry in entries if entry.get("name") == name)
+
 
 def member(pod: Object) -> Member:
     meta = pod["metadata"]

@@ -505,8 +505,21 @@ def test_the_note_of_a_stand_in_image_is_printed_once_for_all_ranks(stub: Stub, 
     assert pdc("logs", "wide", "--all-ranks", "-o", "json").out.count(note) == 2, "programs get every line"
 
 
+def test_given_no_restart_then_logs_of_the_previous_run_say_where_to_look(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub)
+    result = pdc("logs", "wide", "--previous")
+    assert result.code == 3
+    assert "has no previous run" in result.err
+    assert "a restart of the whole job makes new pods" in result.err
+    assert "next:  pdc logs wide" in result.err
+
+
 def test_log_flags_reach_the_server(stub: Stub, pdc: Pdc) -> None:
     make_job(stub)
+    for kind, _, name in list(stub.objects):
+        if kind == "pods":
+            status = {"name": "side", "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 1}}}
+            stub.objects[kind, "default", name]["status"]["containerStatuses"] = [status]
     pdc("logs", "wide", "--since", "5m", "--previous", "-c", "side")
     _, query, _ = next(request for request in stub.asked("GET") if request[0].endswith("/log"))
     assert query == {"timestamps": "true", "container": "side", "previous": "true", "sinceSeconds": "300"}

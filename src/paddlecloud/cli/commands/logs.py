@@ -58,7 +58,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         chosen = choose(session, owner)
         if not chosen:
             raise _no_pods(session, place, owner)
-        chosen = _started(session, chosen)
+        chosen = _restarted(args, place, chosen) if args.previous else _started(session, chosen)
         writer.introduce(chosen)
         for line in session.api.each(merged(session.api.client, chosen, options)):
             writer.write(line)
@@ -91,6 +91,20 @@ def _started(session: Session, chosen: list[Member]) -> list[Member]:
         if one not in started:
             session.note(f"pod/{one.name} has not started")
     return started
+
+
+def _restarted(args: argparse.Namespace, place: ObjectRef, chosen: list[Member]) -> list[Member]:
+    """Those that have a log of the run before; a job that restarts as a whole has new pods instead."""
+    restarted = [one for one in chosen if one.restarted(args.container)]
+    if restarted:
+        return restarted
+    job = place.resource.kind == "PaddleJob"
+    raise CliError(
+        f"{place.display} has no previous run",
+        why="no container was restarted in its pod" + ("; a restart of the whole job makes new pods" if job else ""),
+        next=f"pdc logs {args.subject}" + ("    (shows every run of a rank, as far as logs were kept)" if job else ""),
+        exit_code=NOT_FOUND,
+    )
 
 
 def _no_pods(session: Session, place: ObjectRef, owner: Object) -> CliError:

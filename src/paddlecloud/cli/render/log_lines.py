@@ -15,7 +15,10 @@ PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
 class Writer:
-    """Prints lines: with the rank before each when there are several, coloured by rank on a terminal."""
+    """Prints lines: with the rank before each when there are several, coloured by rank on a terminal.
+
+    Where the lines of another pod of the same rank begin, a note on stderr says so: the job was restarted.
+    """
 
     def __init__(self, session: Session, *, as_json: bool) -> None:
         self._session = session
@@ -24,6 +27,8 @@ class Writer:
         self._prefixes: dict[str, str] = {}
         self._several = False
         self._notes: set[str] = set()
+        self._runs: dict[str, list[str]] = {}
+        """By rank: the pods that had it, in the order of their lines."""
 
     def introduce(self, chosen: Sequence[Member]) -> None:
         """Make room for the longest name before the first line is printed."""
@@ -42,9 +47,19 @@ class Writer:
             if line.text in self._notes:
                 return
             self._notes.add(line.text)
+        self._separate(line.member)
         prefix = self._prefixes.get(line.member.name, "") if self._several else ""
         stamp = f"{line.time} " if self._stamps else ""
         sys.stdout.write(f"{prefix}{stamp}{line.text}\n")
+
+    def _separate(self, one: Member) -> None:
+        runs = self._runs.setdefault(one.tag, [])
+        if one.uid in runs:
+            return
+        runs.append(one.uid)
+        if len(runs) > 1:
+            sys.stdout.flush()
+            self._session.note(f"--- {one.tag}: restarted, run {len(runs)} ---")
 
 
 def _record(line: Line) -> dict[str, object]:
