@@ -11,6 +11,7 @@ from harness import Target
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.control_plane import ControlPlane
+from unit.local.kubelet.machine import TestMachine, running_machine
 
 
 @pytest.fixture
@@ -30,6 +31,13 @@ async def inner(tmp_path: Path, clock: FakeClock) -> AsyncIterator[ControlPlane]
 @pytest.fixture
 async def client(inner: ControlPlane) -> Client:
     return inner.client(user_agent="test")
+
+
+@pytest.fixture
+async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
+    """A control plane and a kubelet that runs its pods, and nothing else."""
+    async with running_machine(tmp_path) as running:
+        yield running
 
 
 @pytest.fixture

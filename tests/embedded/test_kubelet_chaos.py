@@ -31,7 +31,7 @@ TRUE_AGAIN = 20.0
 """Seconds until every status is true after a part was killed, on a machine that other suites keep busy. One is enough
 where they do not: `python -m bench kills` measures that, and `test_kubelet_crash` sees that no timer is waited for."""
 
-CROWD = 8
+MOST_PODS = 8
 """Pods that live at a time."""
 
 # It notes every start, and holds a lock for as long as any process of it lives: who finds it taken runs twice. It does
@@ -44,7 +44,7 @@ sleep 86400 & wait
 """
 
 
-class World:
+class PlatformUnderKills:
     """One platform through many deaths, with what was asked of it."""
 
     def __init__(self, folder: Path, rng: random.Random) -> None:
@@ -81,7 +81,7 @@ class World:
     async def churn(self) -> None:
         """Make pods and remove some, until cancelled or until there is no platform to ask."""
         while True:
-            if len(self.alive) < CROWD:
+            if len(self.alive) < MOST_PODS:
                 await self._create()
             else:
                 await self._remove(self.rng.choice(sorted(self.alive - self.hit) or sorted(self.alive)))
@@ -105,7 +105,7 @@ class World:
             self.alive.add(name)
 
     async def _remove(self, name: str) -> None:
-        self.alive.discard(name)  # whether or not it is heard, it may go from now on
+        self.alive.discard(name)  # whether or not the request arrives, it may go from now on
         with contextlib.suppress(ApiError):
             await self.client.delete(PODS, name, namespace="default")
 
@@ -232,8 +232,8 @@ async def end(pid: int) -> None:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(tmp_path, random.Random(20))
+async def world(tmp_path: Path) -> AsyncIterator[PlatformUnderKills]:
+    world = PlatformUnderKills(tmp_path, random.Random(20))
     await world.up()
     try:
         yield world
@@ -243,7 +243,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("rounds", [pytest.param(7, id="every death"), pytest.param(200, marks=pytest.mark.soak)])
-async def test_whatever_is_killed_no_pod_is_lost_or_runs_twice(world: World, rounds: int) -> None:
+async def test_whatever_is_killed_no_pod_is_lost_or_runs_twice(world: PlatformUnderKills, rounds: int) -> None:
     deaths = [world.kill_shim, world.kill_container, world.kill_zygote, world.kill_process_group]
     deaths += [world.kill_control_plane, world.kill_shim, world.kill_container]
     world.rng.shuffle(deaths)
@@ -259,9 +259,9 @@ async def test_whatever_is_killed_no_pod_is_lost_or_runs_twice(world: World, rou
     await world.leave()
 
 
-async def test_after_a_power_cut_everything_comes_back(world: World) -> None:
+async def test_after_a_power_cut_everything_comes_back(world: PlatformUnderKills) -> None:
     load = asyncio.create_task(world.churn())
-    await eventually(lambda: len(world.alive) == CROWD)
+    await eventually(lambda: len(world.alive) == MOST_PODS)
     load.cancel()
     await asyncio.gather(load, return_exceptions=True)
     await world.settle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,6 @@ from paddlecloud.local.kubelet.node import disk, process_counts
 from paddlecloud.local.kubelet.node.limits import ANNOTATION
 from paddlecloud.local.kubelet.shim import processes, wire
 from unit.local.kubelet.machine import NODE, TestMachine, running_machine, shell_pod
-
-
-@pytest.fixture
-async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
-    async with running_machine(tmp_path) as running:
-        yield running
-
 
 FILL = "head -c 3000000 /dev/zero > {path}; sync; echo up; sleep 600"
 ONE_MIB = {"resources": {"limits": {"ephemeral-storage": "1Mi"}}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from harness import eventually
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.kubelet.shim import processes
-from unit.local.kubelet.machine import TestMachine, is_ready, running_machine, state_of
+from unit.local.kubelet.machine import TestMachine, is_ready, state_of
 
 SERVER = (
     "import http.server, os\n"
@@ -21,12 +20,6 @@ SERVER = (
     "    def log_message(self, *a): pass\n"
     "http.server.HTTPServer(('', 8080), H).serve_forever()\n"
 )
-
-
-@pytest.fixture
-async def machine(tmp_path: Path) -> AsyncIterator[TestMachine]:
-    async with running_machine(tmp_path) as running:
-        yield running
 
 
 async def test_a_pod_is_ready_when_its_server_says_so_and_not_ready_when_it_says_so_again(

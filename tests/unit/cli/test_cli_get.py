@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 import yaml
 
 from unit.cli.conftest import Pdc
+from unit.cli.samples import pod_with
 from unit.cli.stub import Stub
 
 
@@ -199,3 +203,21 @@ def test_warnings_of_the_server_go_to_stderr(cluster: Stub, pdc: Pdc) -> None:
     result = pdc("get", "pods", "-o", "name")
     assert "Warning: v1 pods are old" in result.err
     assert "Warning" not in result.out
+
+
+def test_get_watch_prints_changes_until_interrupted(stub: Stub) -> None:
+    stub.add(pod_with({"phase": "Pending"}))
+    stub.watch_events = [{"type": "MODIFIED", "object": pod_with({"phase": "Running"}, resourceVersion="200")}]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "paddlecloud.cli.main", "get", "pods", "-w"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    lines = [child.stdout.readline().split() for _ in range(3)]
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert lines == [["NAME", "STATUS"], ["p", "Pending"], ["p", "Running"]]
+    assert child.returncode == 130
+    assert "Traceback" not in err

@@ -12,7 +12,7 @@ from typing import Any
 from harness import PATIENCE
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.resource import EVENTS, PODS, Object
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.images.store import ImageStore
 from paddlecloud.local.kubelet.node.kubelet import Kubelet
@@ -61,6 +61,11 @@ class TestMachine:
     async def stop(self) -> None:
         await self.kubelet.stop()
         await self.platform.stop()
+
+    async def events_of(self, name: str) -> list[tuple[str, str, str]]:
+        """The Events of a pod as `kubectl describe` lists them: in the order of their names."""
+        events = (await self.client.list(EVENTS, "default", field_selector=f"involvedObject.name={name}")).items
+        return [(event["type"], event["reason"], event["message"]) for event in events]
 
     async def create(self, pod: Object) -> Object:
         return await self.client.create(PODS, pod, namespace="default")
