@@ -219,11 +219,11 @@ async def _list(session: Any, base: str, name: str) -> None:
 
 
 async def _watch(session: Any, base: str, turn: int, count: int) -> dict[str, float]:
-    """Writes at 100 a second, each heard by every watcher; the delay of the last one counts."""
+    """Writes at 100 a second, each received by every watcher; the delay of the last one counts."""
     listed = json.loads(await _call(session, "GET", f"{base}/configmaps?limit=1"))
     url = f"{base}/configmaps?watch=1&resourceVersion={listed['metadata']['resourceVersion']}&timeoutSeconds=120"
     sent: dict[str, float] = {}
-    heard: dict[str, float] = {}
+    received: dict[str, float] = {}
     open_watches = asyncio.Semaphore(0)
 
     async def watcher() -> None:
@@ -232,7 +232,7 @@ async def _watch(session: Any, base: str, turn: int, count: int) -> dict[str, fl
             for _ in range(count):
                 event = json.loads(await response.content.readline())
                 name = event["object"]["metadata"]["name"]
-                heard[name] = max(heard.get(name, 0.0), time.perf_counter())
+                received[name] = max(received.get(name, 0.0), time.perf_counter())
 
     watchers = [asyncio.ensure_future(watcher()) for _ in range(WATCHERS)]
     for _ in range(WATCHERS):
@@ -244,7 +244,7 @@ async def _watch(session: Any, base: str, turn: int, count: int) -> dict[str, fl
         await _create(session, base, name)
         await asyncio.sleep(max(0.0, (number + 1) / 100 - (time.perf_counter() - began)))
     await asyncio.wait_for(asyncio.gather(*watchers), 60)
-    delays = sorted(heard[name] - at for name, at in sent.items())
+    delays = sorted(received[name] - at for name, at in sent.items())
     return {"watch ms": delays[int(len(delays) * 0.99)] * 1000}
 
 

@@ -44,16 +44,22 @@ PATIENCE = 60.0
 long and no verdict hangs on how busy the machine is; half of a test's own limit, so that the failure is reported."""
 
 
-def until(check: Callable[[], bool], *, timeout: float = PATIENCE, every: float = 0.1) -> None:
-    """Wait for another process to get somewhere. Fails, with the check's name, when it does not.
+def until(
+    look: Callable[[], Any], expected: Any = bool, *, timeout: float = PATIENCE, every: float = 0.1, what: str = ""
+) -> Any:
+    """What `look` gives once it is as expected: equal to that, or judged true by it. For what other processes do.
 
     It looks ever more rarely, in the end twice a second: a look is often a kubectl, which takes from what it waits for.
+    Fails with `what` and the last thing seen.
     """
     began = time.monotonic()
-    while not check():
+    while True:
+        seen = look()
+        if expected(seen) if callable(expected) else seen == expected:
+            return seen
         waited = time.monotonic() - began
         if waited > timeout:
-            raise AssertionError(f"still not true after {timeout} s: {check!r}")
+            raise AssertionError(f"{what or look!r}: still {seen!r} after {timeout} s, expected {expected!r}")
         time.sleep(max(every, min(waited / 10, 0.5)))
 
 

@@ -1,4 +1,4 @@
-"""PaddleCloud: PaddlePaddle end to end on Kubernetes, and on one machine that speaks the same API.
+"""PaddleCloud: PaddlePaddle end to end on Kubernetes, and on one machine with the same API.
 
     import paddlecloud as pc
 

@@ -14,7 +14,7 @@ from paddlecloud.kube import config
 from paddlecloud.kube.resource import NAMESPACES, SERVICEACCOUNTS, Resource
 
 from . import widgets as kinds
-from .world import CRDS, Api, Here, eventually
+from .world import CRDS, Api, ScratchNamespace, eventually
 
 if TYPE_CHECKING:
     from harness import Target
@@ -46,7 +46,7 @@ def _no_old_warnings(api: Api) -> None:
 @pytest.fixture
 def namespace(api: Api) -> Iterator[str]:
     """A fresh namespace, deleted without waiting afterwards; made over the kept connection, which costs no process."""
-    clusterwide = Here(api, "")
+    clusterwide = ScratchNamespace(api, "")
     name = f"c-{os.getpid()}-{next(_numbers)}"
     clusterwide.make(NAMESPACES, name)
     yield name
@@ -54,17 +54,17 @@ def namespace(api: Api) -> Iterator[str]:
 
 
 @pytest.fixture
-def here(api: Api, namespace: str) -> Here:
+def here(api: Api, namespace: str) -> ScratchNamespace:
     """The API inside the fresh namespace, once pods can be made there."""
-    made = Here(api, namespace)
+    made = ScratchNamespace(api, namespace)
     eventually(lambda: made.exists(SERVICEACCOUNTS, "default"), True)
     return made
 
 
 @pytest.fixture
-def clusterwide(api: Api) -> Here:
+def clusterwide(api: Api) -> ScratchNamespace:
     """For kinds without a namespace; what is made through it is not cleaned up by anybody else."""
-    return Here(api, "")
+    return ScratchNamespace(api, "")
 
 
 @pytest.fixture(scope="session")
@@ -78,4 +78,4 @@ def widgets(api: Api, group: str) -> Iterator[Resource]:
     """The custom kind of `widgets.py`."""
     made = kinds.install(api, kinds.definition(group, "widgets", "Widget"))
     yield made
-    Here(api, "").delete(CRDS, f"widgets.{group}")
+    ScratchNamespace(api, "").delete(CRDS, f"widgets.{group}")

@@ -10,7 +10,7 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 
-from .world import DEPLOYMENTS, Here, a, sleeping_pod
+from .world import DEPLOYMENTS, ScratchNamespace, a, sleeping_pod
 
 
 def managers(obj: Object) -> dict[tuple[str, str], Object]:
@@ -21,7 +21,7 @@ def owned(obj: Object, manager: str, operation: str = "Apply") -> Any:
     return managers(obj)[manager, operation]["fieldsV1"]
 
 
-def test_an_object_of_another_namespace_is_refused(here: Here) -> None:
+def test_an_object_of_another_namespace_is_refused(here: ScratchNamespace) -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
     path = f"{here.path(CONFIGMAPS)}/c"
     media, query = "application/apply-patch+yaml", {"fieldManager": "t"}
@@ -31,7 +31,7 @@ def test_an_object_of_another_namespace_is_refused(here: Here) -> None:
     assert not here.exists(CONFIGMAPS, "c")
 
 
-def test_applying_what_is_not_there_creates_it(here: Here) -> None:
+def test_applying_what_is_not_there_creates_it(here: ScratchNamespace) -> None:
     body = a(CONFIGMAPS, "c", data={"a": "1"})
     query = {"fieldManager": "one"}
     response = here.api.send(
@@ -41,7 +41,7 @@ def test_applying_what_is_not_there_creates_it(here: Here) -> None:
     assert here.get(CONFIGMAPS, "c")["data"] == {"a": "1"}
 
 
-def test_the_applied_fields_are_recorded(here: Here) -> None:
+def test_the_applied_fields_are_recorded(here: ScratchNamespace) -> None:
     obj = here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"}, labels={"x": "y"})
     (entry,) = obj["metadata"]["managedFields"]
     assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("one", "Apply", "v1")
@@ -50,30 +50,30 @@ def test_the_applied_fields_are_recorded(here: Here) -> None:
     assert entry["fieldsV1"] == {"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:x": {}}}}
 
 
-def test_other_writes_are_recorded_as_updates(here: Here) -> None:
+def test_other_writes_are_recorded_as_updates(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c", data={"a": "1"})
     obj = here.patch(CONFIGMAPS, "c", {"data": {"b": "2"}}, field_manager="other")
     assert owned(obj, "conformance", "Update") == {"f:data": {".": {}, "f:a": {}}}
     assert owned(obj, "other", "Update") == {"f:data": {"f:b": {}}}
 
 
-def test_the_user_agent_names_the_manager_when_nobody_else_does(here: Here) -> None:
+def test_the_user_agent_names_the_manager_when_nobody_else_does(here: ScratchNamespace) -> None:
     response = here.api.send("POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c", data={"a": "1"}))
     assert response.status == 201
     assert managers(here.get(CONFIGMAPS, "c")).keys() == {("conformance", "Update")}
 
 
-def test_applying_again_changes_nothing(here: Here) -> None:
+def test_applying_again_changes_nothing(here: ScratchNamespace) -> None:
     first = here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
     assert here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"}) == first
 
 
-def test_a_field_no_longer_applied_is_removed(here: Here) -> None:
+def test_a_field_no_longer_applied_is_removed(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1", "b": "2"})
     assert here.apply(CONFIGMAPS, "c", by="one", data={"b": "2"})["data"] == {"b": "2"}
 
 
-def test_a_field_that_others_also_own_stays(here: Here) -> None:
+def test_a_field_that_others_also_own_stays(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1", "b": "2"})
     here.apply(CONFIGMAPS, "c", by="two", data={"a": "1"})
     obj = here.apply(CONFIGMAPS, "c", by="one", data={"b": "2"})
@@ -81,7 +81,7 @@ def test_a_field_that_others_also_own_stays(here: Here) -> None:
     assert owned(obj, "two") == {"f:data": {"f:a": {}}}
 
 
-def test_another_value_for_a_field_of_another_is_a_conflict(here: Here) -> None:
+def test_another_value_for_a_field_of_another_is_a_conflict(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
     with pytest.raises(errors.Conflict, match='Apply failed with 1 conflict: conflict with "one": .data.a') as refused:
         here.apply(CONFIGMAPS, "c", by="two", data={"a": "2"})
@@ -91,7 +91,7 @@ def test_another_value_for_a_field_of_another_is_a_conflict(here: Here) -> None:
     assert here.get(CONFIGMAPS, "c")["data"] == {"a": "1"}
 
 
-def test_several_conflicts_are_all_named(here: Here) -> None:
+def test_several_conflicts_are_all_named(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1", "b": "1"})
     with pytest.raises(errors.Conflict, match="Apply failed with 2 conflicts") as refused:
         here.apply(CONFIGMAPS, "c", by="two", data={"a": "2", "b": "2"})
@@ -99,14 +99,14 @@ def test_several_conflicts_are_all_named(here: Here) -> None:
     assert [cause["field"] for cause in refused.value.details["causes"]] == [".data.a", ".data.b"]
 
 
-def test_updates_are_defended_against_apply_too(here: Here) -> None:
+def test_updates_are_defended_against_apply_too(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
     here.patch(CONFIGMAPS, "c", {"data": {"a": "2"}}, field_manager="hand")
     with pytest.raises(errors.Conflict, match='conflict with "hand" using v1'):
         here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
 
 
-def test_force_takes_the_field_over(here: Here) -> None:
+def test_force_takes_the_field_over(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1", "b": "1"})
     obj = here.apply(CONFIGMAPS, "c", by="two", force=True, data={"a": "2"})
     assert obj["data"] == {"a": "2", "b": "1"}
@@ -114,14 +114,14 @@ def test_force_takes_the_field_over(here: Here) -> None:
     assert owned(obj, "two") == {"f:data": {"f:a": {}}}
 
 
-def test_ownership_passes_on_without_conflict_when_the_first_owner_lets_go(here: Here) -> None:
+def test_ownership_passes_on_without_conflict_when_the_first_owner_lets_go(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1", "b": "1"})
     here.apply(CONFIGMAPS, "c", by="two", data={"a": "1"})
     here.apply(CONFIGMAPS, "c", by="one", data={"b": "1"})
     assert here.apply(CONFIGMAPS, "c", by="two", data={"a": "2"})["data"] == {"a": "2", "b": "1"}
 
 
-def test_an_owner_of_nothing_is_forgotten(here: Here) -> None:
+def test_an_owner_of_nothing_is_forgotten(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
     here.apply(CONFIGMAPS, "c", by="two", data={"b": "1"})
     obj = here.apply(CONFIGMAPS, "c", by="two")
@@ -129,7 +129,7 @@ def test_an_owner_of_nothing_is_forgotten(here: Here) -> None:
     assert ("one", "Apply") in managers(obj)
 
 
-def test_items_of_keyed_lists_are_owned_one_by_one(here: Here, widgets: Resource) -> None:
+def test_items_of_keyed_lists_are_owned_one_by_one(here: ScratchNamespace, widgets: Resource) -> None:
     here.apply(widgets, "w", by="one", spec={"parts": [{"name": "a", "weight": 1}]})
     obj = here.apply(widgets, "w", by="two", spec={"parts": [{"name": "b", "weight": 2}]})
     assert [part["name"] for part in obj["spec"]["parts"]] == ["a", "b"]
@@ -138,7 +138,7 @@ def test_items_of_keyed_lists_are_owned_one_by_one(here: Here, widgets: Resource
     assert [part["name"] for part in obj["spec"]["parts"]] == ["b"]
 
 
-def test_fields_inside_an_item_may_have_different_owners(here: Here, widgets: Resource) -> None:
+def test_fields_inside_an_item_may_have_different_owners(here: ScratchNamespace, widgets: Resource) -> None:
     here.apply(widgets, "w", by="one", spec={"parts": [{"name": "a", "weight": 1}]})
     obj = here.apply(widgets, "w", by="two", spec={"parts": [{"name": "a", "maker": "m"}]})
     assert obj["spec"]["parts"] == [{"name": "a", "weight": 1, "maker": "m"}]
@@ -146,7 +146,7 @@ def test_fields_inside_an_item_may_have_different_owners(here: Here, widgets: Re
         here.apply(widgets, "w", by="two", spec={"parts": [{"name": "a", "maker": "m", "weight": 5}]})
 
 
-def test_sets_are_owned_by_value(here: Here, widgets: Resource) -> None:
+def test_sets_are_owned_by_value(here: ScratchNamespace, widgets: Resource) -> None:
     here.apply(widgets, "w", by="one", spec={"flags": ["x", "y"]})
     obj = here.apply(widgets, "w", by="two", spec={"flags": ["y", "z"]})
     assert sorted(obj["spec"]["flags"]) == ["x", "y", "z"]
@@ -155,13 +155,13 @@ def test_sets_are_owned_by_value(here: Here, widgets: Resource) -> None:
     assert sorted(obj["spec"]["flags"]) == ["x", "y", "z"]
 
 
-def test_plain_lists_are_owned_whole(here: Here, widgets: Resource) -> None:
+def test_plain_lists_are_owned_whole(here: ScratchNamespace, widgets: Resource) -> None:
     here.apply(widgets, "w", by="one", spec={"tags": ["a"]})
     with pytest.raises(errors.Conflict, match=r"\.spec\.tags"):
         here.apply(widgets, "w", by="two", spec={"tags": ["a", "b"]})
 
 
-def test_containers_and_ports_of_built_in_kinds_are_keyed(here: Here) -> None:
+def test_containers_and_ports_of_built_in_kinds_are_keyed(here: ScratchNamespace) -> None:
     labels = {"app": "x"}
 
     def spec(container: Object) -> Object:
@@ -180,14 +180,14 @@ def test_containers_and_ports_of_built_in_kinds_are_keyed(here: Here) -> None:
     assert (found["image"], found["env"]) == ("i", [{"name": "E", "value": "1"}])
 
 
-def test_defaults_belong_to_nobody(here: Here) -> None:
+def test_defaults_belong_to_nobody(here: ScratchNamespace) -> None:
     obj = here.apply(SERVICES, "s", by="one", spec={"ports": [{"port": 80, "protocol": "TCP"}]})
     assert owned(obj, "one") == {
         "f:spec": {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:protocol": {}}}}
     }
 
 
-def test_status_is_applied_through_its_subresource_and_owned_apart(here: Here, widgets: Resource) -> None:
+def test_status_is_applied_through_its_subresource_and_owned_apart(here: ScratchNamespace, widgets: Resource) -> None:
     here.apply(widgets, "w", by="one", spec={"size": 1})
     obj = here.apply(widgets, "w", by="ctl", subresource="status", status={"phase": "Up"})
     entry = managers(obj)["ctl", "Apply"]
@@ -195,13 +195,13 @@ def test_status_is_applied_through_its_subresource_and_owned_apart(here: Here, w
     assert (obj["spec"]["size"], obj["status"]["phase"]) == (1, "Up")
 
 
-def test_status_in_a_plain_apply_is_ignored(here: Here, widgets: Resource) -> None:
+def test_status_in_a_plain_apply_is_ignored(here: ScratchNamespace, widgets: Resource) -> None:
     obj = here.apply(widgets, "w", by="one", spec={"size": 1}, status={"phase": "Lies"})
     assert "status" not in obj
     assert "f:status" not in owned(obj, "one")
 
 
-def test_apply_needs_a_manager(here: Here) -> None:
+def test_apply_needs_a_manager(here: ScratchNamespace) -> None:
     status = here.api.refuse(
         "PATCH", here.path(CONFIGMAPS, "c"), a(CONFIGMAPS, "c"), content_type="application/apply-patch+yaml"
     )
@@ -209,7 +209,7 @@ def test_apply_needs_a_manager(here: Here) -> None:
     assert "fieldManager" in status["message"]
 
 
-def test_force_is_for_apply_only(here: Here) -> None:
+def test_force_is_for_apply_only(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     status = here.api.refuse(
         "PATCH", here.path(CONFIGMAPS, "c"), {}, query={"force": "true"}, content_type="application/merge-patch+json"
@@ -218,7 +218,7 @@ def test_force_is_for_apply_only(here: Here) -> None:
     assert "force" in status["message"]
 
 
-def test_apply_takes_yaml(here: Here) -> None:
+def test_apply_takes_yaml(here: ScratchNamespace) -> None:
     body = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: '1'\n"
     response = here.api.send(
         "PATCH", here.path(CONFIGMAPS, "c"), body, query={"fieldManager": "one"},
@@ -241,7 +241,7 @@ def test_apply_takes_yaml(here: Here) -> None:
         ),
     ],
 )
-def test_what_cannot_be_applied_is_refused(here: Here, body: Object, code: int) -> None:
+def test_what_cannot_be_applied_is_refused(here: ScratchNamespace, body: Object, code: int) -> None:
     status = here.api.refuse(
         "PATCH", here.path(CONFIGMAPS, "c"), body, query={"fieldManager": "one"},
         content_type="application/apply-patch+yaml",
@@ -250,14 +250,14 @@ def test_what_cannot_be_applied_is_refused(here: Here, body: Object, code: int) 
     assert not here.exists(CONFIGMAPS, "c")
 
 
-def test_a_field_twice_in_a_keyed_list_is_refused(here: Here, widgets: Resource) -> None:
+def test_a_field_twice_in_a_keyed_list_is_refused(here: ScratchNamespace, widgets: Resource) -> None:
     with pytest.raises(errors.ApiError) as refused:
         here.apply(widgets, "w", by="one", spec={"parts": [{"name": "a"}, {"name": "a"}]})
     assert refused.value.code in (400, 422, 500)
     assert not here.exists(widgets, "w")
 
 
-def test_managed_fields_can_be_reset(here: Here) -> None:
+def test_managed_fields_can_be_reset(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
     obj = here.patch(CONFIGMAPS, "c", {"metadata": {"managedFields": [{}]}})
     assert "managedFields" not in obj["metadata"]
@@ -265,7 +265,7 @@ def test_managed_fields_can_be_reset(here: Here) -> None:
         here.apply(CONFIGMAPS, "c", by="two", data={"a": "2"})
 
 
-def test_applied_pods_are_validated(here: Here) -> None:
+def test_applied_pods_are_validated(here: ScratchNamespace) -> None:
     pod = sleeping_pod("p", labels={"bad label!": "x"})
     with pytest.raises(errors.Invalid, match=r"metadata\.labels"):
         here.patch(PODS, "p", pod, kind="apply", field_manager="one")

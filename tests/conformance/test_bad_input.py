@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, SERVICES, Object, Resource
 
-from .world import Api, Here, a, sleeping_pod
+from .world import Api, ScratchNamespace, a, sleeping_pod
 
 # What is not served --------------------------------------------------------------------------------------------------
 
@@ -50,7 +50,9 @@ def test_a_kind_that_is_not_served_cannot_be_created(api: Api) -> None:
 @pytest.mark.parametrize(
     ("method", "name"), [("POST", "c"), ("PUT", None), ("PATCH", None)], ids=["POST name", "PUT list", "PATCH list"]
 )
-def test_a_verb_that_does_not_fit_the_path_is_not_allowed(here: Here, method: str, name: str | None) -> None:
+def test_a_verb_that_does_not_fit_the_path_is_not_allowed(
+    here: ScratchNamespace, method: str, name: str | None
+) -> None:
     here.make(CONFIGMAPS, "c")
     media = "application/merge-patch+json" if method == "PATCH" else "application/json"
     status = here.api.refuse(method, here.path(CONFIGMAPS, name), a(CONFIGMAPS, "c"), content_type=media)
@@ -80,7 +82,7 @@ def test_a_verb_that_does_not_fit_the_path_is_not_allowed(here: Here, method: st
         b'{"apiVersion":1,"kind":"ConfigMap","metadata":{"name":"c"}}',
     ],
 )
-def test_a_body_that_is_no_object_is_refused(here: Here, body: bytes) -> None:
+def test_a_body_that_is_no_object_is_refused(here: ScratchNamespace, body: bytes) -> None:
     status = here.api.refuse("POST", here.path(CONFIGMAPS), body)
     assert (status["code"], status["reason"]) == (400, "BadRequest")
     assert here.names(CONFIGMAPS) == []
@@ -98,7 +100,7 @@ def test_a_body_that_is_no_object_is_refused(here: Here, body: bytes) -> None:
         ({"priority": 1 << 40}, "priority"),
     ],
 )
-def test_a_field_of_the_wrong_type_is_named(here: Here, change: Object, field: str) -> None:
+def test_a_field_of_the_wrong_type_is_named(here: ScratchNamespace, change: Object, field: str) -> None:
     pod = sleeping_pod("p")
     pod["spec"] |= change
     status = here.api.refuse("POST", here.path(PODS), pod)
@@ -137,7 +139,7 @@ def test_a_field_of_the_wrong_type_is_named(here: Here, change: Object, field: s
         ),
     ],
 )
-def test_a_pod_that_makes_no_sense_is_invalid(here: Here, change: Object, field: str) -> None:
+def test_a_pod_that_makes_no_sense_is_invalid(here: ScratchNamespace, change: Object, field: str) -> None:
     pod = sleeping_pod("p")
     pod["spec"] |= change
     with pytest.raises(errors.Invalid) as refused:
@@ -146,23 +148,23 @@ def test_a_pod_that_makes_no_sense_is_invalid(here: Here, change: Object, field:
     assert field in [cause["field"] for cause in refused.value.details["causes"]]
 
 
-def test_a_negative_grace_period_means_the_shortest(here: Here) -> None:
+def test_a_negative_grace_period_means_the_shortest(here: ScratchNamespace) -> None:
     made = here.create(PODS, sleeping_pod("p", spec={"terminationGracePeriodSeconds": -1}))
     assert made["spec"]["terminationGracePeriodSeconds"] == 1
 
 
-def test_kind_and_version_may_be_left_to_the_path(here: Here) -> None:
+def test_kind_and_version_may_be_left_to_the_path(here: ScratchNamespace) -> None:
     assert here.api.post(here.path(CONFIGMAPS), {"metadata": {"name": "c"}})["kind"] == "ConfigMap"
     assert here.api.post(here.path(CONFIGMAPS), {"kind": "ConfigMap", "metadata": {"name": "d"}})["apiVersion"] == "v1"
 
 
-def test_custom_objects_say_what_they_are(here: Here, widgets: Resource) -> None:
+def test_custom_objects_say_what_they_are(here: ScratchNamespace, widgets: Resource) -> None:
     for body in ({"metadata": {"name": "w"}}, {"kind": "Widget", "metadata": {"name": "w"}}):
         assert here.api.refuse("POST", here.path(widgets), body)["code"] == 400
 
 
 @pytest.mark.parametrize("amount", ["lots", "1.2.3", "1GiB", ""])
-def test_a_quantity_must_be_one(here: Here, amount: str) -> None:
+def test_a_quantity_must_be_one(here: ScratchNamespace, amount: str) -> None:
     pod = sleeping_pod("p")
     pod["spec"]["containers"][0]["resources"] = {"requests": {"memory": amount}}
     status = here.api.refuse("POST", here.path(PODS), pod)
@@ -170,19 +172,19 @@ def test_a_quantity_must_be_one(here: Here, amount: str) -> None:
     assert "quantit" in status["message"]
 
 
-def test_an_unknown_media_type_is_refused(here: Here) -> None:
+def test_an_unknown_media_type_is_refused(here: ScratchNamespace) -> None:
     status = here.api.refuse("POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c"), content_type="text/html")
     assert (status["code"], status["reason"]) == (415, "UnsupportedMediaType")
 
 
-def test_yaml_is_understood(here: Here) -> None:
+def test_yaml_is_understood(here: ScratchNamespace) -> None:
     body = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: '1'\n"
     assert here.api.send("POST", here.path(CONFIGMAPS), body, content_type="application/yaml").status == 201
     assert here.get(CONFIGMAPS, "c")["data"] == {"a": "1"}
 
 
 @pytest.mark.parametrize("body", [b"a: [", b"a: b: c", b"\ttab: x", b"- 1\n- 2"])
-def test_bad_yaml_is_refused(here: Here, body: bytes) -> None:
+def test_bad_yaml_is_refused(here: ScratchNamespace, body: bytes) -> None:
     assert here.api.refuse("POST", here.path(CONFIGMAPS), body, content_type="application/yaml")["code"] == 400
 
 
@@ -193,18 +195,18 @@ def test_bad_yaml_is_refused(here: Here, body: bytes) -> None:
     "name", ["Upper", "under_score", "-dash", "dash-", "a..b", "sp ace", "x" * 254, "ü", "a/b", "%2e", ".", "new\nline"]
 )
 @pytest.mark.parametrize("resource", [CONFIGMAPS, "widgets"], ids=["configmaps", "widgets"])
-def test_an_illegal_name_is_refused(here: Here, widgets: Resource, resource: Any, name: str) -> None:
+def test_an_illegal_name_is_refused(here: ScratchNamespace, widgets: Resource, resource: Any, name: str) -> None:
     kind = widgets if resource == "widgets" else resource
     with pytest.raises(errors.Invalid, match=r"metadata\.name"):
         here.make(kind, name)
 
 
 @pytest.mark.parametrize("name", ["a", "0", "a.b-c.9", "x" * 253])
-def test_a_legal_name_is_accepted(here: Here, name: str) -> None:
+def test_a_legal_name_is_accepted(here: ScratchNamespace, name: str) -> None:
     assert here.make(CONFIGMAPS, name)["metadata"]["name"] == name
 
 
-def test_services_are_named_like_hosts(here: Here) -> None:
+def test_services_are_named_like_hosts(here: ScratchNamespace) -> None:
     for name in ("1st", "a.b", "x" * 64):
         with pytest.raises(errors.Invalid, match=r"metadata\.name"):
             here.make(SERVICES, name, spec={"ports": [{"port": 80}]})
@@ -225,7 +227,7 @@ def test_services_are_named_like_hosts(here: Here) -> None:
         ({"UPPER.org/a": "x"}, False),
     ],
 )
-def test_labels_follow_their_rules(here: Here, labels: dict[str, str], ok: bool) -> None:
+def test_labels_follow_their_rules(here: ScratchNamespace, labels: dict[str, str], ok: bool) -> None:
     if ok:
         assert here.make(CONFIGMAPS, "c", labels=labels)["metadata"]["labels"] == labels
         return
@@ -233,7 +235,7 @@ def test_labels_follow_their_rules(here: Here, labels: dict[str, str], ok: bool)
         here.make(CONFIGMAPS, "c", labels=labels)
 
 
-def test_annotations_may_be_long_but_not_endless(here: Here) -> None:
+def test_annotations_may_be_long_but_not_endless(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c", annotations={"a": "x" * 200_000})
     with pytest.raises(errors.Invalid, match=r"metadata\.annotations: Too long"):
         here.patch(CONFIGMAPS, "c", {"metadata": {"annotations": {"b": "y" * 100_000}}})
@@ -242,7 +244,7 @@ def test_annotations_may_be_long_but_not_endless(here: Here) -> None:
 # Options -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_field_manager_must_be_printable_and_short(here: Here) -> None:
+def test_a_field_manager_must_be_printable_and_short(here: ScratchNamespace) -> None:
     for manager in ("x" * 129, "tab\there"):
         status = here.api.refuse("POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c"), query={"fieldManager": manager})
         assert status["code"] == 422
@@ -257,7 +259,7 @@ def test_a_field_manager_must_be_printable_and_short(here: Here) -> None:
         {"propagationPolicy": 1},
     ],
 )
-def test_delete_options_must_make_sense(here: Here, options: Object) -> None:
+def test_delete_options_must_make_sense(here: ScratchNamespace, options: Object) -> None:
     here.make(SECRETS, "s")
     body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
     assert here.api.refuse("DELETE", here.path(SECRETS, "s"), body)["code"] in (400, 422, 500)

@@ -9,12 +9,12 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, Object, Resource
 
-from .world import Here
+from .world import ScratchNamespace
 
 HELLO = "aGVsbG8="
 
 
-def test_text_and_bytes_live_beside_each_other(here: Here) -> None:
+def test_text_and_bytes_live_beside_each_other(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c", data={"text": "hello\n世界"}, binaryData={"bytes": HELLO})
     assert (made["data"], made["binaryData"]) == ({"text": "hello\n世界"}, {"bytes": HELLO})
 
@@ -35,7 +35,9 @@ def test_text_and_bytes_live_beside_each_other(here: Here) -> None:
         (SECRETS, {"type": "kubernetes.io/basic-auth"}, 422, "username|password"),
     ],
 )
-def test_what_they_cannot_hold_is_refused(here: Here, resource: Resource, fields: Any, code: int, why: str) -> None:
+def test_what_they_cannot_hold_is_refused(
+    here: ScratchNamespace, resource: Resource, fields: Any, code: int, why: str
+) -> None:
     with pytest.raises(errors.ApiError, match=why) as refused:
         here.make(resource, "x", **fields)
     assert refused.value.code == code
@@ -49,7 +51,9 @@ def test_what_they_cannot_hold_is_refused(here: Here, resource: Resource, fields
         (SECRETS, {"data": {"k": HELLO}}, {"data": {"l": HELLO}}),
     ],
 )
-def test_an_immutable_one_keeps_its_data(here: Here, resource: Resource, fields: Object, change: Object) -> None:
+def test_an_immutable_one_keeps_its_data(
+    here: ScratchNamespace, resource: Resource, fields: Object, change: Object
+) -> None:
     here.make(resource, "x", immutable=True, **fields)
     with pytest.raises(errors.Invalid, match="field is immutable when `immutable` is set"):
         here.patch(resource, "x", change)
@@ -59,24 +63,24 @@ def test_an_immutable_one_keeps_its_data(here: Here, resource: Resource, fields:
     here.delete(resource, "x")
 
 
-def test_a_mutable_one_can_be_frozen(here: Here) -> None:
+def test_a_mutable_one_can_be_frozen(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c", data={"k": "v"})
     assert here.patch(CONFIGMAPS, "c", {"immutable": True})["immutable"] is True
 
 
-def test_the_type_of_a_secret_is_fixed(here: Here) -> None:
+def test_the_type_of_a_secret_is_fixed(here: ScratchNamespace) -> None:
     here.make(SECRETS, "s", type="example.org/one")
     with pytest.raises(errors.Invalid, match="type: Invalid value.*field is immutable"):
         here.patch(SECRETS, "s", {"type": "example.org/two"})
 
 
-def test_secrets_are_found_by_type(here: Here) -> None:
+def test_secrets_are_found_by_type(here: ScratchNamespace) -> None:
     here.make(SECRETS, "a", type="example.org/one")
     here.make(SECRETS, "b")
     assert here.names(SECRETS, fields="type=Opaque") == ["b"]
 
 
-def test_string_data_wins_and_leaves_no_trace(here: Here) -> None:
+def test_string_data_wins_and_leaves_no_trace(here: ScratchNamespace) -> None:
     here.make(SECRETS, "s", data={"k": HELLO})
     patched = here.patch(SECRETS, "s", {"stringData": {"k": "other"}})
     assert patched["data"] == {"k": "b3RoZXI="}

@@ -13,7 +13,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object, Resource
 
 from .widgets import COLUMNS, STRING, definition, install
-from .world import CRDS, Api, Here, eventually
+from .world import CRDS, Api, ScratchNamespace, eventually
 
 _numbers = itertools.count(1)
 
@@ -44,7 +44,7 @@ def spec_schema(**properties: Any) -> Object:
     return {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
 
 
-def test_a_definition_is_accepted_and_established(clusterwide: Here, define: Define) -> None:
+def test_a_definition_is_accepted_and_established(clusterwide: ScratchNamespace, define: Define) -> None:
     resource = define()
 
     def conditions() -> dict[str, str]:
@@ -58,14 +58,14 @@ def test_a_definition_is_accepted_and_established(clusterwide: Here, define: Def
     assert status["acceptedNames"]["singular"] == resource.kind.lower()
 
 
-def test_a_cluster_wide_kind_has_no_namespace(clusterwide: Here, define: Define) -> None:
+def test_a_cluster_wide_kind_has_no_namespace(clusterwide: ScratchNamespace, define: Define) -> None:
     resource = define(scope="Cluster")
     made = clusterwide.make(resource, "g")
     assert "namespace" not in made["metadata"]
     assert clusterwide.names(resource) == ["g"]
 
 
-def test_a_changed_schema_holds_from_then_on(here: Here, define: Define) -> None:
+def test_a_changed_schema_holds_from_then_on(here: ScratchNamespace, define: Define) -> None:
     resource = define(schema=spec_schema(old=STRING))
     here.make(resource, "g", spec={"old": "1", "new": "lost"})
     assert here.get(resource, "g")["spec"] == {"old": "1"}
@@ -76,7 +76,7 @@ def test_a_changed_schema_holds_from_then_on(here: Here, define: Define) -> None
     eventually(lambda: here.patch(resource, "g", patch)["spec"], {"old": "1", "new": "kept"})
 
 
-def test_a_definition_takes_its_objects_along(here: Here, define: Define) -> None:
+def test_a_definition_takes_its_objects_along(here: ScratchNamespace, define: Define) -> None:
     resource = define()
     here.make(resource, "g")
     here.delete(CRDS, crd_name(resource))
@@ -84,7 +84,7 @@ def test_a_definition_takes_its_objects_along(here: Here, define: Define) -> Non
     eventually(lambda: here.api.send("GET", here.path(resource)).status, 404)
 
 
-def test_objects_with_finalizers_hold_their_definition(here: Here, define: Define) -> None:
+def test_objects_with_finalizers_hold_their_definition(here: ScratchNamespace, define: Define) -> None:
     resource = define()
     here.make(resource, "g", finalizers=["example.org/hold"])
     here.delete(CRDS, crd_name(resource))
@@ -94,7 +94,7 @@ def test_objects_with_finalizers_hold_their_definition(here: Here, define: Defin
     eventually(lambda: here.exists(CRDS, crd_name(resource)), False)
 
 
-def test_several_versions_show_the_same_objects(here: Here, api: Api, group: str) -> None:
+def test_several_versions_show_the_same_objects(here: ScratchNamespace, api: Api, group: str) -> None:
     crd = definition(group, "doubles", "Double")
     second = copy.deepcopy(crd["spec"]["versions"][0]) | {"name": "v2", "storage": False}
     crd["spec"]["versions"].append(second)
@@ -112,7 +112,7 @@ def test_several_versions_show_the_same_objects(here: Here, api: Api, group: str
         here.delete(CRDS, f"doubles.{group}")
 
 
-def test_a_version_not_served_is_not_found(here: Here, api: Api, group: str) -> None:
+def test_a_version_not_served_is_not_found(here: ScratchNamespace, api: Api, group: str) -> None:
     crd = definition(group, "hiddens", "Hidden")
     hidden = copy.deepcopy(crd["spec"]["versions"][0]) | {"name": "v2", "storage": False, "served": False}
     crd["spec"]["versions"].append(hidden)
@@ -123,7 +123,7 @@ def test_a_version_not_served_is_not_found(here: Here, api: Api, group: str) -> 
         here.delete(CRDS, f"hiddens.{group}")
 
 
-def test_a_kind_without_columns_shows_its_age(here: Here, api: Api, group: str) -> None:
+def test_a_kind_without_columns_shows_its_age(here: ScratchNamespace, api: Api, group: str) -> None:
     from .world import TABLE
 
     crd = definition(group, "plains", "Plain")
@@ -180,13 +180,13 @@ def schema_of(crd: Object) -> Any:
     ],
 )
 def test_an_unsound_definition_is_refused_with_the_place(
-    clusterwide: Here, group: str, make: Callable[[str], Object], why: str
+    clusterwide: ScratchNamespace, group: str, make: Callable[[str], Object], why: str
 ) -> None:
     with pytest.raises(errors.Invalid, match=why):
         clusterwide.create(CRDS, make(group))
 
 
-def test_group_scope_and_kind_cannot_change(clusterwide: Here, define: Define) -> None:
+def test_group_scope_and_kind_cannot_change(clusterwide: ScratchNamespace, define: Define) -> None:
     name = crd_name(define())
     with pytest.raises(errors.Invalid, match="spec.scope"):
         clusterwide.patch(CRDS, name, {"spec": {"scope": "Cluster"}})

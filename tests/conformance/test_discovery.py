@@ -6,7 +6,7 @@ from typing import Any
 
 from paddlecloud.kube.resource import Object, Resource
 
-from .world import Api, Here, eventually
+from .world import Api, ScratchNamespace, eventually
 
 AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
 VERBS = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
@@ -108,7 +108,7 @@ def test_custom_kinds_appear_with_their_names_and_subresources(api: Api, widgets
     assert group in by_name(api.fetch("/apis")["groups"])
 
 
-def test_the_projects_client_finds_kinds_by_any_of_their_names(here: Here, widgets: Resource) -> None:
+def test_the_projects_client_finds_kinds_by_any_of_their_names(here: ScratchNamespace, widgets: Resource) -> None:
     from paddlecloud.kube.stdlib import drive
 
     discovery = drive(here.api.client.discover())

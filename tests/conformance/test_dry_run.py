@@ -9,29 +9,29 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, Resource
 
-from .world import Here, a
+from .world import ScratchNamespace, a
 
 
-def test_create(here: Here) -> None:
+def test_create(here: ScratchNamespace) -> None:
     shown = here.create(CONFIGMAPS, a(CONFIGMAPS, "c", data={"a": "1"}), dry_run=True)
     assert shown["data"] == {"a": "1"}
     assert shown["metadata"]["uid"]
     assert not here.exists(CONFIGMAPS, "c")
 
 
-def test_create_of_what_is_there_is_refused(here: Here) -> None:
+def test_create_of_what_is_there_is_refused(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     with pytest.raises(errors.AlreadyExists):
         here.create(CONFIGMAPS, a(CONFIGMAPS, "c"), dry_run=True)
 
 
-def test_create_with_generated_name(here: Here) -> None:
+def test_create_with_generated_name(here: ScratchNamespace) -> None:
     shown = here.create(CONFIGMAPS, a(CONFIGMAPS, "", generateName="x-"), dry_run=True)
     assert shown["metadata"]["name"].startswith("x-")
     assert here.names(CONFIGMAPS) == []
 
 
-def test_update(here: Here) -> None:
+def test_update(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c", data={"a": "1"})
     shown = here.update(CONFIGMAPS, {**made, "data": {"a": "2"}}, dry_run=True)
     assert shown["data"] == {"a": "2"}
@@ -46,13 +46,13 @@ def test_update(here: Here) -> None:
         ("json", [{"op": "replace", "path": "/data/a", "value": "2"}]),
     ],
 )
-def test_patch(here: Here, kind: Any, patch: Any) -> None:
+def test_patch(here: ScratchNamespace, kind: Any, patch: Any) -> None:
     made = here.make(CONFIGMAPS, "c", data={"a": "1"})
     assert here.patch(CONFIGMAPS, "c", patch, kind=kind, dry_run=True)["data"] == {"a": "2"}
     assert here.get(CONFIGMAPS, "c") == made
 
 
-def test_apply_of_something_new_and_of_something_old(here: Here) -> None:
+def test_apply_of_something_new_and_of_something_old(here: ScratchNamespace) -> None:
     assert here.apply(CONFIGMAPS, "c", by="one", dry_run=True, data={"a": "1"})["data"] == {"a": "1"}
     assert not here.exists(CONFIGMAPS, "c")
     made = here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
@@ -60,53 +60,53 @@ def test_apply_of_something_new_and_of_something_old(here: Here) -> None:
     assert here.get(CONFIGMAPS, "c") == made
 
 
-def test_status(here: Here, widgets: Resource) -> None:
+def test_status(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.make(widgets, "w")
     shown = here.patch(widgets, "w", {"status": {"phase": "Up"}}, subresource="status", dry_run=True)
     assert shown["status"] == {"phase": "Up"}
     assert here.get(widgets, "w") == made
 
 
-def test_scale(here: Here, widgets: Resource) -> None:
+def test_scale(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.make(widgets, "w", spec={"replicas": 1})
     shown = here.patch(widgets, "w", {"spec": {"replicas": 5}}, subresource="scale", dry_run=True)
     assert shown["spec"]["replicas"] == 5
     assert here.get(widgets, "w") == made
 
 
-def test_delete(here: Here) -> None:
+def test_delete(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     here.delete(CONFIGMAPS, "c", dry_run=True)
     assert here.exists(CONFIGMAPS, "c")
 
 
-def test_delete_of_what_lingers_leaves_it_untouched(here: Here) -> None:
+def test_delete_of_what_lingers_leaves_it_untouched(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c", finalizers=["example.org/hold"])
     here.delete(CONFIGMAPS, "c", dry_run=True)
     assert here.get(CONFIGMAPS, "c") == made
     here.patch(CONFIGMAPS, "c", {"metadata": {"finalizers": None}})
 
 
-def test_delete_by_query_parameter(here: Here) -> None:
+def test_delete_by_query_parameter(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     assert here.api.send("DELETE", here.path(CONFIGMAPS, "c"), query={"dryRun": "All"}).status == 200
     assert here.exists(CONFIGMAPS, "c")
 
 
-def test_deletecollection(here: Here) -> None:
+def test_deletecollection(here: ScratchNamespace) -> None:
     for name in ("a", "b"):
         here.make(SECRETS, name)
     here.delete_collection(SECRETS, dry_run=True)
     assert here.names(SECRETS) == ["a", "b"]
 
 
-def test_what_would_be_refused_is_refused(here: Here) -> None:
+def test_what_would_be_refused_is_refused(here: ScratchNamespace) -> None:
     with pytest.raises(errors.Invalid):
         here.create(CONFIGMAPS, a(CONFIGMAPS, "Not A Name"), dry_run=True)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_only_all_can_be_asked_for(here: Here, method: str) -> None:
+def test_only_all_can_be_asked_for(here: ScratchNamespace, method: str) -> None:
     here.make(CONFIGMAPS, "c")
     path = here.path(CONFIGMAPS) if method == "POST" else here.path(CONFIGMAPS, "c")
     body = None if method == "DELETE" else a(CONFIGMAPS, "d" if method == "POST" else "c")

@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, LEASES, Object, Resource
 
-from .world import Here, a
+from .world import ScratchNamespace, a
 
 NEW_EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 NOW = "2026-01-02T03:04:05.678901Z"
@@ -24,7 +24,7 @@ def reference(obj: Object) -> Object:
 
 
 @pytest.fixture
-def subject(here: Here) -> Object:
+def subject(here: ScratchNamespace) -> Object:
     return here.make(CONFIGMAPS, "subject")
 
 
@@ -50,13 +50,13 @@ def new_event(name: str, subject: Object, **fields: Any) -> Object:
     )  # fmt: skip
 
 
-def test_an_event_counts_its_repetitions(here: Here, subject: Object) -> None:
+def test_an_event_counts_its_repetitions(here: ScratchNamespace, subject: Object) -> None:
     here.create(EVENTS, old_event("e", subject))
     patched = here.patch(EVENTS, "e", {"count": 2, "lastTimestamp": "2026-01-02T03:05:05Z"}, kind="strategic")
     assert (patched["count"], patched["lastTimestamp"]) == (2, "2026-01-02T03:05:05Z")
 
 
-def test_events_are_found_by_what_they_are_about(here: Here, subject: Object) -> None:
+def test_events_are_found_by_what_they_are_about(here: ScratchNamespace, subject: Object) -> None:
     other = here.make(CONFIGMAPS, "other")
     here.create(EVENTS, old_event("e1", subject, type="Warning"))
     here.create(EVENTS, old_event("e2", other))
@@ -67,20 +67,22 @@ def test_events_are_found_by_what_they_are_about(here: Here, subject: Object) ->
     assert here.names(EVENTS, fields="reason=Tested,source=conformance") == ["e1", "e2"]
 
 
-def test_an_event_belongs_to_the_namespace_of_its_object(here: Here, subject: Object) -> None:
+def test_an_event_belongs_to_the_namespace_of_its_object(here: ScratchNamespace, subject: Object) -> None:
     event = old_event("e", subject)
     event["involvedObject"]["namespace"] = "elsewhere"
     with pytest.raises(errors.Invalid, match="involvedObject.namespace"):
         here.create(EVENTS, event)
 
 
-def test_a_field_of_the_other_event_group_does_not_stand_in_for_the_namespace(here: Here, subject: Object) -> None:
+def test_a_field_of_the_other_event_group_does_not_stand_in_for_the_namespace(
+    here: ScratchNamespace, subject: Object
+) -> None:
     elsewhere = {**reference(subject), "namespace": "kube-system"}
     with pytest.raises(errors.Invalid, match="does not match event.namespace"):
         here.create(EVENTS, old_event("e", subject, involvedObject=elsewhere, regarding=reference(subject)))
 
 
-def test_both_groups_show_the_same_events(here: Here, subject: Object) -> None:
+def test_both_groups_show_the_same_events(here: ScratchNamespace, subject: Object) -> None:
     here.create(NEW_EVENTS, new_event("e", subject))
     old = here.get(EVENTS, "e")
     assert (old["apiVersion"], old["involvedObject"]["name"], old["message"]) == ("v1", "subject", "hello")
@@ -92,7 +94,7 @@ def test_both_groups_show_the_same_events(here: Here, subject: Object) -> None:
     assert new["deprecatedSource"] == {"component": "conformance"}
 
 
-def test_a_series_counts_in_the_new_group(here: Here, subject: Object) -> None:
+def test_a_series_counts_in_the_new_group(here: ScratchNamespace, subject: Object) -> None:
     here.create(NEW_EVENTS, new_event("e", subject))
     series = {"count": 2, "lastObservedTime": NOW}
     assert here.patch(NEW_EVENTS, "e", {"series": series}, kind="strategic")["series"] == series
@@ -110,7 +112,7 @@ def test_a_series_counts_in_the_new_group(here: Here, subject: Object) -> None:
         ({"series": {"count": 1, "lastObservedTime": NOW}}, "series"),
     ],
 )
-def test_new_events_are_complete(here: Here, subject: Object, fields: Object, why: str) -> None:
+def test_new_events_are_complete(here: ScratchNamespace, subject: Object, fields: Object, why: str) -> None:
     with pytest.raises(errors.Invalid, match=why):
         here.create(NEW_EVENTS, new_event("e", subject, **fields))
 
@@ -122,11 +124,11 @@ def lease(holder: str, **spec: Any) -> Object:
     return {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": NOW, "renewTime": NOW, **spec}
 
 
-def test_a_lease_keeps_its_microseconds(here: Here) -> None:
+def test_a_lease_keeps_its_microseconds(here: ScratchNamespace) -> None:
     assert here.make(LEASES, "l", spec=lease("one"))["spec"] == lease("one")
 
 
-def test_two_candidates_cannot_both_take_a_lease(here: Here) -> None:
+def test_two_candidates_cannot_both_take_a_lease(here: ScratchNamespace) -> None:
     seen = here.make(LEASES, "l", spec=lease("nobody"))
     here.update(LEASES, {**seen, "spec": lease("one", leaseTransitions=1)})
     with pytest.raises(errors.Conflict):
@@ -143,7 +145,7 @@ def test_two_candidates_cannot_both_take_a_lease(here: Here) -> None:
         ({"renewTime": "yesterday"}, 400),
     ],
 )
-def test_a_lease_must_make_sense(here: Here, spec: Object, code: int) -> None:
+def test_a_lease_must_make_sense(here: ScratchNamespace, spec: Object, code: int) -> None:
     with pytest.raises(errors.ApiError) as refused:
         here.make(LEASES, "l", spec=lease("one", **spec))
     assert refused.value.code == code

@@ -10,7 +10,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import FieldValidation, PatchKind
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource
 
-from .world import DEPLOYMENTS, Here, a, sleeping_pod
+from .world import DEPLOYMENTS, ScratchNamespace, a, sleeping_pod
 
 
 def misspelt(name: str) -> Object:
@@ -20,7 +20,7 @@ def misspelt(name: str) -> Object:
     return pod
 
 
-def test_strict_refuses_unknown_fields_and_names_them_all(here: Here) -> None:
+def test_strict_refuses_unknown_fields_and_names_them_all(here: ScratchNamespace) -> None:
     with pytest.raises(errors.BadRequest, match="strict decoding error") as refused:
         here.create(PODS, misspelt("p"), field_validation="Strict")
     assert 'unknown field "spec.restartPolizy"' in refused.value.message
@@ -28,21 +28,21 @@ def test_strict_refuses_unknown_fields_and_names_them_all(here: Here) -> None:
     assert not here.exists(PODS, "p")
 
 
-def test_warn_is_the_default_and_says_so_in_headers(here: Here) -> None:
+def test_warn_is_the_default_and_says_so_in_headers(here: ScratchNamespace) -> None:
     here.create(PODS, misspelt("p"))
     assert 'unknown field "spec.restartPolizy"' in here.api.warnings
     assert 'unknown field "spec.containers[0].imag"' in here.api.warnings
     assert here.exists(PODS, "p")
 
 
-def test_ignore_says_nothing(here: Here) -> None:
+def test_ignore_says_nothing(here: ScratchNamespace) -> None:
     here.create(PODS, misspelt("p"), field_validation="Ignore")
     assert here.api.warnings == []
     assert here.exists(PODS, "p")
 
 
 @pytest.mark.parametrize("mode", ["Ignore", "Warn"])
-def test_built_in_kinds_lose_unknown_fields_with_every_write(here: Here, mode: FieldValidation) -> None:
+def test_built_in_kinds_lose_unknown_fields_with_every_write(here: ScratchNamespace, mode: FieldValidation) -> None:
     more = {"roleRef": {"kind": "Role", "name": "x"}, "extra": "x"}
     made = here.create(PODS, {**misspelt("p"), **more}, field_validation=mode)
     updated = here.update(CONFIGMAPS, {**here.make(CONFIGMAPS, "c"), **more}, field_validation=mode)
@@ -57,12 +57,12 @@ def test_built_in_kinds_lose_unknown_fields_with_every_write(here: Here, mode: F
     assert "imag" not in made["spec"]["containers"][0]
 
 
-def test_known_fields_raise_no_warning(here: Here) -> None:
+def test_known_fields_raise_no_warning(here: ScratchNamespace) -> None:
     here.create(PODS, sleeping_pod("p"), field_validation="Strict")
     assert here.api.warnings == []
 
 
-def test_custom_kinds_are_checked_against_their_schema(here: Here, widgets: Resource) -> None:
+def test_custom_kinds_are_checked_against_their_schema(here: ScratchNamespace, widgets: Resource) -> None:
     with pytest.raises(errors.BadRequest, match='unknown field "spec.sise"'):
         here.create(widgets, a(widgets, "w", spec={"sise": 1}), field_validation="Strict")
     made = here.create(widgets, a(widgets, "w", spec={"sise": 1, "size": 2}))
@@ -70,12 +70,12 @@ def test_custom_kinds_are_checked_against_their_schema(here: Here, widgets: Reso
     assert made["spec"] == {"size": 2}
 
 
-def test_where_unknown_fields_are_kept_they_are_welcome(here: Here, widgets: Resource) -> None:
+def test_where_unknown_fields_are_kept_they_are_welcome(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.create(widgets, a(widgets, "w", spec={"free": {"any": {"thing": 1}}}), field_validation="Strict")
     assert made["spec"]["free"] == {"any": {"thing": 1}}
 
 
-def test_unknown_metadata_is_noticed_too(here: Here, widgets: Resource) -> None:
+def test_unknown_metadata_is_noticed_too(here: ScratchNamespace, widgets: Resource) -> None:
     for resource in (CONFIGMAPS, widgets):
         obj = a(resource, "x")
         obj["metadata"]["lables"] = {"a": "b"}
@@ -84,7 +84,7 @@ def test_unknown_metadata_is_noticed_too(here: Here, widgets: Resource) -> None:
 
 
 @pytest.mark.parametrize("kind", ["merge", "strategic"])
-def test_patches_are_checked_too(here: Here, kind: PatchKind) -> None:
+def test_patches_are_checked_too(here: ScratchNamespace, kind: PatchKind) -> None:
     spec = {
         "replicas": 0,
         "selector": {"matchLabels": {"a": "b"}},
@@ -96,14 +96,14 @@ def test_patches_are_checked_too(here: Here, kind: PatchKind) -> None:
     assert refused.value.code in (400, 422)
 
 
-def test_updates_are_checked_too(here: Here) -> None:
+def test_updates_are_checked_too(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c")
     with pytest.raises(errors.BadRequest, match='unknown field "dta"'):
         here.update(CONFIGMAPS, {**made, "dta": {}}, field_validation="Strict")
 
 
 @pytest.mark.parametrize("resource", ["configmaps", "widgets"])
-def test_a_field_given_twice_is_noticed(here: Here, widgets: Resource, resource: str) -> None:
+def test_a_field_given_twice_is_noticed(here: ScratchNamespace, widgets: Resource, resource: str) -> None:
     kind = {"configmaps": CONFIGMAPS, "widgets": widgets}[resource]
     body = b'{"apiVersion":"%s","kind":"%s","metadata":{"name":"x","name":"y"}}' % (
         kind.api_version.encode(),
@@ -114,7 +114,7 @@ def test_a_field_given_twice_is_noticed(here: Here, widgets: Resource, resource:
     assert 'duplicate field "metadata.name"' in status["message"]
 
 
-def test_an_unknown_mode_is_refused(here: Here) -> None:
+def test_an_unknown_mode_is_refused(here: ScratchNamespace) -> None:
     status = here.api.refuse("POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c"), query={"fieldValidation": "Maybe"})
     assert (status["code"], status["reason"]) == (422, "Invalid")
     assert "fieldValidation" in status["message"]
@@ -122,7 +122,9 @@ def test_an_unknown_mode_is_refused(here: Here) -> None:
 
 @pytest.mark.parametrize("mode", ["Ignore", "Warn", "Strict"])
 @pytest.mark.parametrize("there", [False, True], ids=["to create", "to change"])
-def test_a_field_that_a_built_in_kind_does_not_have_is_never_applied(here: Here, mode: str, there: bool) -> None:
+def test_a_field_that_a_built_in_kind_does_not_have_is_never_applied(
+    here: ScratchNamespace, mode: str, there: bool
+) -> None:
     if there:
         here.create(PODS, sleeping_pod("p"))
     refused = here.api.refuse(

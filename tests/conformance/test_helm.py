@@ -15,7 +15,7 @@ import pytest
 from harness import need
 from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, SERVICEACCOUNTS, SERVICES
 
-from .world import DEPLOYMENTS, Here
+from .world import DEPLOYMENTS, ScratchNamespace
 
 if TYPE_CHECKING:
     from harness import Completed, Target
@@ -26,7 +26,7 @@ Helm = Callable[..., "Completed"]
 
 
 @pytest.fixture
-def helm(server: Target, here: Here, tmp_path: Path) -> Helm:
+def helm(server: Target, here: ScratchNamespace, tmp_path: Path) -> Helm:
     """helm in the test's own namespace, with no memory of other runs. The test dependencies bring the binary."""
     beside = Path(sys.executable).with_name("helm")
     binary = str(beside) if beside.exists() else shutil.which("helm")
@@ -44,16 +44,16 @@ def helm(server: Target, here: Here, tmp_path: Path) -> Helm:
     return run
 
 
-def greeting(here: Here) -> tuple[str, str]:
+def greeting(here: ScratchNamespace) -> tuple[str, str]:
     data = here.get(CONFIGMAPS, "demo")["data"]
     return data["greeting"], data["revision"]
 
 
-def env_of(here: Here) -> Any:
+def env_of(here: ScratchNamespace) -> Any:
     return here.get(DEPLOYMENTS, "demo")["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"]
 
 
-def test_the_life_of_a_release(here: Here, helm: Helm) -> None:
+def test_the_life_of_a_release(here: ScratchNamespace, helm: Helm) -> None:
     installed = helm("install", "demo", str(CHART))
     assert "STATUS: deployed" in installed.stdout
     assert "hello from revision 1." in installed.stdout
@@ -82,7 +82,7 @@ def test_the_life_of_a_release(here: Here, helm: Helm) -> None:
     assert here.names(CONFIGMAPS) == ["demo-hook"]
 
 
-def test_a_release_shows_what_it_is(here: Here, helm: Helm) -> None:
+def test_a_release_shows_what_it_is(here: ScratchNamespace, helm: Helm) -> None:
     helm("install", "demo", str(CHART), "--set", "hook=false", "--wait", "--timeout", "60s")
     (listed,) = json.loads(helm("list", "-o", "json").stdout)
     assert (listed["name"], listed["status"], listed["chart"]) == ("demo", "deployed", "greeter-0.1.0")
@@ -93,19 +93,19 @@ def test_a_release_shows_what_it_is(here: Here, helm: Helm) -> None:
     assert "cannot re-use a name that is still in use" in again.stderr
 
 
-def test_what_others_own_is_not_taken(here: Here, helm: Helm) -> None:
+def test_what_others_own_is_not_taken(here: ScratchNamespace, helm: Helm) -> None:
     here.make(SERVICEACCOUNTS, "demo")
     refused = helm("install", "demo", str(CHART), check=False)
     assert refused.returncode == 1
     assert "invalid ownership metadata" in refused.stderr
 
 
-def test_a_dry_run_on_the_server_leaves_nothing(here: Here, helm: Helm) -> None:
+def test_a_dry_run_on_the_server_leaves_nothing(here: ScratchNamespace, helm: Helm) -> None:
     assert "kind: Deployment" in helm("install", "demo", str(CHART), "--dry-run=server").stdout
     assert here.names(DEPLOYMENTS) == here.names(SECRETS) == []
 
 
-def test_a_failed_upgrade_can_go_back_by_itself(here: Here, helm: Helm) -> None:
+def test_a_failed_upgrade_can_go_back_by_itself(here: ScratchNamespace, helm: Helm) -> None:
     helm("install", "demo", str(CHART))
     failed = helm(
         "upgrade", "demo", str(CHART), "--set", "replicas=-1", "--set", "greeting=never", "--atomic",

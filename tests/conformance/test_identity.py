@@ -10,7 +10,7 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, LEASES, PODS, SECRETS, SERVICEACCOUNTS, Object, Resource
 
-from .world import Api, Here, a, eventually, sleeping_pod
+from .world import Api, ScratchNamespace, a, eventually, sleeping_pod
 
 RBAC, AUTHN, AUTHZ = "rbac.authorization.k8s.io", "authentication.k8s.io", "authorization.k8s.io"
 ROLES = Resource(RBAC, "v1", "roles", "Role")
@@ -18,7 +18,7 @@ BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
 
 
-def token_for(here: Here, account: str, **spec: Any) -> Object:
+def token_for(here: ScratchNamespace, account: str, **spec: Any) -> Object:
     """The answer to a TokenRequest."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     return here.api.post(here.path(SERVICEACCOUNTS, account, "token"), body)
@@ -42,22 +42,22 @@ def review(api: Api, token: str, *audiences: str) -> Object:
 
 
 @pytest.fixture
-def account(here: Here) -> str:
+def account(here: ScratchNamespace) -> str:
     here.make(SERVICEACCOUNTS, "robot")
     return "robot"
 
 
 @pytest.fixture
-def robot(here: Here, account: str) -> Iterator[Here]:
+def robot(here: ScratchNamespace, account: str) -> Iterator[ScratchNamespace]:
     """The API as a new service account sees it, in the test's namespace."""
     token = token_for(here, account)["status"]["token"]
     api = here.api.bearing(token)
-    yield Here(api, here.namespace)
+    yield ScratchNamespace(api, here.namespace)
     api.close()
 
 
 def grant(
-    here: Here, *, verbs: list[str], resources: list[str], names: list[str] | None = None, group: str = ""
+    here: ScratchNamespace, *, verbs: list[str], resources: list[str], names: list[str] | None = None, group: str = ""
 ) -> None:
     rule: Object = {"apiGroups": [group], "resources": resources, "verbs": verbs}
     if names:
@@ -70,7 +70,7 @@ def grant(
     )  # fmt: skip
 
 
-def allowed(of: Here, verb: str, resource: str, name: str = "", *, group: str = "") -> bool:
+def allowed(of: ScratchNamespace, verb: str, resource: str, name: str = "", *, group: str = "") -> bool:
     """Whether the server lets it happen now; permissions may take a moment to arrive."""
     wanted = {"namespace": of.namespace, "verb": verb, "group": group, "resource": resource, "name": name}
     return bool(ask(of.api, "SelfSubjectAccessReview", {"resourceAttributes": wanted})["allowed"])
@@ -79,7 +79,7 @@ def allowed(of: Here, verb: str, resource: str, name: str = "", *, group: str = 
 # Tokens --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_says_who_it_is_for(here: Here, robot: Here) -> None:
+def test_a_token_says_who_it_is_for(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     user = who(robot.api)
     assert user["username"] == f"system:serviceaccount:{here.namespace}:robot"
     assert set(user["groups"]) == {
@@ -89,25 +89,25 @@ def test_a_token_says_who_it_is_for(here: Here, robot: Here) -> None:
     }
 
 
-def test_a_token_lives_as_long_as_asked(here: Here, account: str) -> None:
+def test_a_token_lives_as_long_as_asked(here: ScratchNamespace, account: str) -> None:
     answer = token_for(here, account, expirationSeconds=3600)
     assert answer["spec"]["expirationSeconds"] == 3600
     assert answer["status"]["expirationTimestamp"] > here.get(SERVICEACCOUNTS, account)["metadata"]["creationTimestamp"]
 
 
 @pytest.mark.parametrize("seconds", [1, 599, -5, 1 << 33])
-def test_a_token_must_live_at_least_ten_minutes(here: Here, account: str, seconds: int) -> None:
+def test_a_token_must_live_at_least_ten_minutes(here: ScratchNamespace, account: str, seconds: int) -> None:
     with pytest.raises(errors.Invalid, match="expirationSeconds"):
         token_for(here, account, expirationSeconds=seconds)
 
 
-def test_a_token_dies_with_its_account(here: Here, robot: Here) -> None:
+def test_a_token_dies_with_its_account(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     assert who(robot.api)
     here.delete(SERVICEACCOUNTS, "robot")
     eventually(lambda: robot.api.send("GET", here.path(CONFIGMAPS)).status, 401)
 
 
-def test_a_token_may_be_bound_to_a_pod(here: Here, account: str) -> None:
+def test_a_token_may_be_bound_to_a_pod(here: ScratchNamespace, account: str) -> None:
     pod = here.create(PODS, sleeping_pod("p", spec={"serviceAccountName": "robot"}))
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "p", "uid": pod["metadata"]["uid"]}
     token = token_for(here, account, boundObjectRef=bound)["status"]["token"]
@@ -118,7 +118,7 @@ def test_a_token_may_be_bound_to_a_pod(here: Here, account: str) -> None:
     eventually(lambda: bool(review(here.api, token).get("authenticated")), False)
 
 
-def test_a_token_for_another_audience_does_not_open_this_door(here: Here, account: str) -> None:
+def test_a_token_for_another_audience_does_not_open_this_door(here: ScratchNamespace, account: str) -> None:
     token = token_for(here, account, audiences=["elsewhere.example.org"])["status"]["token"]
     api = here.api.bearing(token)
     assert api.send("GET", here.path(CONFIGMAPS)).status == 401
@@ -127,19 +127,19 @@ def test_a_token_for_another_audience_does_not_open_this_door(here: Here, accoun
     assert (seen["authenticated"], seen["audiences"]) == (True, ["elsewhere.example.org"])
 
 
-def test_there_is_no_token_for_nobody(here: Here) -> None:
+def test_there_is_no_token_for_nobody(here: ScratchNamespace) -> None:
     with pytest.raises(errors.NotFound, match='serviceaccounts "nobody" not found'):
         token_for(here, "nobody")
 
 
 @pytest.mark.parametrize("token", ["nonsense", "a.b.c", ""])
-def test_a_forged_token_is_no_token(here: Here, token: str) -> None:
+def test_a_forged_token_is_no_token(here: ScratchNamespace, token: str) -> None:
     api = here.api.bearing(token or " ")
     assert api.send("GET", here.path(CONFIGMAPS)).status in (401, 403)
     api.close()
 
 
-def test_a_pod_needs_its_account(here: Here) -> None:
+def test_a_pod_needs_its_account(here: ScratchNamespace) -> None:
     with pytest.raises(errors.Forbidden, match='serviceaccount "ghost" not found'):
         here.create(PODS, sleeping_pod("p", spec={"serviceAccountName": "ghost"}))
 
@@ -147,7 +147,7 @@ def test_a_pod_needs_its_account(here: Here) -> None:
 # RBAC ----------------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_allowed_unless_granted(here: Here, robot: Here) -> None:
+def test_nothing_is_allowed_unless_granted(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     robots_name = f"system:serviceaccount:{here.namespace}:robot"
     with pytest.raises(errors.Forbidden) as refused:
         robot.names(CONFIGMAPS)
@@ -157,7 +157,7 @@ def test_nothing_is_allowed_unless_granted(here: Here, robot: Here) -> None:
     )
 
 
-def test_a_role_grants_verbs_on_resources(here: Here, robot: Here) -> None:
+def test_a_role_grants_verbs_on_resources(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     grant(here, verbs=["get", "list"], resources=["configmaps"])
     eventually(lambda: allowed(robot, "list", "configmaps"), True)
@@ -172,7 +172,7 @@ def test_a_role_grants_verbs_on_resources(here: Here, robot: Here) -> None:
             attempt()
 
 
-def test_a_role_may_name_single_objects(here: Here, robot: Here) -> None:
+def test_a_role_may_name_single_objects(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     here.make(SECRETS, "mine")
     here.make(SECRETS, "other")
     grant(here, verbs=["get", "delete"], resources=["secrets"], names=["mine"])
@@ -182,7 +182,7 @@ def test_a_role_may_name_single_objects(here: Here, robot: Here) -> None:
         robot.get(SECRETS, "other")
 
 
-def test_subresources_are_granted_apart(here: Here, robot: Here) -> None:
+def test_subresources_are_granted_apart(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     grant(here, verbs=["*"], resources=["pods"])
     eventually(lambda: allowed(robot, "create", "pods"), True)
     robot.create(PODS, sleeping_pod("p"))
@@ -190,7 +190,7 @@ def test_subresources_are_granted_apart(here: Here, robot: Here) -> None:
         robot.patch(PODS, "p", {"status": {"phase": "Running"}}, subresource="status")
 
 
-def test_a_role_holds_in_its_namespace_only(here: Here, robot: Here) -> None:
+def test_a_role_holds_in_its_namespace_only(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     grant(here, verbs=["*"], resources=["*"])
     eventually(lambda: allowed(robot, "list", "configmaps"), True)
     assert robot.api.send("GET", "/api/v1/namespaces/default/configmaps").status == 403
@@ -198,14 +198,14 @@ def test_a_role_holds_in_its_namespace_only(here: Here, robot: Here) -> None:
     assert robot.api.send("GET", "/api/v1/nodes").status == 403
 
 
-def test_what_was_granted_can_be_taken_away(here: Here, robot: Here) -> None:
+def test_what_was_granted_can_be_taken_away(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     grant(here, verbs=["list"], resources=["configmaps"])
     eventually(lambda: allowed(robot, "list", "configmaps"), True)
     here.delete(BINDINGS, "b")
     eventually(lambda: robot.api.send("GET", here.path(CONFIGMAPS)).status, 403)
 
 
-def test_nobody_grants_what_he_does_not_hold(here: Here, robot: Here) -> None:
+def test_nobody_grants_what_he_does_not_hold(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     rule = {"apiGroups": [RBAC], "resources": ["roles", "rolebindings"], "verbs": ["create", "get"]}
     here.make(ROLES, "granter", rules=[rule])
     here.make(
@@ -223,7 +223,9 @@ def test_nobody_grants_what_he_does_not_hold(here: Here, robot: Here) -> None:
     eventually(refused, lambda text: "attempting to grant RBAC permissions not currently held" in text)
 
 
-def test_who_may_not_grant_is_refused_before_what_else_is_wrong(here: Here, robot: Here) -> None:
+def test_who_may_not_grant_is_refused_before_what_else_is_wrong(
+    here: ScratchNamespace, robot: ScratchNamespace
+) -> None:
     grant(here, verbs=["create", "update"], resources=["roles", "rolebindings"], group=RBAC)
     eventually(lambda: allowed(robot, "create", "roles", group=RBAC), True)
     rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}, {"verbs": ["get"]}]
@@ -233,7 +235,7 @@ def test_who_may_not_grant_is_refused_before_what_else_is_wrong(here: Here, robo
         here.make(ROLES, "more", rules=rules)
 
 
-def test_an_update_that_creates_needs_both_verbs(here: Here, robot: Here) -> None:
+def test_an_update_that_creates_needs_both_verbs(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     grant(here, verbs=["update"], resources=["leases"], group="coordination.k8s.io")
     eventually(lambda: allowed(robot, "update", "leases", group="coordination.k8s.io"), True)
     path, lease = here.path(LEASES, "l"), a(LEASES, "l", spec={"holderIdentity": "me"})
@@ -247,12 +249,12 @@ def test_an_update_that_creates_needs_both_verbs(here: Here, robot: Here) -> Non
 @pytest.mark.parametrize(
     ("method", "path"), [("HEAD", "/api"), ("POST", "/version"), ("PUT", "/readyz"), ("GET", "/healthz/ping")]
 )
-def test_a_url_is_granted_for_its_method_and_itself(robot: Here, method: str, path: str) -> None:
+def test_a_url_is_granted_for_its_method_and_itself(robot: ScratchNamespace, method: str, path: str) -> None:
     assert robot.api.send("GET", "/" + path.split("/")[1]).status == 200
     assert robot.api.send(method, path).status == 403
 
 
-def test_the_role_of_a_binding_cannot_be_exchanged(here: Here) -> None:
+def test_the_role_of_a_binding_cannot_be_exchanged(here: ScratchNamespace) -> None:
     grant(here, verbs=["get"], resources=["pods"])
     with pytest.raises(errors.Invalid, match="roleRef"):
         here.patch(BINDINGS, "b", {"roleRef": {"name": "other"}})
@@ -267,23 +269,23 @@ def test_the_role_of_a_binding_cannot_be_exchanged(here: Here) -> None:
         ({"nonResourceURLs": ["/x"], "verbs": ["get"]}, "namespaced rules cannot apply to non-resource URLs"),
     ],
 )
-def test_a_rule_must_say_what_it_is_about(here: Here, rule: Object, why: str) -> None:
+def test_a_rule_must_say_what_it_is_about(here: ScratchNamespace, rule: Object, why: str) -> None:
     with pytest.raises(errors.Invalid, match=why):
         here.make(ROLES, "r", rules=[rule])
 
 
-def test_the_usual_cluster_roles_are_there(clusterwide: Here) -> None:
+def test_the_usual_cluster_roles_are_there(clusterwide: ScratchNamespace) -> None:
     assert {"cluster-admin", "admin", "edit", "view", "system:discovery"} <= set(clusterwide.names(CLUSTER_ROLES))
 
 
 # Reviews -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_administrator_may_do_everything(here: Here) -> None:
+def test_the_administrator_may_do_everything(here: ScratchNamespace) -> None:
     assert allowed(here, "delete", "secrets")
 
 
-def test_one_can_ask_for_others(here: Here, account: str) -> None:
+def test_one_can_ask_for_others(here: ScratchNamespace, account: str) -> None:
     grant(here, verbs=["get"], resources=["pods"])
     user = f"system:serviceaccount:{here.namespace}:robot"
     wanted = {"namespace": here.namespace, "verb": "get", "resource": "pods"}
@@ -293,7 +295,7 @@ def test_one_can_ask_for_others(here: Here, account: str) -> None:
     assert ask(here.api, "LocalSubjectAccessReview", spec, namespace=here.namespace)["allowed"] is False
 
 
-def test_rules_are_listed(here: Here, robot: Here) -> None:
+def test_rules_are_listed(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     grant(here, verbs=["get"], resources=["pods"])
 
     def granted() -> bool:
@@ -303,14 +305,14 @@ def test_rules_are_listed(here: Here, robot: Here) -> None:
     eventually(granted, True)
 
 
-def test_a_review_must_say_what_it_asks(here: Here) -> None:
+def test_a_review_must_say_what_it_asks(here: ScratchNamespace) -> None:
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {}}
     status = here.api.refuse("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
     assert status["code"] == 422
 
 
 @pytest.mark.parametrize("path", ["/serviceaccounts/robot/token", "/serviceaccounts/nobody/token"])
-def test_a_token_is_not_asked_for_with_another_kind(here: Here, account: str, path: str) -> None:
+def test_a_token_is_not_asked_for_with_another_kind(here: ScratchNamespace, account: str, path: str) -> None:
     body = a(SERVICEACCOUNTS, account)
     assert here.api.send("POST", f"/api/v1/namespaces/{here.namespace}{path}", body).status == 400
 
@@ -320,7 +322,7 @@ def test_a_review_of_another_kind_is_refused(api: Api) -> None:
     assert api.send("POST", f"/apis/{AUTHZ}/v1/selfsubjectrulesreviews", body).status == 400
 
 
-def test_the_administrator_may_act_as_another(here: Here) -> None:
+def test_the_administrator_may_act_as_another(here: ScratchNamespace) -> None:
     jane = here.api.sending(("Impersonate-User", "jane"), ("Impersonate-Group", "developers"))
     user = who(jane)
     assert user["username"] == "jane"
@@ -329,7 +331,7 @@ def test_the_administrator_may_act_as_another(here: Here) -> None:
     jane.close()
 
 
-def test_others_may_not(here: Here, robot: Here) -> None:
+def test_others_may_not(here: ScratchNamespace, robot: ScratchNamespace) -> None:
     pretender = robot.api.sending(("Impersonate-User", "jane"))
     status = pretender.refuse("GET", here.path(CONFIGMAPS))
     assert status["reason"] == "Forbidden"
@@ -344,6 +346,6 @@ def test_nobody_in_particular_sees_nothing(api: Api, path: str) -> None:
     anonymous.close()
 
 
-def test_service_accounts_are_named_like_subdomains(here: Here) -> None:
+def test_service_accounts_are_named_like_subdomains(here: ScratchNamespace) -> None:
     with pytest.raises(errors.Invalid, match="metadata.name"):
         here.create(SERVICEACCOUNTS, a(SERVICEACCOUNTS, "Not_Valid"))

@@ -12,14 +12,14 @@ import yaml
 
 from paddlecloud.kube.resource import CONFIGMAPS, EVENTS, PODS, Resource
 
-from .world import DEPLOYMENTS, Here, eventually, sleeping_pod
+from .world import DEPLOYMENTS, ScratchNamespace, eventually, sleeping_pod
 
 if TYPE_CHECKING:
     from harness import Kubectl, Target
 
 
 @pytest.fixture
-def furnished(here: Here) -> Here:
+def populated(here: ScratchNamespace) -> ScratchNamespace:
     here.make(CONFIGMAPS, "one", data={"k": "v"}, labels={"app": "x"}, annotations={"note": "hi"})
     here.make(CONFIGMAPS, "two", data={"a": "1", "b": "2"})
     here.create(PODS, sleeping_pod("p", labels={"app": "x"}))
@@ -33,13 +33,13 @@ def rows(printed: str) -> list[list[str]]:
 # get -----------------------------------------------------------------------------------------------------------------
 
 
-def test_get_prints_a_table(furnished: Here, kubectl: Kubectl) -> None:
+def test_get_prints_a_table(populated: ScratchNamespace, kubectl: Kubectl) -> None:
     header, *found = rows(kubectl("get", "configmaps").stdout)
     assert header == ["NAME", "DATA", "AGE"]
     assert [row[:2] for row in found if row[0] in ("one", "two")] == [["one", "1"], ["two", "2"]]
 
 
-def test_get_wide_shows_more(furnished: Here, kubectl: Kubectl) -> None:
+def test_get_wide_shows_more(populated: ScratchNamespace, kubectl: Kubectl) -> None:
     header, row = rows(kubectl("get", "pod", "p", "-o", "wide").stdout)
     assert header == [
         "NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE", "NOMINATED NODE", "READINESS GATES",
@@ -48,7 +48,7 @@ def test_get_wide_shows_more(furnished: Here, kubectl: Kubectl) -> None:
     assert row[5:] == ["<none>", "<none>", "<none>", "<none>"]
 
 
-def test_get_as_yaml_json_and_name(furnished: Here, kubectl: Kubectl) -> None:
+def test_get_as_yaml_json_and_name(populated: ScratchNamespace, kubectl: Kubectl) -> None:
     assert yaml.safe_load(kubectl("get", "cm", "one", "-o", "yaml").stdout)["data"] == {"k": "v"}
     listed = json.loads(kubectl("get", "cm", "one", "two", "-o", "json").stdout)
     assert listed["kind"] == "List"
@@ -66,11 +66,11 @@ def test_get_as_yaml_json_and_name(furnished: Here, kubectl: Kubectl) -> None:
         ("custom-columns=X:.spec.missing", "X\n<none>"),
     ],
 )
-def test_get_with_templates(furnished: Here, kubectl: Kubectl, output: str, printed: str) -> None:
-    assert kubectl("get", "cm", "one", "-o", output).stdout.strip() == printed.format(ns=furnished.namespace)
+def test_get_with_templates(populated: ScratchNamespace, kubectl: Kubectl, output: str, printed: str) -> None:
+    assert kubectl("get", "cm", "one", "-o", output).stdout.strip() == printed.format(ns=populated.namespace)
 
 
-def test_get_with_selectors_labels_and_sorting(furnished: Here, kubectl: Kubectl) -> None:
+def test_get_with_selectors_labels_and_sorting(populated: ScratchNamespace, kubectl: Kubectl) -> None:
     assert kubectl("get", "cm,pods", "-l", "app=x", "-o", "name").stdout.split() == ["configmap/one", "pod/p"]
     assert kubectl("get", "cm", "--field-selector", "metadata.name=two", "-o", "name").stdout == "configmap/two\n"
     header, row = rows(kubectl("get", "cm", "one", "--show-labels", "-L", "app").stdout)
@@ -80,7 +80,7 @@ def test_get_with_selectors_labels_and_sorting(furnished: Here, kubectl: Kubectl
     assert sorted(names) == ["one", "two"]
 
 
-def test_get_of_nothing_says_so(here: Here, kubectl: Kubectl) -> None:
+def test_get_of_nothing_says_so(here: ScratchNamespace, kubectl: Kubectl) -> None:
     assert f"No resources found in {here.namespace} namespace." in kubectl("get", "pods").stderr
     missing = kubectl("get", "pod", "nobody", check=False)
     assert missing.returncode == 1
@@ -88,27 +88,29 @@ def test_get_of_nothing_says_so(here: Here, kubectl: Kubectl) -> None:
     assert kubectl("get", "pod", "nobody", "--ignore-not-found").stdout == ""
 
 
-def test_get_of_an_unknown_kind_says_so(here: Here, kubectl: Kubectl) -> None:
+def test_get_of_an_unknown_kind_says_so(here: ScratchNamespace, kubectl: Kubectl) -> None:
     unknown = kubectl("get", "unicorns", check=False)
     assert unknown.returncode == 1
     assert 'the server doesn\'t have a resource type "unicorns"' in unknown.stderr
 
 
-def test_get_everything_everywhere(furnished: Here, kubectl: Kubectl) -> None:
+def test_get_everything_everywhere(populated: ScratchNamespace, kubectl: Kubectl) -> None:
     assert "pod/p" in kubectl("get", "all").stdout
     table = rows(kubectl("get", "pods", "-A").stdout)
     assert table[0][:2] == ["NAMESPACE", "NAME"]
-    assert [furnished.namespace, "p"] in [row[:2] for row in table]
+    assert [populated.namespace, "p"] in [row[:2] for row in table]
 
 
-def test_get_in_chunks_shows_all(here: Here, kubectl: Kubectl) -> None:
+def test_get_in_chunks_shows_all(here: ScratchNamespace, kubectl: Kubectl) -> None:
     for number in range(7):
         here.make(CONFIGMAPS, f"c{number}")
     names = kubectl("get", "cm", "--chunk-size", "2", "-o", "name").stdout.split()
     assert [f"configmap/c{number}" for number in range(7)] == [n for n in names if "root-ca" not in n]
 
 
-def test_get_of_a_custom_kind_by_short_name_and_group(here: Here, kubectl: Kubectl, widgets: Resource) -> None:
+def test_get_of_a_custom_kind_by_short_name_and_group(
+    here: ScratchNamespace, kubectl: Kubectl, widgets: Resource
+) -> None:
     here.make(widgets, "w", spec={"colour": "red"})
     here.patch(widgets, "w", {"status": {"phase": "Running"}}, subresource="status")
     header, row = rows(kubectl("get", f"wid.{widgets.group}", "-o", "wide").stdout)
@@ -120,27 +122,27 @@ def test_get_raw(kubectl: Kubectl) -> None:
     assert json.loads(kubectl("get", "--raw", "/api/v1").stdout)["kind"] == "APIResourceList"
 
 
-def test_get_subresource(here: Here, kubectl: Kubectl, widgets: Resource) -> None:
+def test_get_subresource(here: ScratchNamespace, kubectl: Kubectl, widgets: Resource) -> None:
     here.make(widgets, "w", spec={"replicas": 4})
     kind = f"{widgets.plural}.{widgets.group}"
     assert kubectl("get", kind, "w", "--subresource=scale", "-o", "jsonpath={.spec.replicas}").stdout == "4"
 
 
-def test_get_watch_prints_what_changes(furnished: Here, kubectl_binary: str, server: Target) -> None:
-    command = [kubectl_binary, "-n", furnished.namespace, "get", "pods", "-w", "--no-headers"]
+def test_get_watch_prints_what_changes(populated: ScratchNamespace, kubectl_binary: str, server: Target) -> None:
+    command = [kubectl_binary, "-n", populated.namespace, "get", "pods", "-w", "--no-headers"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=server.env) as watching:
         assert watching.stdout is not None
         try:
             assert watching.stdout.readline().split()[:3] == ["p", "0/1", "Pending"]
-            furnished.create(PODS, sleeping_pod("q"))
+            populated.create(PODS, sleeping_pod("q"))
             assert watching.stdout.readline().split()[:3] == ["q", "0/1", "Pending"]
-            furnished.patch(PODS, "q", {"status": {"phase": "Running"}}, subresource="status")
+            populated.patch(PODS, "q", {"status": {"phase": "Running"}}, subresource="status")
             assert watching.stdout.readline().split()[:3] == ["q", "0/1", "Running"]
         finally:
             watching.terminate()
 
 
-def test_get_watch_names_the_kind_of_change(here: Here, kubectl_binary: str, server: Target) -> None:
+def test_get_watch_names_the_kind_of_change(here: ScratchNamespace, kubectl_binary: str, server: Target) -> None:
     command = [
         kubectl_binary, "-n", here.namespace, "get", "cm", "--field-selector=metadata.name=w", "--watch",
         "--output-watch-events", "-o",
@@ -162,10 +164,10 @@ def test_get_watch_names_the_kind_of_change(here: Here, kubectl_binary: str, ser
 # describe, events, explain -------------------------------------------------------------------------------------------
 
 
-def test_describe_shows_the_story_of_a_pod(furnished: Here, kubectl: Kubectl) -> None:
-    pod = furnished.get(PODS, "p")
-    reference = {"kind": "Pod", "name": "p", "namespace": furnished.namespace, "uid": pod["metadata"]["uid"]}
-    furnished.make(
+def test_describe_shows_the_story_of_a_pod(populated: ScratchNamespace, kubectl: Kubectl) -> None:
+    pod = populated.get(PODS, "p")
+    reference = {"kind": "Pod", "name": "p", "namespace": populated.namespace, "uid": pod["metadata"]["uid"]}
+    populated.make(
         EVENTS, "p.1", involvedObject={"apiVersion": "v1", **reference}, reason="Tested", message="it was tested",
         type="Warning", source={"component": "conformance"}, count=3,
         firstTimestamp="2026-01-02T03:04:05Z", lastTimestamp="2026-01-02T03:05:05Z",
@@ -178,7 +180,7 @@ def test_describe_shows_the_story_of_a_pod(furnished: Here, kubectl: Kubectl) ->
 
 
 @pytest.mark.parametrize("kind", ["configmap", "namespace", "serviceaccount", "deployment", "widget"])
-def test_describe_knows_every_kind(here: Here, kubectl: Kubectl, widgets: Resource, kind: str) -> None:
+def test_describe_knows_every_kind(here: ScratchNamespace, kubectl: Kubectl, widgets: Resource, kind: str) -> None:
     labels = {"app": "x"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     if kind == "deployment":
@@ -193,10 +195,10 @@ def test_describe_knows_every_kind(here: Here, kubectl: Kubectl, widgets: Resour
     assert re.search(rf"^Name:\s+{name}$", reported, re.MULTILINE)
 
 
-def test_events_lists_them(furnished: Here, kubectl: Kubectl) -> None:
-    pod = furnished.get(PODS, "p")
-    reference = {"kind": "Pod", "name": "p", "namespace": furnished.namespace, "uid": pod["metadata"]["uid"]}
-    furnished.make(
+def test_events_lists_them(populated: ScratchNamespace, kubectl: Kubectl) -> None:
+    pod = populated.get(PODS, "p")
+    reference = {"kind": "Pod", "name": "p", "namespace": populated.namespace, "uid": pod["metadata"]["uid"]}
+    populated.make(
         EVENTS, "p.2", involvedObject={"apiVersion": "v1", **reference}, reason="Tested", message="it was tested",
         type="Normal", firstTimestamp="2026-01-02T03:04:05Z", lastTimestamp="2026-01-02T03:05:05Z", count=1,
     )  # fmt: skip
@@ -239,7 +241,7 @@ def test_version_shows_the_server(kubectl: Kubectl) -> None:
     assert json.loads(kubectl("version", "-o", "json").stdout)["serverVersion"]["major"] == "1"
 
 
-def test_auth_can_i_and_whoami(here: Here, kubectl: Kubectl) -> None:
+def test_auth_can_i_and_whoami(here: ScratchNamespace, kubectl: Kubectl) -> None:
     assert kubectl("auth", "can-i", "create", "pods").stdout.strip() == "yes"
     denied = kubectl("auth", "can-i", "create", "pods", "--as", "nobody", check=False)
     assert (denied.returncode, denied.stdout.strip()) == (1, "no")

@@ -12,7 +12,7 @@ import yaml
 
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, SERVICEACCOUNTS, Object, Resource
 
-from .world import DEPLOYMENTS, Here, sleeping_pod
+from .world import DEPLOYMENTS, ScratchNamespace, sleeping_pod
 
 if TYPE_CHECKING:
     from harness import Kubectl, Target
@@ -54,7 +54,7 @@ def manifest(tmp_path: Path) -> Path:
 # create --------------------------------------------------------------------------------------------------------------
 
 
-def test_create_configmap_from_literals_and_files(here: Here, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_create_configmap_from_literals_and_files(here: ScratchNamespace, kubectl: Kubectl, tmp_path: Path) -> None:
     (tmp_path / "text.conf").write_text("x = 1\n")
     (tmp_path / "bytes.bin").write_bytes(b"\xff\x00\xfe")
     said = kubectl(
@@ -67,7 +67,7 @@ def test_create_configmap_from_literals_and_files(here: Here, kubectl: Kubectl, 
     assert made["binaryData"] == {"raw": "/wD+"}
 
 
-def test_create_secrets(here: Here, kubectl: Kubectl) -> None:
+def test_create_secrets(here: ScratchNamespace, kubectl: Kubectl) -> None:
     kubectl("create", "secret", "generic", "g", "--from-literal=user=me", "--type=example.org/mine")
     made = here.get(SECRETS, "g")
     assert (made["type"], made["data"]) == ("example.org/mine", {"user": "bWU="})
@@ -78,13 +78,13 @@ def test_create_secrets(here: Here, kubectl: Kubectl) -> None:
     assert here.get(SECRETS, "r")["type"] == "kubernetes.io/dockerconfigjson"
 
 
-def test_create_namespace_and_its_deletion(here: Here, kubectl: Kubectl) -> None:
+def test_create_namespace_and_its_deletion(here: ScratchNamespace, kubectl: Kubectl) -> None:
     name = f"{here.namespace}-x"
     assert kubectl("create", "namespace", name).stdout == f"namespace/{name} created\n"
     assert kubectl("delete", "namespace", name, "--wait=false").stdout == f'namespace "{name}" deleted\n'
 
 
-def test_create_serviceaccount_and_token(here: Here, kubectl: Kubectl) -> None:
+def test_create_serviceaccount_and_token(here: ScratchNamespace, kubectl: Kubectl) -> None:
     kubectl("create", "serviceaccount", "robot")
     token = kubectl("create", "token", "robot", "--duration=20m").stdout.strip()
     whoami = kubectl("auth", "whoami", "-o", "json", "--token", token, check=False)
@@ -93,7 +93,7 @@ def test_create_serviceaccount_and_token(here: Here, kubectl: Kubectl) -> None:
     assert whoami.returncode == 0
 
 
-def test_create_roles_and_bindings(here: Here, kubectl: Kubectl) -> None:
+def test_create_roles_and_bindings(here: ScratchNamespace, kubectl: Kubectl) -> None:
     kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods,deployments.apps")
     kubectl("create", "rolebinding", "readers", "--role=reader", "--user=jane", "--serviceaccount=x:y")
     assert kubectl("auth", "can-i", "list", "pods", "--as", "jane").stdout.strip() == "yes"
@@ -132,7 +132,7 @@ def test_create_from_a_file_once(kubectl: Kubectl, manifest: Path) -> None:
 # apply ---------------------------------------------------------------------------------------------------------------
 
 
-def test_apply_creates_changes_and_prunes_fields(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_apply_creates_changes_and_prunes_fields(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     def apply() -> list[str]:
         return kubectl("apply", "-f", str(manifest)).stdout.splitlines()
 
@@ -146,7 +146,7 @@ def test_apply_creates_changes_and_prunes_fields(here: Here, kubectl: Kubectl, m
     assert [c["image"] for c in containers] == ["registry.example/none:1", "registry.example/side:2"]
 
 
-def test_apply_drops_a_list_item_that_left_the_file(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_apply_drops_a_list_item_that_left_the_file(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     kubectl("apply", "-f", str(manifest))
     manifest.write_text(MANIFEST.replace('        - {name: side, image: "registry.example/side:1"}\n', ""))
     kubectl("apply", "-f", str(manifest))
@@ -154,7 +154,7 @@ def test_apply_drops_a_list_item_that_left_the_file(here: Here, kubectl: Kubectl
     assert [c["name"] for c in containers] == ["main"]
 
 
-def test_apply_of_a_custom_kind(here: Here, kubectl: Kubectl, widgets: Resource) -> None:
+def test_apply_of_a_custom_kind(here: ScratchNamespace, kubectl: Kubectl, widgets: Resource) -> None:
     def widget(**spec: object) -> str:
         return json.dumps(
             {"apiVersion": widgets.api_version, "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
@@ -175,7 +175,7 @@ def test_apply_names_a_misspelt_field(kubectl: Kubectl) -> None:
     assert 'unknown field "spec.replica"' in refused.stderr
 
 
-def test_apply_server_side_with_conflicts(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_apply_server_side_with_conflicts(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     said = kubectl("apply", "--server-side", "-f", str(manifest)).stdout.splitlines()
     assert said == ["configmap/c serverside-applied", "deployment.apps/d serverside-applied"]
     here.patch(CONFIGMAPS, "c", {"data": {"a": "changed"}}, field_manager="hand")
@@ -186,7 +186,7 @@ def test_apply_server_side_with_conflicts(here: Here, kubectl: Kubectl, manifest
     assert here.get(CONFIGMAPS, "c")["data"]["a"] == "1"
 
 
-def test_apply_moves_from_client_to_server_side(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_apply_moves_from_client_to_server_side(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     kubectl("apply", "-f", str(manifest))
     kubectl("apply", "--server-side", "-f", str(manifest))
     manifest.write_text(MANIFEST.replace('  b: "2"\n', ""))
@@ -194,13 +194,13 @@ def test_apply_moves_from_client_to_server_side(here: Here, kubectl: Kubectl, ma
     assert here.get(CONFIGMAPS, "c")["data"] == {"a": "1"}
 
 
-def test_apply_dry_run_shows_and_changes_nothing(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_apply_dry_run_shows_and_changes_nothing(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     said = kubectl("apply", "--dry-run=server", "-f", str(manifest)).stdout.splitlines()
     assert said == ["configmap/c created (server dry run)", "deployment.apps/d created (server dry run)"]
     assert here.names(CONFIGMAPS) == []
 
 
-def test_apply_prunes_by_label(here: Here, kubectl: Kubectl) -> None:
+def test_apply_prunes_by_label(here: ScratchNamespace, kubectl: Kubectl) -> None:
     def config(name: str) -> str:
         return f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, labels: {{set: s}}}}\n"
 
@@ -209,7 +209,7 @@ def test_apply_prunes_by_label(here: Here, kubectl: Kubectl) -> None:
     assert here.names(CONFIGMAPS) == ["b"]
 
 
-def test_diff_shows_what_apply_would_change(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_diff_shows_what_apply_would_change(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     kubectl("apply", "-f", str(manifest))
     assert kubectl("diff", "-f", str(manifest)).stdout == ""
     manifest.write_text(MANIFEST.replace('a: "1"', 'a: "9"'))
@@ -223,7 +223,7 @@ def test_diff_shows_what_apply_would_change(here: Here, kubectl: Kubectl, manife
 # Changing what is there ----------------------------------------------------------------------------------------------
 
 
-def test_edit(here: Here, kubectl_binary: str, server: Target, tmp_path: Path) -> None:
+def test_edit(here: ScratchNamespace, kubectl_binary: str, server: Target, tmp_path: Path) -> None:
     import subprocess
 
     here.make(CONFIGMAPS, "c", data={"a": "1"})
@@ -239,7 +239,7 @@ def test_edit(here: Here, kubectl_binary: str, server: Target, tmp_path: Path) -
     assert here.get(CONFIGMAPS, "c")["data"] == {"a": "edited"}
 
 
-def test_label_and_annotate(here: Here, kubectl: Kubectl) -> None:
+def test_label_and_annotate(here: ScratchNamespace, kubectl: Kubectl) -> None:
     here.make(CONFIGMAPS, "c", labels={"old": "x"})
     assert kubectl("label", "cm", "c", "new=1", "old-").stdout == "configmap/c labeled\n"
     refused = kubectl("label", "cm", "c", "new=2", check=False)
@@ -260,7 +260,7 @@ def test_label_and_annotate(here: Here, kubectl: Kubectl) -> None:
         ("strategic", {"spec": {"template": {"spec": {"containers": [{"name": "b", "image": "s"}]}}}}, None),
     ],
 )
-def test_patch(here: Here, kubectl: Kubectl, kind: str, patch: object, images: list[str] | None) -> None:
+def test_patch(here: ScratchNamespace, kubectl: Kubectl, kind: str, patch: object, images: list[str] | None) -> None:
     labels = {"app": "x"}
     containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
@@ -271,14 +271,14 @@ def test_patch(here: Here, kubectl: Kubectl, kind: str, patch: object, images: l
     assert sorted(c["image"] for c in found) == (images or ["i", "s"])
 
 
-def test_patch_of_status(here: Here, kubectl: Kubectl, widgets: Resource) -> None:
+def test_patch_of_status(here: ScratchNamespace, kubectl: Kubectl, widgets: Resource) -> None:
     here.make(widgets, "w")
     kind = f"{widgets.plural}.{widgets.group}"
     kubectl("patch", kind, "w", "--subresource=status", "--type=merge", "-p", '{"status":{"phase":"Up"}}')
     assert here.get(widgets, "w")["status"] == {"phase": "Up"}
 
 
-def test_replace_and_replace_by_force(here: Here, kubectl: Kubectl) -> None:
+def test_replace_and_replace_by_force(here: ScratchNamespace, kubectl: Kubectl) -> None:
     made = here.make(CONFIGMAPS, "c", data={"a": "1"})
     made["data"] = {"b": "2"}
     assert kubectl("replace", "-f", "-", input=json.dumps(made)).stdout == "configmap/c replaced\n"
@@ -290,7 +290,7 @@ def test_replace_and_replace_by_force(here: Here, kubectl: Kubectl) -> None:
     assert here.get(CONFIGMAPS, "c")["metadata"]["uid"] != made["metadata"].get("uid")
 
 
-def test_scale(here: Here, kubectl: Kubectl, widgets: Resource) -> None:
+def test_scale(here: ScratchNamespace, kubectl: Kubectl, widgets: Resource) -> None:
     here.make(widgets, "w", spec={"replicas": 1})
     kind = f"{widgets.plural}.{widgets.group}"
     assert "scaled" in kubectl("scale", kind, "w", "--replicas=3").stdout
@@ -300,7 +300,7 @@ def test_scale(here: Here, kubectl: Kubectl, widgets: Resource) -> None:
     assert here.get(widgets, "w")["spec"]["replicas"] == 3
 
 
-def test_set_image_and_env(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_set_image_and_env(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     kubectl("apply", "-f", str(manifest))
     kubectl("set", "image", "deployment/d", "side=registry.example/side:9")
     kubectl("set", "env", "deployment/d", "-c", "main", "MODE=test")
@@ -312,7 +312,9 @@ def test_set_image_and_env(here: Here, kubectl: Kubectl, manifest: Path) -> None
 # wait, delete --------------------------------------------------------------------------------------------------------
 
 
-def test_wait_for_a_condition_a_value_and_a_deletion(here: Here, kubectl: Kubectl, widgets: Resource) -> None:
+def test_wait_for_a_condition_a_value_and_a_deletion(
+    here: ScratchNamespace, kubectl: Kubectl, widgets: Resource
+) -> None:
     here.create(PODS, sleeping_pod("p"))
     ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     here.patch(PODS, "p", ready, subresource="status")
@@ -326,7 +328,7 @@ def test_wait_for_a_condition_a_value_and_a_deletion(here: Here, kubectl: Kubect
     kubectl("wait", "pod/p", "--for=delete", "--timeout=50s")
 
 
-def test_delete_by_name_file_selector_and_all(here: Here, kubectl: Kubectl, manifest: Path) -> None:
+def test_delete_by_name_file_selector_and_all(here: ScratchNamespace, kubectl: Kubectl, manifest: Path) -> None:
     kubectl("apply", "-f", str(manifest))
     said = kubectl("delete", "-f", str(manifest)).stdout
     assert 'configmap "c" deleted' in said
@@ -342,7 +344,7 @@ def test_delete_by_name_file_selector_and_all(here: Here, kubectl: Kubectl, mani
     kubectl("delete", "secret", "a", "--ignore-not-found")
 
 
-def test_delete_with_grace_and_by_force(here: Here, kubectl: Kubectl) -> None:
+def test_delete_with_grace_and_by_force(here: ScratchNamespace, kubectl: Kubectl) -> None:
     here.create(PODS, sleeping_pod("p", spec={"nodeName": "no-such-node"}))
     kubectl("delete", "pod", "p", "--wait=false")
     assert here.get(PODS, "p")["metadata"]["deletionGracePeriodSeconds"] == 30
@@ -350,7 +352,7 @@ def test_delete_with_grace_and_by_force(here: Here, kubectl: Kubectl) -> None:
     assert not here.exists(PODS, "p")
 
 
-def test_delete_cascade_orphan(here: Here, kubectl: Kubectl) -> None:
+def test_delete_cascade_orphan(here: ScratchNamespace, kubectl: Kubectl) -> None:
     owner = here.make(CONFIGMAPS, "owner")
     reference: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
     here.make(SECRETS, "child", ownerReferences=[reference])
@@ -373,7 +375,7 @@ def test_delete_cascade_orphan(here: Here, kubectl: Kubectl) -> None:
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: elsewhere}", "does not match the namespace"),
     ],
 )
-def test_mistakes_in_a_manifest_are_reported(here: Here, kubectl: Kubectl, text: str, said: str) -> None:
+def test_mistakes_in_a_manifest_are_reported(here: ScratchNamespace, kubectl: Kubectl, text: str, said: str) -> None:
     refused = kubectl("apply", "-f", "-", input=textwrap.dedent(text), check=False)
     assert refused.returncode == 1
     assert said in refused.stderr

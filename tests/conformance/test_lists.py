@@ -7,11 +7,11 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, PODS, SECRETS, Object, Resource
 
-from .world import Api, Here, sleeping_pod
+from .world import Api, ScratchNamespace, sleeping_pod
 
 
 @pytest.fixture
-def labelled(here: Here) -> Here:
+def labelled(here: ScratchNamespace) -> ScratchNamespace:
     for name, labels in {
         "a": {"app": "web", "tier": "front"},
         "b": {"app": "web", "tier": "back"},
@@ -37,24 +37,24 @@ def labelled(here: Here) -> Here:
         ("nothing=here", ""),
     ],
 )
-def test_label_selectors(labelled: Here, selector: str, found: str) -> None:
+def test_label_selectors(labelled: ScratchNamespace, selector: str, found: str) -> None:
     assert labelled.names(SECRETS, labels=selector) == list(found)
 
 
 @pytest.mark.parametrize("selector", ["app in web", "=", "a b", "app=web,,", "-x=1", "app in (", "k=" + "v" * 64])
-def test_a_malformed_label_selector_is_refused(here: Here, selector: str) -> None:
+def test_a_malformed_label_selector_is_refused(here: ScratchNamespace, selector: str) -> None:
     status = here.api.refuse("GET", here.path(SECRETS), query={"labelSelector": selector})
     assert (status["code"], status["reason"]) == (400, "BadRequest")
 
 
-def test_field_selectors_on_the_name_work_for_every_kind(labelled: Here, widgets: Resource) -> None:
+def test_field_selectors_on_the_name_work_for_every_kind(labelled: ScratchNamespace, widgets: Resource) -> None:
     assert labelled.names(SECRETS, fields="metadata.name=b") == ["b"]
     assert labelled.names(SECRETS, fields="metadata.name!=b,metadata.name!=c") == ["a", "d"]
     labelled.make(widgets, "w")
     assert labelled.names(widgets, fields="metadata.name=w") == ["w"]
 
 
-def test_field_selectors_on_what_a_kind_offers(here: Here) -> None:
+def test_field_selectors_on_what_a_kind_offers(here: ScratchNamespace) -> None:
     here.create(PODS, sleeping_pod("one"))
     here.create(PODS, sleeping_pod("two", spec={"restartPolicy": "Never"}))
     assert here.names(PODS, fields="status.phase=Pending") == ["one", "two"]
@@ -62,12 +62,12 @@ def test_field_selectors_on_what_a_kind_offers(here: Here) -> None:
     assert here.names(PODS, fields="status.phase!=Pending") == []
 
 
-def test_a_field_that_cannot_be_selected_is_named(here: Here) -> None:
+def test_a_field_that_cannot_be_selected_is_named(here: ScratchNamespace) -> None:
     with pytest.raises(errors.BadRequest, match='spec.containers": field label not supported|spec.containers'):
         here.names(PODS, fields="spec.containers=x")
 
 
-def test_lists_are_sorted_by_namespace_and_name(here: Here, api: Api) -> None:
+def test_lists_are_sorted_by_namespace_and_name(here: ScratchNamespace, api: Api) -> None:
     for name in ("z", "a", "m"):
         here.make(SECRETS, name, labels={"sorted": here.namespace})
     assert here.names(SECRETS) == ["a", "m", "z"]
@@ -75,7 +75,7 @@ def test_lists_are_sorted_by_namespace_and_name(here: Here, api: Api) -> None:
     assert [item["metadata"]["name"] for item in everywhere] == ["a", "m", "z"]
 
 
-def test_a_list_knows_its_kind_and_version(here: Here) -> None:
+def test_a_list_knows_its_kind_and_version(here: ScratchNamespace) -> None:
     found = here.api.fetch(here.path(SECRETS))
     assert (found["kind"], found["apiVersion"]) == ("SecretList", "v1")
     assert found["items"] == []
@@ -89,13 +89,13 @@ def test_a_list_in_a_namespace_that_does_not_exist_is_empty(api: Api) -> None:
 # Pages ---------------------------------------------------------------------------------------------------------------
 
 
-def page(here: Here, limit: int, token: str = "") -> tuple[list[str], Object]:
+def page(here: ScratchNamespace, limit: int, token: str = "") -> tuple[list[str], Object]:
     query = {"limit": str(limit), **({"continue": token} if token else {})}
     found = here.api.fetch(here.path(SECRETS), **query)
     return [item["metadata"]["name"] for item in found["items"]], found["metadata"]
 
 
-def test_pages_show_one_moment_whatever_happens_between_them(here: Here) -> None:
+def test_pages_show_one_moment_whatever_happens_between_them(here: ScratchNamespace) -> None:
     for number in range(5):
         here.make(SECRETS, f"s{number}")
     first, meta = page(here, 2)
@@ -111,7 +111,7 @@ def test_pages_show_one_moment_whatever_happens_between_them(here: Here) -> None
     assert last["resourceVersion"] == meta["resourceVersion"]
 
 
-def test_a_page_can_be_asked_for_twice(here: Here) -> None:
+def test_a_page_can_be_asked_for_twice(here: ScratchNamespace) -> None:
     for number in range(4):
         here.make(SECRETS, f"s{number}")
     _, meta = page(here, 2)
@@ -119,14 +119,14 @@ def test_a_page_can_be_asked_for_twice(here: Here) -> None:
     assert page(here, 2, meta["continue"])[0] == ["s2", "s3"]
 
 
-def test_a_limit_larger_than_the_list_gives_all_of_it(here: Here) -> None:
+def test_a_limit_larger_than_the_list_gives_all_of_it(here: ScratchNamespace) -> None:
     here.make(SECRETS, "s")
     names, meta = page(here, 500)
     assert names == ["s"]
     assert not meta.get("continue")
 
 
-def test_selectors_hold_on_every_page(here: Here) -> None:
+def test_selectors_hold_on_every_page(here: ScratchNamespace) -> None:
     for number in range(6):
         here.make(SECRETS, f"s{number}", labels={"even": str(number % 2 == 0)})
     found = here.list(SECRETS, label_selector="even=True", limit=2)
@@ -134,7 +134,7 @@ def test_selectors_hold_on_every_page(here: Here) -> None:
 
 
 @pytest.mark.parametrize("token", ["nonsense", "e30", "%%%"])
-def test_a_forged_continue_token_is_refused(here: Here, token: str) -> None:
+def test_a_forged_continue_token_is_refused(here: ScratchNamespace, token: str) -> None:
     status = here.api.refuse("GET", here.path(SECRETS), query={"limit": "1", "continue": token})
     assert (status["code"], status["reason"]) == (400, "BadRequest")
 
@@ -142,13 +142,13 @@ def test_a_forged_continue_token_is_refused(here: Here, token: str) -> None:
 # resourceVersion -----------------------------------------------------------------------------------------------------
 
 
-def test_versions_grow_with_every_write_of_any_object(here: Here) -> None:
+def test_versions_grow_with_every_write_of_any_object(here: ScratchNamespace) -> None:
     first = here.make(SECRETS, "a")["metadata"]["resourceVersion"]
     second = here.make(CONFIGMAPS, "b")["metadata"]["resourceVersion"]
     assert int(first) < int(second) <= int(here.version(SECRETS))
 
 
-def test_a_list_at_version_zero_or_not_older_than_is_fresh_enough(here: Here) -> None:
+def test_a_list_at_version_zero_or_not_older_than_is_fresh_enough(here: ScratchNamespace) -> None:
     version = here.make(SECRETS, "a")["metadata"]["resourceVersion"]
     for query in (
         {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"},
@@ -160,7 +160,7 @@ def test_a_list_at_version_zero_or_not_older_than_is_fresh_enough(here: Here) ->
     assert here.api.send("GET", here.path(SECRETS), query={"resourceVersion": "0"}).status == 200
 
 
-def test_a_list_of_one_exact_moment_shows_that_moment(here: Here) -> None:
+def test_a_list_of_one_exact_moment_shows_that_moment(here: ScratchNamespace) -> None:
     version = here.make(SECRETS, "a")["metadata"]["resourceVersion"]
     here.make(SECRETS, "b")
     here.delete(SECRETS, "a")
@@ -169,7 +169,7 @@ def test_a_list_of_one_exact_moment_shows_that_moment(here: Here) -> None:
     assert found["metadata"]["resourceVersion"] == version
 
 
-def test_a_get_may_ask_for_not_older_than(here: Here) -> None:
+def test_a_get_may_ask_for_not_older_than(here: ScratchNamespace) -> None:
     made = here.make(SECRETS, "a")
     found = here.api.fetch(here.path(SECRETS, "a"), resourceVersion=made["metadata"]["resourceVersion"])
     assert found == made
@@ -185,11 +185,11 @@ def test_a_get_may_ask_for_not_older_than(here: Here) -> None:
         ({"limit": "x"}, 400),
     ],
 )
-def test_nonsense_versions_and_limits_are_refused(here: Here, query: dict[str, str], code: int) -> None:
+def test_nonsense_versions_and_limits_are_refused(here: ScratchNamespace, query: dict[str, str], code: int) -> None:
     assert here.api.refuse("GET", here.path(SECRETS), query=query)["code"] == code
 
 
-def test_cluster_kinds_are_listed_without_namespace(api: Api, here: Here) -> None:
+def test_cluster_kinds_are_listed_without_namespace(api: Api, here: ScratchNamespace) -> None:
     found = api.fetch(NAMESPACES.path(), fieldSelector=f"metadata.name={here.namespace}")["items"]
     assert found[0]["status"]["phase"] == "Active"
     assert found[0]["metadata"]["labels"]["kubernetes.io/metadata.name"] == here.namespace

@@ -1,4 +1,4 @@
-"""Namespaces: born furnished, dying with all that is in them."""
+"""Namespaces: created with their default objects, deleted with all that is in them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, SERVICEACCOUNTS, Resource
 
-from .world import Api, Here, eventually
+from .world import Api, ScratchNamespace, eventually
 
 
 @pytest.fixture
-def doomed(api: Api, namespace: str) -> Iterator[Here]:
+def doomed(api: Api, namespace: str) -> Iterator[ScratchNamespace]:
     name = f"doomed-{namespace}"
-    Here(api, "").make(NAMESPACES, name)
-    yield Here(api, name)
+    ScratchNamespace(api, "").make(NAMESPACES, name)
+    yield ScratchNamespace(api, name)
     api.send("DELETE", NAMESPACES.path(None, name))
 
 
-def test_a_new_namespace_is_active_and_knows_its_name(here: Here) -> None:
+def test_a_new_namespace_is_active_and_knows_its_name(here: ScratchNamespace) -> None:
     found = here.get(NAMESPACES, here.namespace)
     assert found["status"]["phase"] == "Active"
     assert found["spec"]["finalizers"] == ["kubernetes"]
     assert found["metadata"]["labels"] == {"kubernetes.io/metadata.name": here.namespace}
 
 
-def test_a_new_namespace_is_furnished(here: Here) -> None:
+def test_a_new_namespace_is_furnished(here: ScratchNamespace) -> None:
     eventually(lambda: here.exists(SERVICEACCOUNTS, "default"), True)
     eventually(lambda: here.exists(CONFIGMAPS, "kube-root-ca.crt"), True)
     assert "BEGIN CERTIFICATE" in here.get(CONFIGMAPS, "kube-root-ca.crt")["data"]["ca.crt"]
 
 
-def test_a_deleted_namespace_takes_everything_along(doomed: Here, widgets: Resource) -> None:
+def test_a_deleted_namespace_takes_everything_along(doomed: ScratchNamespace, widgets: Resource) -> None:
     doomed.make(SECRETS, "s")
     doomed.make(widgets, "w")
     answer = doomed.delete(NAMESPACES, doomed.namespace)
@@ -44,7 +44,7 @@ def test_a_deleted_namespace_takes_everything_along(doomed: Here, widgets: Resou
     assert doomed.names(widgets) == []
 
 
-def test_a_dying_namespace_lets_nothing_in_and_waits_for_finalizers(doomed: Here) -> None:
+def test_a_dying_namespace_lets_nothing_in_and_waits_for_finalizers(doomed: ScratchNamespace) -> None:
     doomed.make(CONFIGMAPS, "hold", finalizers=["example.org/hold"])
     doomed.delete(NAMESPACES, doomed.namespace)
     with pytest.raises(errors.Forbidden, match="because it is being terminated") as refused:
@@ -57,7 +57,7 @@ def test_a_dying_namespace_lets_nothing_in_and_waits_for_finalizers(doomed: Here
     eventually(lambda: doomed.exists(NAMESPACES, doomed.namespace), False)
 
 
-def test_a_dying_namespace_shows_what_holds_it(doomed: Here) -> None:
+def test_a_dying_namespace_shows_what_holds_it(doomed: ScratchNamespace) -> None:
     doomed.make(CONFIGMAPS, "hold", finalizers=["example.org/hold"])
     doomed.delete(NAMESPACES, doomed.namespace)
 
@@ -70,7 +70,7 @@ def test_a_dying_namespace_shows_what_holds_it(doomed: Here) -> None:
     doomed.patch(CONFIGMAPS, "hold", {"metadata": {"finalizers": None}})
 
 
-def test_a_name_can_be_used_again(doomed: Here) -> None:
+def test_a_name_can_be_used_again(doomed: ScratchNamespace) -> None:
     doomed.make(SECRETS, "s")
     doomed.delete(NAMESPACES, doomed.namespace)
     eventually(lambda: doomed.exists(NAMESPACES, doomed.namespace), False)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness import PATIENCE
 from paddlecloud.kube.resource import CONFIGMAPS, LEASES, PODS, Resource
 
-from .world import PATIENCE, Here, sleeping_pod
+from .world import ScratchNamespace, sleeping_pod
 
 if TYPE_CHECKING:
     from harness import Target
@@ -35,7 +36,7 @@ def config_map(name: str, **data: str) -> Any:
     return kubernetes.client.V1ConfigMap(metadata=kubernetes.client.V1ObjectMeta(name=name), data=data)
 
 
-def test_objects_are_created_read_and_listed(here: Here, core: Any) -> None:
+def test_objects_are_created_read_and_listed(here: ScratchNamespace, core: Any) -> None:
     made = core.create_namespaced_config_map(here.namespace, config_map("c", a="1"))
     assert made.metadata.uid
     assert made.metadata.creation_timestamp.tzinfo is not None
@@ -44,7 +45,7 @@ def test_objects_are_created_read_and_listed(here: Here, core: Any) -> None:
     assert [item.metadata.name for item in listed.items] == ["c"]
 
 
-def test_every_built_in_field_survives_the_typed_models(here: Here, core: Any) -> None:
+def test_every_built_in_field_survives_the_typed_models(here: ScratchNamespace, core: Any) -> None:
     """Models refuse null where a value is required: what the server leaves out or sends matters."""
     here.create(PODS, sleeping_pod("p"))
     pod = core.read_namespaced_pod("p", here.namespace)
@@ -53,7 +54,7 @@ def test_every_built_in_field_survives_the_typed_models(here: Here, core: Any) -
     assert kubernetes.client.RbacAuthorizationV1Api(core.api_client).list_cluster_role(limit=5).items
 
 
-def test_objects_are_replaced_and_patched(here: Here, core: Any) -> None:
+def test_objects_are_replaced_and_patched(here: ScratchNamespace, core: Any) -> None:
     made = core.create_namespaced_config_map(here.namespace, config_map("c", a="1"))
     made.data = {"b": "2"}
     assert core.replace_namespaced_config_map("c", here.namespace, made).data == {"b": "2"}
@@ -64,7 +65,7 @@ def test_objects_are_replaced_and_patched(here: Here, core: Any) -> None:
     assert refused.value.status == 409
 
 
-def test_a_json_patch_is_recognised_by_being_a_list(here: Here, core: Any) -> None:
+def test_a_json_patch_is_recognised_by_being_a_list(here: ScratchNamespace, core: Any) -> None:
     core.create_namespaced_config_map(here.namespace, config_map("c", a="1"))
     patched = core.patch_namespaced_config_map(
         "c", here.namespace, [{"op": "replace", "path": "/data/a", "value": "2"}]
@@ -72,7 +73,7 @@ def test_a_json_patch_is_recognised_by_being_a_list(here: Here, core: Any) -> No
     assert patched.data == {"a": "2"}
 
 
-def test_what_was_deleted_is_not_found(here: Here, core: Any) -> None:
+def test_what_was_deleted_is_not_found(here: ScratchNamespace, core: Any) -> None:
     core.create_namespaced_config_map(here.namespace, config_map("c"))
     core.delete_namespaced_config_map("c", here.namespace)
     with pytest.raises(kubernetes.client.ApiException) as refused:
@@ -80,24 +81,24 @@ def test_what_was_deleted_is_not_found(here: Here, core: Any) -> None:
     assert (refused.value.status, refused.value.reason) == (404, "Not Found")
 
 
-def test_a_watch_hears_what_happens(here: Here, core: Any) -> None:
+def test_a_watch_hears_what_happens(here: ScratchNamespace, core: Any) -> None:
     since = here.version(CONFIGMAPS)
     here.make(CONFIGMAPS, "a")
     here.patch(CONFIGMAPS, "a", {"data": {"k": "v"}})
     here.delete(CONFIGMAPS, "a")
     watch = kubernetes.watch.Watch()
-    heard = []
+    events = []
     for event in watch.stream(
         core.list_namespaced_config_map, here.namespace, resource_version=since,
         field_selector="metadata.name=a", timeout_seconds=15,
     ):  # fmt: skip
-        heard.append((event["type"], event["object"].metadata.name))
-        if len(heard) == 3:
+        events.append((event["type"], event["object"].metadata.name))
+        if len(events) == 3:
             watch.stop()
-    assert heard == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert events == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
-def test_custom_objects(here: Here, client: Any, widgets: Resource) -> None:
+def test_custom_objects(here: ScratchNamespace, client: Any, widgets: Resource) -> None:
     api = kubernetes.client.CustomObjectsApi(client)
     place = (widgets.group, "v1", here.namespace, "widgets")
     body = {"apiVersion": widgets.api_version, "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 2}}
@@ -108,7 +109,9 @@ def test_custom_objects(here: Here, client: Any, widgets: Resource) -> None:
     assert [item["metadata"]["name"] for item in api.list_namespaced_custom_object(*place)["items"]] == ["w"]
 
 
-def test_the_dynamic_client_finds_and_applies(here: Here, client: Any, widgets: Resource, tmp_path: Any) -> None:
+def test_the_dynamic_client_finds_and_applies(
+    here: ScratchNamespace, client: Any, widgets: Resource, tmp_path: Any
+) -> None:
     dynamic = kubernetes.dynamic.DynamicClient(client, cache_file=str(tmp_path / "cache.json"))
     kinds = dynamic.resources.get(api_version=widgets.api_version, kind="Widget")
     body = {"apiVersion": widgets.api_version, "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 4}}
@@ -122,7 +125,7 @@ def test_the_dynamic_client_finds_and_applies(here: Here, client: Any, widgets: 
     assert not here.exists(widgets, "w")
 
 
-def test_leaders_follow_one_another(here: Here, client: Any) -> None:
+def test_leaders_follow_one_another(here: ScratchNamespace, client: Any) -> None:
     """Two candidates for one Lease: the first to get it leads; when it resigns the other takes over."""
     electing: Any = importlib.import_module("kubernetes.leaderelection.leaderelection")
     configuring: Any = importlib.import_module("kubernetes.leaderelection.electionconfig")
@@ -147,7 +150,7 @@ def test_leaders_follow_one_another(here: Here, client: Any) -> None:
     assert sorted(led) == [("one", "one"), ("two", "two")]
 
 
-def test_tokens_are_requested(here: Here, core: Any) -> None:
+def test_tokens_are_requested(here: ScratchNamespace, core: Any) -> None:
     body = kubernetes.client.AuthenticationV1TokenRequest(
         spec=kubernetes.client.V1TokenRequestSpec(audiences=[], expiration_seconds=600)
     )

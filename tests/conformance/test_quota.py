@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, Object, Resource
 
-from .world import Here, a, eventually, sleeping_pod
+from .world import ScratchNamespace, a, eventually, sleeping_pod
 
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 LIMITS = Resource("", "v1", "limitranges", "LimitRange")
@@ -19,7 +19,7 @@ NOTHING = "secrets"
 """What no quota here allows: a server that refuses it has seen the quota with its status."""
 
 
-def limit(here: Here, **hard: str) -> None:
+def limit(here: ScratchNamespace, **hard: str) -> None:
     """A quota that is in force: the server has counted what is there, and judges by it."""
     wanted = {**{name.replace("_", "."): amount for name, amount in hard.items()}, NOTHING: "0"}
     here.make(QUOTAS, "q", spec={"hard": wanted})
@@ -27,7 +27,7 @@ def limit(here: Here, **hard: str) -> None:
     wait_for_refusal(here, SECRETS, a(SECRETS, "s"))
 
 
-def wait_for_refusal(here: Here, resource: Resource, obj: Object) -> None:
+def wait_for_refusal(here: ScratchNamespace, resource: Resource, obj: Object) -> None:
     """Until `obj` would be refused: a server may judge by a quota that it saw a moment ago."""
 
     def refused() -> bool:
@@ -40,7 +40,7 @@ def wait_for_refusal(here: Here, resource: Resource, obj: Object) -> None:
     eventually(refused, True)
 
 
-def create_when_it_fits(here: Here, resource: Resource, obj: Object) -> None:
+def create_when_it_fits(here: ScratchNamespace, resource: Resource, obj: Object) -> None:
     """Create what fits, as soon as the server has caught up with the quota and what it counts."""
 
     def admitted() -> bool:
@@ -53,7 +53,7 @@ def create_when_it_fits(here: Here, resource: Resource, obj: Object) -> None:
     eventually(admitted, True)
 
 
-def used(here: Here) -> Any:
+def used(here: ScratchNamespace) -> Any:
     counts = here.get(QUOTAS, "q")["status"].get("used") or {}
     return {name: amount for name, amount in counts.items() if name != NOTHING}
 
@@ -64,13 +64,13 @@ def pod(name: str, **requests: str) -> Object:
     return made
 
 
-def test_a_quota_counts_what_is_there_already(here: Here) -> None:
+def test_a_quota_counts_what_is_there_already(here: ScratchNamespace) -> None:
     here.create(PODS, pod("before", cpu="1"))
     limit(here, pods="2", requests_cpu="3")
     eventually(lambda: used(here), {"pods": "1", "requests.cpu": "1"})
 
 
-def test_one_too_many_is_refused_with_numbers(here: Here) -> None:
+def test_one_too_many_is_refused_with_numbers(here: ScratchNamespace) -> None:
     limit(here, pods="1")
     create_when_it_fits(here, PODS, sleeping_pod("one"))
     wait_for_refusal(here, PODS, sleeping_pod("two"))
@@ -81,7 +81,7 @@ def test_one_too_many_is_refused_with_numbers(here: Here) -> None:
     )
 
 
-def test_what_goes_makes_room(here: Here) -> None:
+def test_what_goes_makes_room(here: ScratchNamespace) -> None:
     limit(here, pods="1")
     create_when_it_fits(here, PODS, sleeping_pod("one"))
     here.delete(PODS, "one", grace_period=0)
@@ -89,7 +89,7 @@ def test_what_goes_makes_room(here: Here) -> None:
     create_when_it_fits(here, PODS, sleeping_pod("two"))
 
 
-def test_resources_are_added_up(here: Here) -> None:
+def test_resources_are_added_up(here: ScratchNamespace) -> None:
     limit(here, requests_cpu="1", requests_memory="1Gi")
     create_when_it_fits(here, PODS, pod("one", cpu="600m", memory="512Mi"))
     wait_for_refusal(here, PODS, pod("two", cpu="600m", memory="1Mi"))
@@ -98,14 +98,14 @@ def test_resources_are_added_up(here: Here) -> None:
     create_when_it_fits(here, PODS, pod("three", cpu="400m", memory="512Mi"))
 
 
-def test_under_a_quota_every_pod_must_say_what_it_needs(here: Here) -> None:
+def test_under_a_quota_every_pod_must_say_what_it_needs(here: ScratchNamespace) -> None:
     limit(here, requests_cpu="1")
     wait_for_refusal(here, PODS, sleeping_pod("vague"))
     with pytest.raises(errors.Forbidden, match="must specify requests.cpu"):
         here.create(PODS, sleeping_pod("vague"))
 
 
-def test_objects_are_counted_too(here: Here) -> None:
+def test_objects_are_counted_too(here: ScratchNamespace) -> None:
     eventually(lambda: here.exists(CONFIGMAPS, "kube-root-ca.crt"), True)
     limit(here, configmaps="2")
     create_when_it_fits(here, CONFIGMAPS, a(CONFIGMAPS, "a"))
@@ -114,7 +114,7 @@ def test_objects_are_counted_too(here: Here) -> None:
         here.make(CONFIGMAPS, "b")
 
 
-def test_any_kind_can_be_counted(here: Here, widgets: Resource) -> None:
+def test_any_kind_can_be_counted(here: ScratchNamespace, widgets: Resource) -> None:
     name = f"count/{widgets.plural}.{widgets.group}"
 
     def counted() -> bool:
@@ -133,7 +133,7 @@ def test_any_kind_can_be_counted(here: Here, widgets: Resource) -> None:
         here.make(widgets, "b")
 
 
-def test_a_dry_run_uses_nothing(here: Here) -> None:
+def test_a_dry_run_uses_nothing(here: ScratchNamespace) -> None:
     limit(here, pods="1")
     here.create(PODS, sleeping_pod("shown"), dry_run=True)
     assert used(here) == {"pods": "0"}
@@ -141,13 +141,13 @@ def test_a_dry_run_uses_nothing(here: Here) -> None:
 
 
 @pytest.mark.parametrize("hard", [{"pods": "-1"}, {"pods": "many"}, {"pods": "1500m"}])
-def test_a_quota_must_be_an_amount(here: Here, hard: Object) -> None:
+def test_a_quota_must_be_an_amount(here: ScratchNamespace, hard: Object) -> None:
     with pytest.raises(errors.ApiError) as refused:
         here.make(QUOTAS, "q", spec={"hard": hard})
     assert refused.value.code in (400, 422)
 
 
-def test_a_limit_range_fills_in_and_bounds(here: Here) -> None:
+def test_a_limit_range_fills_in_and_bounds(here: ScratchNamespace) -> None:
     bounds = {
         "type": "Container", "default": {"cpu": "500m"}, "defaultRequest": {"cpu": "100m"}, "max": {"cpu": "1"},
     }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube.resource import Object, Resource
 
 from . import widgets as kinds
-from .world import CRDS, Api, Here, a, eventually
+from .world import CRDS, Api, ScratchNamespace, a, eventually
 
 NUMBER = {"type": "integer"}
 RULES = {
@@ -47,7 +47,7 @@ def definition(group: str, plural: str) -> Object:
 def ruled(api: Api, group: str) -> Iterator[Resource]:
     crd = definition(f"rules.{group}", "ruleds")
     yield kinds.install(api, crd)
-    Here(api, "").delete(CRDS, crd["metadata"]["name"])
+    ScratchNamespace(api, "").delete(CRDS, crd["metadata"]["name"])
 
 
 def refusal(status: Object) -> str:
@@ -75,7 +75,9 @@ def refusal(status: Object) -> str:
         ({"path": "/a//b"}, "path"),
     ],
 )
-def test_an_object_that_breaks_a_rule_is_not_created(here: Here, ruled: Resource, spec: Object, broken: str) -> None:
+def test_an_object_that_breaks_a_rule_is_not_created(
+    here: ScratchNamespace, ruled: Resource, spec: Object, broken: str
+) -> None:
     body = a(ruled, "r", spec=spec)
     if not broken:
         here.create(ruled, body)
@@ -83,7 +85,7 @@ def test_an_object_that_breaks_a_rule_is_not_created(here: Here, ruled: Resource
         assert f"breaks {broken}" in refusal(here.api.refuse("POST", here.path(ruled), body))
 
 
-def test_a_rule_holds_for_updates_patches_and_the_scale(here: Here, ruled: Resource) -> None:
+def test_a_rule_holds_for_updates_patches_and_the_scale(here: ScratchNamespace, ruled: Resource) -> None:
     here.make(ruled, "r", spec={"low": 2, "replicas": 3})
     scale = here.api.fetch(here.path(ruled, "r", "scale"))
     scale["spec"]["replicas"] = 1
@@ -95,13 +97,15 @@ def test_a_rule_holds_for_updates_patches_and_the_scale(here: Here, ruled: Resou
     here.patch(ruled, "r", {"spec": {"replicas": 2}}, subresource="scale")
 
 
-def test_an_object_stored_before_its_rule_may_be_labelled_reported_on_and_mended(here: Here, group: str) -> None:
+def test_an_object_stored_before_its_rule_may_be_labelled_reported_on_and_mended(
+    here: ScratchNamespace, group: str
+) -> None:
     crd = definition(f"older.{group}", "olders")
     versions = crd["spec"]["versions"]
     spec = versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     rules = spec.pop("x-kubernetes-validations")
     resource = kinds.install(here.api, crd)
-    everywhere = Here(here.api, "")
+    everywhere = ScratchNamespace(here.api, "")
     try:
         here.make(resource, "r", spec={"low": 5})
         spec["x-kubernetes-validations"] = rules

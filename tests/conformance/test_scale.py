@@ -7,17 +7,17 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, Object, Resource
 
-from .world import DEPLOYMENTS, Here
+from .world import DEPLOYMENTS, ScratchNamespace
 
 
-def scale_of(here: Here, resource: Resource, name: str) -> Object:
+def scale_of(here: ScratchNamespace, resource: Resource, name: str) -> Object:
     found: Object = here.api.fetch(here.path(resource, name, "scale"))
     assert (found["kind"], found["apiVersion"]) == ("Scale", "autoscaling/v1")
     return found
 
 
 @pytest.fixture
-def deployment(here: Here) -> str:
+def deployment(here: ScratchNamespace) -> str:
     labels = {"app": "x", "tier": "y"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 0, "paused": True, "selector": {"matchLabels": labels}, "template": template}
@@ -25,14 +25,14 @@ def deployment(here: Here) -> str:
     return "d"
 
 
-def test_a_deployment_has_a_scale(here: Here, deployment: str) -> None:
+def test_a_deployment_has_a_scale(here: ScratchNamespace, deployment: str) -> None:
     found = scale_of(here, DEPLOYMENTS, deployment)
     assert found["metadata"]["name"] == "d"
     assert found["spec"].get("replicas", 0) == 0
     assert found["status"]["selector"] == "app=x,tier=y"
 
 
-def test_a_custom_kind_has_the_scale_its_definition_names(here: Here, widgets: Resource) -> None:
+def test_a_custom_kind_has_the_scale_its_definition_names(here: ScratchNamespace, widgets: Resource) -> None:
     here.make(widgets, "w", spec={"replicas": 2})
     here.patch(widgets, "w", {"status": {"replicas": 1, "selector": "a=b"}}, subresource="status")
     found = scale_of(here, widgets, "w")
@@ -40,7 +40,7 @@ def test_a_custom_kind_has_the_scale_its_definition_names(here: Here, widgets: R
     assert found["status"] == {"replicas": 1, "selector": "a=b"}
 
 
-def test_scaling_changes_the_object_and_its_generation(here: Here, widgets: Resource) -> None:
+def test_scaling_changes_the_object_and_its_generation(here: ScratchNamespace, widgets: Resource) -> None:
     here.make(widgets, "w", spec={"replicas": 2, "size": 4})
     here.patch(widgets, "w", {"spec": {"replicas": 7}}, subresource="scale")
     obj = here.get(widgets, "w")
@@ -48,14 +48,14 @@ def test_scaling_changes_the_object_and_its_generation(here: Here, widgets: Reso
     assert obj["metadata"]["generation"] == 2
 
 
-def test_a_whole_scale_may_be_put_back(here: Here, deployment: str) -> None:
+def test_a_whole_scale_may_be_put_back(here: ScratchNamespace, deployment: str) -> None:
     found = scale_of(here, DEPLOYMENTS, deployment)
     found["spec"] = {"replicas": 0}
     del found["metadata"]["resourceVersion"]  # its controller may have written meanwhile
     assert here.api.send("PUT", here.path(DEPLOYMENTS, "d", "scale"), found).status == 200
 
 
-def test_a_stale_scale_is_a_conflict(here: Here, widgets: Resource) -> None:
+def test_a_stale_scale_is_a_conflict(here: ScratchNamespace, widgets: Resource) -> None:
     here.make(widgets, "w", spec={"replicas": 1})
     stale = scale_of(here, widgets, "w")
     here.patch(widgets, "w", {"spec": {"size": 5}})
@@ -65,7 +65,7 @@ def test_a_stale_scale_is_a_conflict(here: Here, widgets: Resource) -> None:
 
 
 @pytest.mark.parametrize("replicas", [-1, "many", 1.5])
-def test_a_scale_must_be_a_whole_number_from_zero(here: Here, widgets: Resource, replicas: object) -> None:
+def test_a_scale_must_be_a_whole_number_from_zero(here: ScratchNamespace, widgets: Resource, replicas: object) -> None:
     here.make(widgets, "w", spec={"replicas": 1})
     with pytest.raises(errors.ApiError) as refused:
         here.patch(widgets, "w", {"spec": {"replicas": replicas}}, subresource="scale")
@@ -73,11 +73,11 @@ def test_a_scale_must_be_a_whole_number_from_zero(here: Here, widgets: Resource,
     assert here.get(widgets, "w")["spec"]["replicas"] == 1
 
 
-def test_what_has_no_scale_answers_not_found(here: Here) -> None:
+def test_what_has_no_scale_answers_not_found(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     assert here.api.refuse("GET", here.path(CONFIGMAPS, "c", "scale"))["code"] == 404
 
 
-def test_the_scale_of_nothing_is_not_found(here: Here, widgets: Resource) -> None:
+def test_the_scale_of_nothing_is_not_found(here: ScratchNamespace, widgets: Resource) -> None:
     for resource in (DEPLOYMENTS, widgets):
         assert here.api.refuse("GET", here.path(resource, "nobody", "scale"))["reason"] == "NotFound"

@@ -12,7 +12,7 @@ import pytest
 
 from paddlecloud.kube.resource import CONFIGMAPS, LEASES, PODS, Object
 
-from .world import DEPLOYMENTS, Api, Here, a, sleeping_pod
+from .world import DEPLOYMENTS, Api, ScratchNamespace, a, sleeping_pod
 
 
 class Refused(NamedTuple):
@@ -29,7 +29,7 @@ def refused(api: Api, method: str, path: str, body: Any = None, **options: Any) 
     return Refused(status["reason"], details)
 
 
-def test_an_object_that_is_not_there(here: Here) -> None:
+def test_an_object_that_is_not_there(here: ScratchNamespace) -> None:
     assert refused(here.api, "GET", here.path(CONFIGMAPS, "none")) == (
         "NotFound",
         {"name": "none", "kind": "configmaps"},
@@ -41,17 +41,17 @@ def test_an_object_that_is_not_there(here: Here) -> None:
 
 
 @pytest.mark.parametrize("path", ["unicorns", "pods/p/unknown-subresource", "unicorns/u/status"])
-def test_a_resource_that_is_not_there(here: Here, path: str) -> None:
+def test_a_resource_that_is_not_there(here: ScratchNamespace, path: str) -> None:
     assert refused(here.api, "GET", f"/api/v1/namespaces/{here.namespace}/{path}") == ("NotFound", {})
 
 
-def test_an_object_that_is_there_already(here: Here) -> None:
+def test_an_object_that_is_there_already(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     answer = refused(here.api, "POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c"))
     assert answer == ("AlreadyExists", {"name": "c", "kind": "configmaps"})
 
 
-def test_an_object_that_has_changed(here: Here) -> None:
+def test_an_object_that_has_changed(here: ScratchNamespace) -> None:
     old = here.make(LEASES, "l")
     here.patch(LEASES, "l", {"spec": {"holderIdentity": "me"}})
     about = {"name": "l", "group": "coordination.k8s.io", "kind": "leases"}
@@ -60,7 +60,7 @@ def test_an_object_that_has_changed(here: Here) -> None:
     assert refused(here.api, "DELETE", here.path(LEASES, "l"), options) == ("Conflict", {**about, "kind": "Lease"})
 
 
-def test_a_field_that_is_owned_by_another(here: Here) -> None:
+def test_a_field_that_is_owned_by_another(here: ScratchNamespace) -> None:
     here.apply(CONFIGMAPS, "c", by="one", data={"a": "1"})
     answer = refused(
         here.api, "PATCH", here.path(CONFIGMAPS, "c"), a(CONFIGMAPS, "c", data={"a": "2"}),
@@ -69,7 +69,7 @@ def test_a_field_that_is_owned_by_another(here: Here) -> None:
     assert answer == ("Conflict", {})
 
 
-def test_an_object_that_makes_no_sense(here: Here) -> None:
+def test_an_object_that_makes_no_sense(here: ScratchNamespace) -> None:
     answer = refused(here.api, "POST", here.path(PODS), sleeping_pod("p", spec={"containers": []}))
     assert answer == ("Invalid", {"name": "p", "kind": "Pod"})
     body = a(DEPLOYMENTS, "d", spec={"replicas": -1})
@@ -79,7 +79,7 @@ def test_an_object_that_makes_no_sense(here: Here) -> None:
     )
 
 
-def test_a_right_that_one_does_not_have(here: Here) -> None:
+def test_a_right_that_one_does_not_have(here: ScratchNamespace) -> None:
     nobody = here.api.sending(("Impersonate-User", "nobody"))
     try:
         assert refused(nobody, "GET", here.path(CONFIGMAPS, "c")) == ("Forbidden", {"name": "c", "kind": "configmaps"})
@@ -89,7 +89,7 @@ def test_a_right_that_one_does_not_have(here: Here) -> None:
         nobody.close()
 
 
-def test_a_verb_that_does_not_fit(here: Here) -> None:
+def test_a_verb_that_does_not_fit(here: ScratchNamespace) -> None:
     assert refused(here.api, "PUT", here.path(CONFIGMAPS), a(CONFIGMAPS, "c")) == ("MethodNotAllowed", {})
 
 
@@ -103,7 +103,7 @@ def test_a_verb_that_does_not_fit(here: Here) -> None:
     ids=["no JSON", "no selector", "no known media type"],
 )
 def test_a_request_that_was_not_understood_is_about_nothing(
-    here: Here, method: str, path: str, body: bytes | None, options: dict[str, Any]
+    here: ScratchNamespace, method: str, path: str, body: bytes | None, options: dict[str, Any]
 ) -> None:
     answer = refused(here.api, method, f"/api/v1/namespaces/{here.namespace}/{path}", body, **options)
     assert answer.details is None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, Object, Resource
 
-from .world import PARTIAL, TABLE, Here, a, sleeping_pod
+from .world import PARTIAL, TABLE, ScratchNamespace, a, sleeping_pod
 
 
-def table(here: Here, resource: Resource, name: str | None = None, **query: str) -> Object:
+def table(here: ScratchNamespace, resource: Resource, name: str | None = None, **query: str) -> Object:
     found: Object = here.api.fetch(here.path(resource, name), accept=TABLE, **query)
     assert (found["kind"], found["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     return found
@@ -17,7 +17,7 @@ def headings(found: Object, *, wide: bool = False) -> list[str]:
     return [column["name"] for column in found["columnDefinitions"] if wide or column["priority"] == 0]
 
 
-def test_a_list_of_pods_has_the_columns_that_users_know(here: Here) -> None:
+def test_a_list_of_pods_has_the_columns_that_users_know(here: ScratchNamespace) -> None:
     here.create(PODS, sleeping_pod("p"))
     found = table(here, PODS)
     assert headings(found) == ["Name", "Ready", "Status", "Restarts", "Age"]
@@ -26,7 +26,7 @@ def test_a_list_of_pods_has_the_columns_that_users_know(here: Here) -> None:
     assert row["cells"][:3] == ["p", "0/1", "Pending"]
 
 
-def test_rows_carry_metadata_so_that_clients_can_show_labels(here: Here) -> None:
+def test_rows_carry_metadata_so_that_clients_can_show_labels(here: ScratchNamespace) -> None:
     here.make(SECRETS, "s", labels={"app": "x"})
     (row,) = table(here, SECRETS)["rows"]
     assert row["object"]["kind"] == "PartialObjectMetadata"
@@ -34,7 +34,7 @@ def test_rows_carry_metadata_so_that_clients_can_show_labels(here: Here) -> None
     assert "data" not in row["object"]
 
 
-def test_the_whole_object_or_none_can_be_asked_for(here: Here) -> None:
+def test_the_whole_object_or_none_can_be_asked_for(here: ScratchNamespace) -> None:
     here.make(SECRETS, "s", stringData={"k": "v"})
     (whole,) = table(here, SECRETS, includeObject="Object")["rows"]
     (none,) = table(here, SECRETS, includeObject="None")["rows"]
@@ -42,13 +42,13 @@ def test_the_whole_object_or_none_can_be_asked_for(here: Here) -> None:
     assert none.get("object") is None
 
 
-def test_one_object_is_a_table_of_one_row(here: Here) -> None:
+def test_one_object_is_a_table_of_one_row(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c", data={"a": "1", "b": "2"})
     (row,) = table(here, CONFIGMAPS, "c")["rows"]
     assert row["cells"][:2] == ["c", 2]
 
 
-def test_pages_of_a_table_continue_like_pages_of_a_list(here: Here) -> None:
+def test_pages_of_a_table_continue_like_pages_of_a_list(here: ScratchNamespace) -> None:
     for name in ("a", "b", "c"):
         here.make(SECRETS, name)
     first = table(here, SECRETS, limit="2")
@@ -58,7 +58,7 @@ def test_pages_of_a_table_continue_like_pages_of_a_list(here: Here) -> None:
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-def test_custom_kinds_show_their_printer_columns(here: Here, widgets: Resource) -> None:
+def test_custom_kinds_show_their_printer_columns(here: ScratchNamespace, widgets: Resource) -> None:
     here.make(widgets, "w", spec={"colour": "red"})
     here.patch(widgets, "w", {"status": {"phase": "Running"}}, subresource="status")
     found = table(here, widgets)
@@ -68,13 +68,13 @@ def test_custom_kinds_show_their_printer_columns(here: Here, widgets: Resource) 
     assert row["cells"][:4] == ["w", 3, "Running", "red"]
 
 
-def test_a_column_without_a_value_is_empty(here: Here, widgets: Resource) -> None:
+def test_a_column_without_a_value_is_empty(here: ScratchNamespace, widgets: Resource) -> None:
     here.make(widgets, "w")
     (row,) = table(here, widgets)["rows"]
     assert row["cells"][2] is None
 
 
-def test_watched_tables_name_their_columns_once(here: Here) -> None:
+def test_watched_tables_name_their_columns_once(here: ScratchNamespace) -> None:
     from paddlecloud.kube.stdlib import drive_iter
     from paddlecloud.kube.transport import split_lines
 
@@ -90,7 +90,7 @@ def test_watched_tables_name_their_columns_once(here: Here) -> None:
     assert not events[1]["object"]["columnDefinitions"]
 
 
-def test_metadata_alone_can_be_asked_for(here: Here) -> None:
+def test_metadata_alone_can_be_asked_for(here: ScratchNamespace) -> None:
     here.create(SECRETS, a(SECRETS, "s", labels={"k": "v"}, stringData={"x": "y"}))
     one = here.api.fetch(here.path(SECRETS, "s"), accept=PARTIAL)
     assert (one["kind"], one["metadata"]["labels"]) == ("PartialObjectMetadata", {"k": "v"})
@@ -100,6 +100,6 @@ def test_metadata_alone_can_be_asked_for(here: Here) -> None:
     assert "data" not in many["items"][0]
 
 
-def test_an_unknown_shape_is_not_acceptable(here: Here) -> None:
+def test_an_unknown_shape_is_not_acceptable(here: ScratchNamespace) -> None:
     refused = here.api.send("GET", here.path(SECRETS), accept="application/json;as=Nonsense;v=v1;g=meta.k8s.io")
     assert refused.status == 406

@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, Object, Resource
 
 from . import widgets as kinds
-from .world import CRDS, Api, Here, a, eventually
+from .world import CRDS, Api, ScratchNamespace, a, eventually
 
 RBAC = "rbac.authorization.k8s.io"
 ROLES = Resource(RBAC, "v1", "roles", "Role")
@@ -18,7 +18,7 @@ EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 APPLY = "application/apply-patch+yaml"
 
 
-def acting_as(here: Here, user: str, *rules: Object) -> Api:
+def acting_as(here: ScratchNamespace, user: str, *rules: Object) -> Api:
     """The API as `user` sees it, to whom a Role of the namespace grants `rules`."""
     here.make(ROLES, user, rules=list(rules))
     here.make(
@@ -38,7 +38,7 @@ def acting_as(here: Here, user: str, *rules: Object) -> Api:
 
 
 @pytest.fixture
-def tenant(here: Here) -> Iterator[Api]:
+def tenant(here: ScratchNamespace) -> Iterator[Api]:
     """May do everything in the test's namespace."""
     made = acting_as(here, "tenant", EVERYTHING)
     yield made
@@ -46,7 +46,7 @@ def tenant(here: Here) -> Iterator[Api]:
 
 
 @pytest.fixture
-def victim(clusterwide: Here, namespace: str) -> Iterator[str]:
+def victim(clusterwide: ScratchNamespace, namespace: str) -> Iterator[str]:
     name = f"{namespace}-victim"
     clusterwide.make(NAMESPACES, name)
     yield name
@@ -63,7 +63,7 @@ def victim(clusterwide: Here, namespace: str) -> Iterator[str]:
     ],
 )  # fmt: skip
 def test_a_namespace_is_not_reached_through_another(
-    here: Here, tenant: Api, victim: str, clusterwide: Here, method: str, tail: str
+    here: ScratchNamespace, tenant: Api, victim: str, clusterwide: ScratchNamespace, method: str, tail: str
 ) -> None:
     path = f"/api/v1/namespaces/{here.namespace}/namespaces" + tail.format(victim=victim, own=here.namespace)
     body = a(NAMESPACES, f"{victim}-made") if method in ("POST", "PUT", "PATCH") else None
@@ -75,7 +75,7 @@ def test_a_namespace_is_not_reached_through_another(
     assert here.api.send(method, path, body, **options).status in (404, 405), "not even for the administrator"
 
 
-def test_a_tenant_keeps_its_own_namespace_object(here: Here, tenant: Api) -> None:
+def test_a_tenant_keeps_its_own_namespace_object(here: ScratchNamespace, tenant: Api) -> None:
     """As in Kubernetes: /namespaces/N and its subresources are judged by the rules of N."""
     assert tenant.fetch(f"/api/v1/namespaces/{here.namespace}")["metadata"]["name"] == here.namespace
     assert tenant.fetch(f"/api/v1/namespaces/{here.namespace}/status")["kind"] == "Namespace"
@@ -90,7 +90,7 @@ def cluster_scoped(api: Api) -> list[tuple[str, str]]:
     return [(base, resource["name"]) for base, resource in found if not resource["namespaced"]]
 
 
-def test_no_cluster_scoped_kind_is_served_below_a_namespace(here: Here, tenant: Api) -> None:
+def test_no_cluster_scoped_kind_is_served_below_a_namespace(here: ScratchNamespace, tenant: Api) -> None:
     resources = cluster_scoped(here.api)
     assert {"nodes", "persistentvolumes", "clusterroles", "customresourcedefinitions", "storageclasses"} <= {
         name for _, name in resources
@@ -111,7 +111,7 @@ def test_no_cluster_scoped_kind_is_served_below_a_namespace(here: Here, tenant: 
 
 
 def test_a_custom_kind_of_cluster_scope_is_not_served_below_a_namespace(
-    here: Here, tenant: Api, clusterwide: Here, group: str
+    here: ScratchNamespace, tenant: Api, clusterwide: ScratchNamespace, group: str
 ) -> None:
     definition = kinds.definition(group, "beacons", "Beacon")
     definition["spec"]["scope"] = "Cluster"
@@ -127,7 +127,7 @@ def test_a_custom_kind_of_cluster_scope_is_not_served_below_a_namespace(
         clusterwide.delete(CRDS, f"beacons.{group}")
 
 
-def test_a_namespaced_kind_is_written_in_a_namespace_only(here: Here, widgets: Resource) -> None:
+def test_a_namespaced_kind_is_written_in_a_namespace_only(here: ScratchNamespace, widgets: Resource) -> None:
     here.make(SECRETS, "s")
     assert here.api.send("POST", "/api/v1/secrets", a(SECRETS, "t")).status == 405
     assert here.api.send("DELETE", "/api/v1/secrets", query={"labelSelector": "no=such"}).status == 405
@@ -142,7 +142,7 @@ def test_a_namespaced_kind_is_written_in_a_namespace_only(here: Here, widgets: R
 # Writes that need more than one right --------------------------------------------------------------------------------
 
 
-def test_applying_what_is_not_there_needs_the_right_to_create(here: Here) -> None:
+def test_applying_what_is_not_there_needs_the_right_to_create(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "there")
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", "update", "get"]}
     patcher = acting_as(here, "patcher", rule)
@@ -170,7 +170,9 @@ CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=F
 CLUSTER_BINDINGS = Resource(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 
 
-def test_a_role_is_not_labelled_into_another_by_who_does_not_hold_its_rules(here: Here, clusterwide: Here) -> None:
+def test_a_role_is_not_labelled_into_another_by_who_does_not_hold_its_rules(
+    here: ScratchNamespace, clusterwide: ScratchNamespace
+) -> None:
     """Who may edit ClusterRoles, and holds none of their rules, must not have `view` take one up."""
     strong, editor = f"{here.namespace}-strong", f"{here.namespace}-editor"
     secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
@@ -210,7 +212,7 @@ def bound(name: str, role: str, user: str) -> Object:
     )  # fmt: skip
 
 
-def test_the_administrator_of_one_namespace_may_share_it_and_nothing_else(here: Here, victim: str) -> None:
+def test_the_administrator_of_one_namespace_may_share_it_and_nothing_else(here: ScratchNamespace, victim: str) -> None:
     here.create(BINDINGS, bound("owner", "cluster-admin", "owner"))
     owner = here.api.sending(("Impersonate-User", "owner"))
     eventually(lambda: owner.send("GET", here.path(BINDINGS)).status, 200)
@@ -222,7 +224,7 @@ def test_the_administrator_of_one_namespace_may_share_it_and_nothing_else(here: 
     owner.close()
 
 
-def test_a_right_to_escalate_one_role_covers_changing_it_and_not_creating_it(here: Here) -> None:
+def test_a_right_to_escalate_one_role_covers_changing_it_and_not_creating_it(here: ScratchNamespace) -> None:
     writing = {"apiGroups": [RBAC], "resources": ["roles"], "verbs": ["create", "patch"]}
     escalating = {**writing, "verbs": ["escalate"], "resourceNames": ["special"]}
     writer = acting_as(here, "writer", writing, escalating)
@@ -237,7 +239,7 @@ def test_a_right_to_escalate_one_role_covers_changing_it_and_not_creating_it(her
 # Single objects by resourceNames -------------------------------------------------------------------------------------
 
 
-def test_a_rule_for_one_name_grants_lists_and_watches_of_that_name(here: Here) -> None:
+def test_a_rule_for_one_name_grants_lists_and_watches_of_that_name(here: ScratchNamespace) -> None:
     here.make(SECRETS, "mine")
     here.make(SECRETS, "other")
     rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["mine"], "verbs": ["list", "watch"]}
@@ -255,7 +257,7 @@ def test_a_rule_for_one_name_grants_lists_and_watches_of_that_name(here: Here) -
     user.close()
 
 
-def test_a_watch_in_the_path_is_a_watch(here: Here) -> None:
+def test_a_watch_in_the_path_is_a_watch(here: ScratchNamespace) -> None:
     here.make(SECRETS, "mine")
     here.make(SECRETS, "other")
     reader = acting_as(here, "reader", {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]})

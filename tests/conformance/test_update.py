@@ -7,10 +7,10 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, SERVICES, Resource
 
-from .world import DEPLOYMENTS, Here, sleeping_pod
+from .world import DEPLOYMENTS, ScratchNamespace, sleeping_pod
 
 
-def test_an_update_replaces_everything_a_user_may_set(here: Here) -> None:
+def test_an_update_replaces_everything_a_user_may_set(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c", data={"a": "1", "b": "2"}, labels={"x": "y"})
     made["data"] = {"b": "3"}
     made["metadata"].pop("labels")
@@ -21,7 +21,7 @@ def test_an_update_replaces_everything_a_user_may_set(here: Here) -> None:
     assert int(updated["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
 
 
-def test_a_stale_version_is_a_conflict_and_changes_nothing(here: Here) -> None:
+def test_a_stale_version_is_a_conflict_and_changes_nothing(here: ScratchNamespace) -> None:
     stale = here.make(CONFIGMAPS, "c", data={"a": "1"})
     here.patch(CONFIGMAPS, "c", {"data": {"a": "2"}})
     with pytest.raises(errors.Conflict, match="the object has been modified"):
@@ -29,26 +29,26 @@ def test_a_stale_version_is_a_conflict_and_changes_nothing(here: Here) -> None:
     assert here.get(CONFIGMAPS, "c")["data"] == {"a": "2"}
 
 
-def test_without_a_version_the_last_writer_wins(here: Here) -> None:
+def test_without_a_version_the_last_writer_wins(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c", data={"a": "1"})
     here.patch(CONFIGMAPS, "c", {"data": {"a": "2"}})
     del made["metadata"]["resourceVersion"]
     assert here.update(CONFIGMAPS, {**made, "data": {"a": "3"}})["data"] == {"a": "3"}
 
 
-def test_custom_kinds_insist_on_a_version(here: Here, widgets: Resource) -> None:
+def test_custom_kinds_insist_on_a_version(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.make(widgets, "w", spec={"size": 1})
     del made["metadata"]["resourceVersion"]
     with pytest.raises(errors.Invalid, match="metadata.resourceVersion"):
         here.update(widgets, made)
 
 
-def test_an_update_that_changes_nothing_keeps_the_version(here: Here) -> None:
+def test_an_update_that_changes_nothing_keeps_the_version(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c", data={"a": "1"})
     assert here.update(CONFIGMAPS, made)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-def test_another_incarnation_is_a_conflict(here: Here) -> None:
+def test_another_incarnation_is_a_conflict(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c")
     made["metadata"]["uid"] = "11111111-1111-1111-1111-111111111111"
     del made["metadata"]["resourceVersion"]
@@ -56,7 +56,7 @@ def test_another_incarnation_is_a_conflict(here: Here) -> None:
         here.update(CONFIGMAPS, made)
 
 
-def test_what_is_gone_cannot_be_updated(here: Here) -> None:
+def test_what_is_gone_cannot_be_updated(here: ScratchNamespace) -> None:
     made = here.make(CONFIGMAPS, "c")
     here.delete(CONFIGMAPS, "c")
     with pytest.raises(errors.ApiError) as refused:
@@ -64,7 +64,7 @@ def test_what_is_gone_cannot_be_updated(here: Here) -> None:
     assert refused.value.code in (404, 409)
 
 
-def test_the_name_in_the_url_must_be_that_of_the_object(here: Here) -> None:
+def test_the_name_in_the_url_must_be_that_of_the_object(here: ScratchNamespace) -> None:
     here.make(CONFIGMAPS, "c")
     other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}}
     status = here.api.refuse("PUT", here.path(CONFIGMAPS, "c"), other)
@@ -72,7 +72,7 @@ def test_the_name_in_the_url_must_be_that_of_the_object(here: Here) -> None:
     assert "does not match" in status["message"]
 
 
-def test_creation_time_and_generation_cannot_be_forged(here: Here, widgets: Resource) -> None:
+def test_creation_time_and_generation_cannot_be_forged(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.make(widgets, "w")
     before = dict(made["metadata"])
     made["metadata"] |= {"creationTimestamp": "2001-01-01T00:00:00Z", "generation": 77}
@@ -85,7 +85,7 @@ def test_creation_time_and_generation_cannot_be_forged(here: Here, widgets: Reso
 # Generation and status -----------------------------------------------------------------------------------------------
 
 
-def test_generation_counts_changes_of_the_spec_only(here: Here, widgets: Resource) -> None:
+def test_generation_counts_changes_of_the_spec_only(here: ScratchNamespace, widgets: Resource) -> None:
     assert here.make(widgets, "w", spec={"size": 1})["metadata"]["generation"] == 1
     assert here.patch(widgets, "w", {"spec": {"size": 2}})["metadata"]["generation"] == 2
     assert here.patch(widgets, "w", {"metadata": {"labels": {"a": "b"}}})["metadata"]["generation"] == 2
@@ -93,7 +93,7 @@ def test_generation_counts_changes_of_the_spec_only(here: Here, widgets: Resourc
     assert status["metadata"]["generation"] == 2
 
 
-def test_generation_of_a_deployment_counts_too(here: Here) -> None:
+def test_generation_of_a_deployment_counts_too(here: ScratchNamespace) -> None:
     labels = {"app": "x"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 0, "paused": True, "selector": {"matchLabels": labels}, "template": template}
@@ -102,7 +102,7 @@ def test_generation_of_a_deployment_counts_too(here: Here) -> None:
     assert changed["metadata"]["generation"] == 2
 
 
-def test_a_write_to_the_object_leaves_status_alone(here: Here, widgets: Resource) -> None:
+def test_a_write_to_the_object_leaves_status_alone(here: ScratchNamespace, widgets: Resource) -> None:
     here.make(widgets, "w", spec={"size": 1})
     here.patch(widgets, "w", {"status": {"phase": "Up"}}, subresource="status")
     found = here.get(widgets, "w")
@@ -111,7 +111,7 @@ def test_a_write_to_the_object_leaves_status_alone(here: Here, widgets: Resource
     assert (updated["spec"]["size"], updated["status"]) == (2, {"phase": "Up"})
 
 
-def test_a_write_to_status_leaves_the_rest_alone(here: Here, widgets: Resource) -> None:
+def test_a_write_to_status_leaves_the_rest_alone(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.make(widgets, "w", spec={"size": 1}, labels={"a": "b"})
     made["spec"]["size"], made["status"] = 9, {"phase": "Up"}
     made["metadata"]["labels"] = {"c": "d"}
@@ -120,7 +120,7 @@ def test_a_write_to_status_leaves_the_rest_alone(here: Here, widgets: Resource) 
     assert updated["metadata"]["labels"] == {"a": "b"}
 
 
-def test_pod_status_is_written_through_its_subresource(here: Here) -> None:
+def test_pod_status_is_written_through_its_subresource(here: ScratchNamespace) -> None:
     here.create(PODS, sleeping_pod("p"))
     ready = {"type": "Ready", "status": "True"}
     updated = here.patch(
@@ -131,7 +131,7 @@ def test_pod_status_is_written_through_its_subresource(here: Here) -> None:
     assert here.patch(PODS, "p", {"status": {"phase": "Failed"}})["status"]["phase"] == "Running"
 
 
-def test_status_can_be_read_alone(here: Here, widgets: Resource) -> None:
+def test_status_can_be_read_alone(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.make(widgets, "w")
     assert here.api.fetch(here.path(widgets, "w", "status")) == made
 
@@ -139,20 +139,20 @@ def test_status_can_be_read_alone(here: Here, widgets: Resource) -> None:
 # What must not change ------------------------------------------------------------------------------------------------
 
 
-def test_the_containers_of_a_pod_cannot_be_exchanged(here: Here) -> None:
+def test_the_containers_of_a_pod_cannot_be_exchanged(here: ScratchNamespace) -> None:
     pod = here.create(PODS, sleeping_pod("p"))
     pod["spec"]["containers"][0]["command"] = ["false"]
     with pytest.raises(errors.Invalid, match="pod updates may not change fields other than"):
         here.update(PODS, pod)
 
 
-def test_the_image_of_a_container_may_change(here: Here) -> None:
+def test_the_image_of_a_container_may_change(here: ScratchNamespace) -> None:
     pod = here.create(PODS, sleeping_pod("p"))
     pod["spec"]["containers"][0]["image"] = "registry.example/none:2"
     assert here.update(PODS, pod)["spec"]["containers"][0]["image"].endswith(":2")
 
 
-def test_the_selector_of_a_deployment_is_immutable(here: Here) -> None:
+def test_the_selector_of_a_deployment_is_immutable(here: ScratchNamespace) -> None:
     labels = {"app": "x"}
     template = {"metadata": {"labels": {**labels, "y": "z"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     here.make(DEPLOYMENTS, "d", spec={"replicas": 0, "selector": {"matchLabels": labels}, "template": template})
@@ -160,7 +160,7 @@ def test_the_selector_of_a_deployment_is_immutable(here: Here) -> None:
         here.patch(DEPLOYMENTS, "d", {"spec": {"selector": {"matchLabels": {"app": None, "y": "z"}}}})
 
 
-def test_an_update_of_a_service_keeps_its_address(here: Here) -> None:
+def test_an_update_of_a_service_keeps_its_address(here: ScratchNamespace) -> None:
     made = here.make(SERVICES, "s", spec={"ports": [{"port": 80}]})
     address = made["spec"].pop("clusterIP")
     made["spec"].pop("clusterIPs")

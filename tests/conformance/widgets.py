@@ -6,7 +6,7 @@ import copy
 
 from paddlecloud.kube.resource import Object, Resource
 
-from .world import CRDS, Api, Here, eventually
+from .world import CRDS, Api, ScratchNamespace, eventually
 
 STRING = {"type": "string"}
 
@@ -86,7 +86,7 @@ def definition(group: str, plural: str, kind: str, *, schema: Object = SCHEMA, s
 
 def install(api: Api, crd: Object) -> Resource:
     """Create a CRD and wait until its objects can be listed."""
-    clusterwide = Here(api, "")
+    clusterwide = ScratchNamespace(api, "")
     clusterwide.create(CRDS, crd)
     spec = crd["spec"]
     resource = Resource(

@@ -1,20 +1,20 @@
 """How the conformance tests talk to the server under test: the project's own client without awaits.
 
-One kept connection serves the whole session. `Here` is the API as seen from the test's own namespace; `Api` is the rest
-of it. Requests that no client would send (strange paths, endless bodies) go through `Api.connect`.
+One kept connection serves the whole session. `ScratchNamespace` is the API as seen from the test's own namespace; `Api`
+is the rest of it. Requests that no client would send (strange paths, endless bodies) go through `Api.connect`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import http.client
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
+from harness import until
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client, ObjectList, PatchKind, Propagation, WatchEvent
 from paddlecloud.kube.config import Config
@@ -26,7 +26,6 @@ from paddlecloud.kube.transport import JSON, Response
 T = TypeVar("T")
 Names = list[str]
 
-PATIENCE = 60.0  # seconds that anything asynchronous (garbage, quotas, new kinds) may take on a busy machine
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -34,17 +33,8 @@ PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 
 
 def eventually(look: Callable[[], T], expected: T | Callable[[T], bool]) -> T:
-    """What `look` returns once it is as expected; fails with the last thing seen when that takes too long."""
-    deadline = time.monotonic() + PATIENCE
-    pause = 0.005
-    while True:
-        seen = look()
-        if expected(seen) if callable(expected) else seen == expected:
-            return seen
-        if time.monotonic() > deadline:
-            raise AssertionError(f"still {seen!r} after {PATIENCE:.0f} s, expected {expected!r}")
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.25)
+    """What `look` returns once it is as expected. Looks often: a request on the kept connection costs little."""
+    return cast("T", until(look, expected, every=0.005))
 
 
 def a(resource: Resource, name: str, **fields: Any) -> Object:
@@ -139,7 +129,7 @@ class Api:
         return drive_iter(self.client.watch(resource, namespace, **options))
 
 
-class Here:
+class ScratchNamespace:
     """The API from inside one namespace."""
 
     def __init__(self, api: Api, namespace: str) -> None:
@@ -162,7 +152,7 @@ class Here:
         return drive(self.api.client.list(resource, self._space(resource), **options))
 
     def names(self, resource: Resource, *, labels: str | None = None, fields: str | None = None) -> Names:
-        """Names in the order listed, without what every namespace is furnished with."""
+        """Names in the order listed, without the default objects of every namespace."""
         found = self.list(resource, label_selector=labels, field_selector=fields).items
         return [name for item in found if (name := item["metadata"]["name"]) not in ("kube-root-ca.crt", "default")]
 

@@ -343,8 +343,8 @@ async def test_two_hundred_idle_watchers_cost_little_and_all_hear_of_a_change(ou
     busy = outside.cpu()
     await asyncio.sleep(1.0)
     assert outside.cpu() - busy < 0.5, "idle watchers must not keep the server busy"
-    hearing = [asyncio.ensure_future(until_seen(reader, "heard-by-all")) for reader, _ in watchers]
-    await outside.create("heard-by-all", 10)
+    hearing = [asyncio.ensure_future(until_seen(reader, "seen-by-all")) for reader, _ in watchers]
+    await outside.create("seen-by-all", 10)
     await asyncio.wait_for(asyncio.gather(*hearing), PATIENCE)
     for _, writer in watchers:
         writer.close()

@@ -203,7 +203,7 @@ def test_watch_prints_a_change(run: Pdc, server: Target, namespace: str) -> None
 
 
 @pytest.fixture
-def furnished(run: Pdc) -> Pdc:
+def populated(run: Pdc) -> Pdc:
     run("apply", "-f", "-", input=config("one", {"a": "1"}, labels={"app": "x", "tier": "web"}))
     run("apply", "-f", "-", input=config("two", {"b": "2"}))
     service = {
@@ -247,17 +247,17 @@ def normal(text: str) -> list[str]:
     return [re.sub(r"\b\d+[smhd](\d+[smh])?\b", "AGE", " ".join(line.split())) for line in text.splitlines()]
 
 
-def test_pdc_prints_what_kubectl_prints(furnished: Pdc, kubectl: Kubectl) -> None:
+def test_pdc_prints_what_kubectl_prints(populated: Pdc, kubectl: Kubectl) -> None:
     for arguments in SAME:
-        ours, theirs = furnished(*arguments), kubectl(*arguments, check=False)
+        ours, theirs = populated(*arguments), kubectl(*arguments, check=False)
         assert (ours.returncode, theirs.returncode) == (0, 0), f"{arguments}: {ours.stderr}{theirs.stderr}"
         assert normal(ours.stdout) == normal(theirs.stdout), arguments
 
 
-def test_pdc_writes_the_objects_kubectl_writes(furnished: Pdc, kubectl: Kubectl) -> None:
+def test_pdc_writes_the_objects_kubectl_writes(populated: Pdc, kubectl: Kubectl) -> None:
     for what in (["cm/one"], ["cm"], ["svc", "front"]):
         for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
-            ours, theirs = furnished("get", *what, "-o", form), kubectl("get", *what, "-o", form)
+            ours, theirs = populated("get", *what, "-o", form), kubectl("get", *what, "-o", form)
             assert read(ours.stdout) == read(theirs.stdout), (what, form)
 
 

@@ -38,7 +38,7 @@ VOLCANO = [definition for definition in crd.generate() if definition["spec"]["gr
 KNATIVE = crd.generate(knative.KINDS)
 
 
-class World:
+class EngineCluster:
     def __init__(self, client: Client, clock: FakeClock) -> None:
         self.client = client
         self._clock = clock
@@ -74,7 +74,7 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, clock: FakeClock) -> AsyncIterator[World]:
+async def world(tmp_path: Path, clock: FakeClock) -> AsyncIterator[EngineCluster]:
     """This project's kinds, two of its controllers, and no engine."""
     platform = ControlPlane(tmp_path / "data", clock=clock, seed=1)
     await platform.start(objects=crd.generate(KINDS))
@@ -90,7 +90,7 @@ async def world(tmp_path: Path, clock: FakeClock) -> AsyncIterator[World]:
         platform.spawn(engines.follow(lambda: served_kinds(client), job, clock=clock)),
         platform.spawn(engines.follow(lambda: serving.served_kinds(client), service, clock=clock)),
     ]
-    yield World(client, clock)
+    yield EngineCluster(client, clock)
     for task in tasks:
         task.cancel()
     await platform.stop()
@@ -107,7 +107,7 @@ def gang(name: str) -> Object:
     }
 
 
-async def test_jobs_become_gangs_once_volcano_is_there(world: World) -> None:
+async def test_jobs_become_gangs_once_volcano_is_there(world: EngineCluster) -> None:
     await world.client.create(PADDLEJOBS, gang("early"))
     early = await world.until(PADDLEJOBS, "early", lambda job: "conditions" in job.get("status", {}))
     reported = next(each for each in early["status"]["conditions"] if each["type"] == "GangScheduled")
@@ -124,7 +124,7 @@ async def test_jobs_become_gangs_once_volcano_is_there(world: World) -> None:
     await world.until(PODS, "later-worker-0")
 
 
-async def test_services_become_knatives_once_it_is_there_and_those_that_stand_stay(world: World) -> None:
+async def test_services_become_knatives_once_it_is_there_and_those_that_stand_stay(world: EngineCluster) -> None:
     await world.serve("early")
     await world.until(DEPLOYMENTS, "early-default")
     await world.until(PADDLESERVICES, "early", on("Deployment"))

@@ -116,7 +116,7 @@ async def test_an_unknown_field_whose_name_fits_into_no_header_is_dropped_withou
     assert (made.status, made.headers.get("Warning")) == (201, '299 - "unknown field \\"other\\""')
 
 
-# --- overtaken while they are computed --------------------------------------------------------------------------------
+# --- changed by others while they are computed ------------------------------------------------------------------------
 
 
 async def test_patches_of_one_large_object_at_the_same_time_all_hold(raw: Raw) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import PATIENCE
+from harness import until
 
 GROUP = """
 apiVersion: scheduling.volcano.sh/v1beta1
@@ -93,13 +92,6 @@ def pods(machine: Callable[..., Any], app: str) -> list[Any]:
     return found
 
 
-def until(check: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (found := check()):
-        assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {what}"
-    return found
-
-
 def running(machine: Callable[..., Any], app: str) -> list[str]:
     """The nodes of the pods that run."""
     return [
@@ -117,13 +109,13 @@ def test_a_gang_waits_is_explained_and_runs_on_nodes_added_for_it(machine: Calla
         body = json.loads(machine("explain", "pod/gang-0", "-o", "json").stdout)
         return body if body.get("scheduling", {}).get("code") == "Unschedulable" else None
 
-    verdict = until(explained, "the gang is explained")["scheduling"]
+    verdict = until(explained, what="the gang is explained")["scheduling"]
     assert verdict["needs"] == {"each": {"cpu": "3"}, "pods": 2, "minMember": 2, "placed": 0}
     advice = next(entry for entry in verdict["wouldStartIf"] if entry["change"] == "node")
     assert "需要" in machine("explain", "pod/gang-0", "--lang", "zh").stdout
     for number in range(advice["count"]):
         machine("node", "add", f"extra-{number}", "--capacity", f"cpu={advice['capacity']['cpu']}")
-    until(lambda: len(running(machine, "gang")) == 2, "the gang runs where the advice says")
+    until(lambda: len(running(machine, "gang")) == 2, what="the gang runs where the advice says")
     machine("delete", "-f", str(tmp_path / "gang.yaml"), "-y")
     for number in range(advice["count"]):
         machine("node", "rm", f"extra-{number}", "-y")
@@ -140,7 +132,7 @@ def test_a_job_held_by_its_queue_is_explained_and_runs_once_the_advice_is_taken(
     def explained() -> Any:
         return json.loads(machine("explain", "pdj/held", "-o", "json").stdout).get("scheduling")
 
-    verdict = until(explained, "the job is explained")
+    verdict = until(explained, what="the job is explained")
     assert (verdict["code"], verdict["queue"]) == ("QueueTooSmall", "narrow")
     assert verdict["needs"] == {"all": {"cpu": "140m"}, "pods": 0, "minMember": 2, "placed": 0}
     assert len(verdict["nodes"]) == 2, "what is free where"
@@ -158,10 +150,12 @@ def test_a_job_held_by_its_queue_is_explained_and_runs_once_the_advice_is_taken(
 def test_pods_of_a_lost_node_are_made_anew_on_the_other(machine: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text(REPLICAS)
     machine("apply", "-f", str(tmp_path / "web.yaml"))
-    first = until(lambda: set(where) if len(set(where := running(machine, "web"))) == 2 else None, "one on each node")
+    first = until(
+        lambda: set(where) if len(set(where := running(machine, "web"))) == 2 else None, what="one on each node"
+    )
     lost, kept = sorted(first)
     machine("node", "fail", lost, "-y")
-    until(lambda: running(machine, "web") == [kept, kept], "both run on the node that is left")
+    until(lambda: running(machine, "web") == [kept, kept], what="both run on the node that is left")
     assert machine("node", "fail", "no-such-node", "-y", check=False).returncode == 3
     machine("node", "restore", lost)
     assert machine("node", "rm", lost, "-y", check=False).returncode == 4  # it is the machine's own

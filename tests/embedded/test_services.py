@@ -156,7 +156,7 @@ def test_a_service_spreads_connections_resolves_by_name_and_refuses_when_nobody_
         except ConnectionRefusedError:
             return True
         except (OSError, http.client.HTTPException):
-            pass  # the proxy has not heard of the last pod's end
+            pass  # the proxy has not observed the end of the last pod yet
         return False
 
     until(refused)

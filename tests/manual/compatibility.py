@@ -117,7 +117,7 @@ def _faults(outcome: Outcome, platform: str, parts: dict[str, str]) -> Iterator[
 
 
 def _missing_blocks(inventory: Inventory) -> Iterator[str]:
-    """Every fenced block of every document has a row, and no row speaks of a block that is not there."""
+    """Every fenced block of every document has a row, and no row names a block that is not there."""
     named = Counter(block for row in inventory.rows for block in row.blocks)
     wanted = {
         f"{name} {number}"

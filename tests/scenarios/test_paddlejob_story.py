@@ -79,7 +79,7 @@ def test_the_pods_of_a_healthy_job_have_the_events_of_kubernetes_and_nothing_ala
 
 
 def test_a_job_that_is_scaled_and_does_not_fit_says_which_pod_has_no_node(kubectl: Kubectl, hands: Hands) -> None:
-    """Its other pods wait for that one; neither the status nor the verdict speaks of them."""
+    """Its other pods wait for that one; neither the status nor the verdict names them."""
     body = json.loads(job("wider", HOLD, workers=2, elastic=1))
     body["spec"]["worker"] |= {"requests": 1, "limits": 3}
     container = body["spec"]["worker"]["template"]["spec"]["containers"][0]

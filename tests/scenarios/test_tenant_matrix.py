@@ -93,7 +93,7 @@ def juicefs_known(kubectl: Kubectl) -> Iterator[None]:
     kubectl("delete", "csidriver", DRIVER)
 
 
-class World:
+class TwoNamespaces:
     """The two namespaces; `key` is in the victim's Secret and nowhere else."""
 
     def __init__(self, kubectl: Kubectl, server: Target, own: str, victim: str) -> None:
@@ -235,18 +235,18 @@ def serving(server: Target, operators: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def world(kubectl: Kubectl, server: Target, namespace: str, serving: None) -> Iterator[World]:
+def world(kubectl: Kubectl, server: Target, namespace: str, serving: None) -> Iterator[TwoNamespaces]:
     victim = f"{namespace}-victim"
     kubectl("create", "namespace", victim)
     with juicefs_known(kubectl):
-        yield World(kubectl, server, namespace, victim)
+        yield TwoNamespaces(kubectl, server, namespace, victim)
         for space in (namespace, victim):
             kubectl("delete", "samplejobs,samplesets", "--all", "-n", space, "--timeout=90s", timeout=100)
     kubectl("delete", "namespace", victim, "--wait=false")
 
 
 def test_no_field_that_a_tenant_may_write_reaches_anything_of_another(
-    world: World, loopback: Loopback, server: Target
+    world: TwoNamespaces, loopback: Loopback, server: Target
 ) -> None:
     names = {**world.settle(), "loopback": loopback.address}
     before = world.canaries()
@@ -274,7 +274,7 @@ def test_no_field_that_a_tenant_may_write_reaches_anything_of_another(
     assert thief.get("status", {}).get("phase") != "Bound"
 
 
-def _without_verdict(world: World, accepted: list[Attack]) -> list[str]:
+def _without_verdict(world: TwoNamespaces, accepted: list[Attack]) -> list[str]:
     """Attacks that controllers did not refuse, or look at, in time."""
     left = {attack.body["metadata"]["name"]: attack for attack in accepted if _is_judged(attack)}
     said: dict[str, str] = {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from .kinds import BY_PLURAL, UNSERVED_SUBRESOURCES
-from .model import CUSTOM, NOBODY, Case, Verdict, World
+from .model import CUSTOM, NOBODY, AccessScenario, Case, Verdict
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 STREAMS = ("exec", "attach", "portforward")
@@ -24,7 +24,7 @@ UNSERVED_PATHS = ("/logs", "/debug", "/healthz/", "/livez/", "/readyz/", "/opena
 
 @dataclass(frozen=True)
 class Difference:
-    world: World
+    world: AccessScenario
     case: Case
     real: Verdict
     embedded: Verdict
@@ -35,7 +35,7 @@ class Difference:
 
 
 def differences(
-    worlds: Sequence[World], real: Sequence[Sequence[Verdict]], embedded: Sequence[Sequence[Verdict]]
+    worlds: Sequence[AccessScenario], real: Sequence[Sequence[Verdict]], embedded: Sequence[Sequence[Verdict]]
 ) -> list[Difference]:
     return [
         Difference(world, case, theirs, ours)

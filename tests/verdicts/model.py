@@ -116,7 +116,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class World:
+class AccessScenario:
     grants: tuple[Grant, ...]
     cases: tuple[Case, ...]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .generator import fingerprint, worlds
-from .model import Verdict, World
+from .model import AccessScenario, Verdict
 
 FILE = Path(__file__).parent / "recorded.txt"
 CASES = 2000
@@ -22,11 +22,11 @@ _LONGEST = 80
 @dataclass(frozen=True)
 class Recorded:
     server: str
-    worlds: list[World]
+    worlds: list[AccessScenario]
     verdicts: list[list[Verdict]]
 
 
-def save(server: str, seed: int, made: Sequence[World], verdicts: Sequence[Sequence[Verdict]]) -> None:
+def save(server: str, seed: int, made: Sequence[AccessScenario], verdicts: Sequence[Sequence[Verdict]]) -> None:
     head = f"server {server}\nseed {seed}\nfingerprint {fingerprint(made)}\n"
     lines = (str(compacted(verdict)) for each in verdicts for verdict in each)
     FILE.write_text(head + "".join(f"{line}\n" for line in lines))

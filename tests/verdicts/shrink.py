@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from .comparison import Difference, differences
 from .judge import Judge
-from .model import Case, Grant, Rule, World
+from .model import AccessScenario, Case, Grant, Rule
 from .stage import AT_ONCE, verdicts
 
 ROUNDS = 12
@@ -33,7 +33,7 @@ async def shrunk(found: Difference, real: Judge, embedded: Judge, prefix: str) -
 
 
 async def _first_that_differs(
-    candidates: Sequence[World], real: Judge, embedded: Judge, prefix: str
+    candidates: Sequence[AccessScenario], real: Judge, embedded: Judge, prefix: str
 ) -> Difference | None:
     for start in range(0, len(candidates), AT_ONCE):
         tried = candidates[start : start + AT_ONCE]
@@ -44,7 +44,7 @@ async def _first_that_differs(
     return None
 
 
-def _smaller(world: World) -> Iterator[World]:
+def _smaller(world: AccessScenario) -> Iterator[AccessScenario]:
     """One thing less, the largest things first."""
     (case,) = world.cases
     for number in range(len(world.grants)):

@@ -11,7 +11,7 @@ from typing import Any
 
 from .judge import Judge
 from .kinds import BY_PLURAL, KINDS, definitions
-from .model import ACTORS, CUSTOM, RBAC, Grant, Verdict, World, named
+from .model import ACTORS, CUSTOM, RBAC, AccessScenario, Grant, Verdict, named
 
 PATIENCE = 60.0  # seconds
 AT_ONCE = 8  # worlds
@@ -37,19 +37,19 @@ async def custom_kinds(*judges: Judge) -> AsyncIterator[None]:
             await judge.send("DELETE", f"{path}/{definition['metadata']['name']}")
 
 
-async def verdicts(judge: Judge, worlds: Sequence[World], prefix: str) -> list[list[Verdict]]:
+async def verdicts(judge: Judge, worlds: Sequence[AccessScenario], prefix: str) -> list[list[Verdict]]:
     """The verdicts on every case of every world. Requests of one world are sent one after the other."""
     prefixes = [f"{prefix}x{number}" for number in range(len(worlds))]
     async with _staged(judge, worlds, prefixes):
 
-        async def one(world: World, own: str) -> list[Verdict]:
+        async def one(world: AccessScenario, own: str) -> list[Verdict]:
             return [await judge.ask(case, own) for case in world.cases]
 
         return await _bounded(one(world, own) for world, own in zip(worlds, prefixes, strict=True))
 
 
 @asynccontextmanager
-async def _staged(judge: Judge, worlds: Sequence[World], prefixes: Sequence[str]) -> AsyncIterator[None]:
+async def _staged(judge: Judge, worlds: Sequence[AccessScenario], prefixes: Sequence[str]) -> AsyncIterator[None]:
     try:
         await _bounded(_build(judge, world, own) for world, own in zip(worlds, prefixes, strict=True))
         await _aggregated(judge, worlds, prefixes)
@@ -69,7 +69,7 @@ async def _bounded(work: Iterable[Awaitable[Any]]) -> list[Any]:
     return list(await asyncio.gather(*map(one, work)))
 
 
-async def _build(judge: Judge, world: World, prefix: str) -> None:
+async def _build(judge: Judge, world: AccessScenario, prefix: str) -> None:
     for path, body in objects(world):
         answer = await judge.send("POST", named(path, prefix), named(body, prefix))
         assert answer.status == 201, f"{path} {body}: {answer.body.decode()}"
@@ -80,7 +80,7 @@ async def _build(judge: Judge, world: World, prefix: str) -> None:
             judge.tokens[named(actor.user, prefix)] = made["status"]["token"]
 
 
-async def _remove(judge: Judge, world: World, prefix: str) -> None:
+async def _remove(judge: Judge, world: AccessScenario, prefix: str) -> None:
     for path, body in objects(world):
         if "/namespaces/" not in path:
             await judge.send("DELETE", named(f"{path}/{body['metadata']['name']}", prefix))
@@ -88,7 +88,7 @@ async def _remove(judge: Judge, world: World, prefix: str) -> None:
         await judge.send("DELETE", BY_PLURAL[plural].path("", f"{prefix}-sentinel"))
 
 
-def objects(world: World) -> _Objects:
+def objects(world: AccessScenario) -> _Objects:
     """Everything of a world that its requests may meet, in the order it is made in."""
     paths = "\n".join(case.path for case in world.cases)
     stored = [kind for kind in KINDS if kind.stored and (f"/{kind.plural}" in paths or kind.group == RBAC)]
@@ -138,7 +138,7 @@ def _subject(kind: str, namespace: str, name: str) -> dict[str, str]:
 # --- waiting ---
 
 
-async def _aggregated(judge: Judge, worlds: Sequence[World], prefixes: Sequence[str]) -> None:
+async def _aggregated(judge: Judge, worlds: Sequence[AccessScenario], prefixes: Sequence[str]) -> None:
     """Until a controller has filled in the rules of aggregated roles."""
     for world, prefix in zip(worlds, prefixes, strict=True):
         for number, grant in enumerate(world.grants):

@@ -127,7 +127,7 @@ class Cluster:
         api.close()
 
     def node_off(self, number: int) -> None:
-        """A power cut: nothing on the node hears of it."""
+        """A power cut: nothing on the node is notified."""
         Machine(self.layout, Node(number).name).power_off()
 
     def node_on(self, number: int) -> None:

@@ -30,7 +30,7 @@ def install(site: Site) -> None:
     rest = [_trusting(each) for each in objects if each not in definitions and each not in gateway]
     first = [each for each in rest if each["kind"] == "Namespace"]
     site.apply([*first, _authority(site), *(each for each in rest if each not in first)])
-    # Before its controller speaks, the gateway is not ready, and its probe would restart it.
+    # Before its controller has configured it, the gateway is not ready, and its probe would restart it.
     site.await_deployments(_NAMESPACE, "net-kourier-controller")
     site.apply(gateway)
     site.await_deployments(_NAMESPACE, "controller", "webhook", "autoscaler", "activator")

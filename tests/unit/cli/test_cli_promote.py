@@ -50,7 +50,7 @@ def test_a_rollback_to_a_folder_of_a_node_says_that_it_is_served_as_it_is_now(
     assert "revision flowers-default-1 serves what is in /models/flowers now" in result.err
 
 
-def overtaken(stub: Stub, service: dict[str, Any], *, generations: int, times: int) -> None:
+def changed_by_others(stub: Stub, service: dict[str, Any], *, generations: int, times: int) -> None:
     """The first patches come too late: each time somebody wrote the object before."""
     left = [times]
 
@@ -66,7 +66,7 @@ def overtaken(stub: Stub, service: dict[str, Any], *, generations: int, times: i
 
 
 def test_a_status_written_meanwhile_does_not_stop_it(stub: Stub, pdc: Pdc, service: dict[str, Any]) -> None:
-    overtaken(stub, service, generations=0, times=3)
+    changed_by_others(stub, service, generations=0, times=3)
     result = pdc("promote", "flowers")
     assert result.code == 0, result.err
     spec = stub.objects["paddleservices", "default", "flowers"]["spec"]
@@ -76,7 +76,7 @@ def test_a_status_written_meanwhile_does_not_stop_it(stub: Stub, pdc: Pdc, servi
 
 
 def test_a_spec_changed_meanwhile_is_not_written_over(stub: Stub, pdc: Pdc, service: dict[str, Any]) -> None:
-    overtaken(stub, service, generations=1, times=1)
+    changed_by_others(stub, service, generations=1, times=1)
     result = pdc("promote", "flowers")
     assert (result.code, len(stub.asked("PATCH"))) == (4, 1)
     assert "modified" in result.err
@@ -84,7 +84,7 @@ def test_a_spec_changed_meanwhile_is_not_written_over(stub: Stub, pdc: Pdc, serv
 
 
 def test_it_gives_up_when_the_object_never_rests(stub: Stub, pdc: Pdc, service: dict[str, Any]) -> None:
-    overtaken(stub, service, generations=0, times=1000)
+    changed_by_others(stub, service, generations=0, times=1000)
     assert pdc("promote", "flowers").code == 4
     assert len(stub.asked("PATCH")) == 10
 

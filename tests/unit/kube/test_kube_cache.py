@@ -116,7 +116,7 @@ def test_any_order_and_repetition_of_events_leads_to_the_same_end(
     seed.shuffle(delivered)
 
     cache = Cache(INDEXERS)
-    reported: dict[str, Object] = {}  # what somebody who only hears changes believes
+    reported: dict[str, Object] = {}  # what a reader of the changes alone would have
     for verb, obj in delivered:
         before = cache.get(Key("ns", obj["metadata"]["name"]))
         change = cache.upsert(obj) if verb == "put" else cache.remove(obj)

@@ -263,10 +263,10 @@ async def test_a_name_that_would_leave_its_place_in_the_path_is_never_sent(name:
 
 
 async def test_warnings_reach_the_caller() -> None:
-    heard: list[str] = []
+    warnings: list[str] = []
     header = '299 - "unknown field \\"spec.x\\"", 299 - "deprecated, use v2"'
-    await Client(Wire(Response(200, b"{}", {"warning": header})), on_warning=heard.append).get(PODS, "x", "ns")
-    assert heard == ['unknown field "spec.x"', "deprecated, use v2"]
+    await Client(Wire(Response(200, b"{}", {"warning": header})), on_warning=warnings.append).get(PODS, "x", "ns")
+    assert warnings == ['unknown field "spec.x"', "deprecated, use v2"]
     assert parse_warnings("") == []
 
 

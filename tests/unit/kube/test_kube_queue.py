@@ -45,7 +45,7 @@ async def test_a_key_added_while_processed_runs_again_only_after_done() -> None:
     assert await take(queue) is None
 
 
-async def test_keys_that_may_wait_are_overtaken_but_do_not_starve() -> None:
+async def test_keys_of_low_priority_wait_but_do_not_starve() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for key in ("old-1", "old-2", "old-3"):
         queue.add(key, later=True)

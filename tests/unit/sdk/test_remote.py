@@ -223,7 +223,7 @@ def test_a_program_that_could_not_run_raises_why() -> None:
 
 
 async def upper_case(socket: web.WebSocketResponse) -> None:
-    """A pod's port as the kubelet speaks for it: two bytes of port on both channels, then data."""
+    """A pod's port as the kubelet serves it: two bytes of port on both channels, then data."""
     for channel in (0, 1):
         await socket.send_bytes(bytes([channel]) + struct.pack("<H", 80))
     async for message in socket:

@@ -56,7 +56,7 @@ def test_hit_ratios_agree_with_clairvoyant_eviction(nodes: int, share: float, ep
 @settings(max_examples=20, deadline=None)
 @given(nodes=st.integers(1, 4), share=st.floats(0.05, 1), link=st.floats(0.1, 2))
 def test_stall_agrees_with_the_model_of_prefetching(nodes: int, share: float, link: float) -> None:
-    """Twelve epochs: the last ones are alike, as those the advice speaks of."""
+    """Twelve epochs: the last ones are alike, as those the advice is about."""
     count, size, rate = 1_200, 1_000, 100.0
     epochs = 12
     schedule = Schedule(count, nodes, SamplerOptions(batch_size=10, shuffle=True, epochs=epochs))

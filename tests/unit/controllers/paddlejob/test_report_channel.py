@@ -24,7 +24,7 @@ from .test_controller import Cluster, cluster_of
 PATH = "/report/default/job/0/worker/0"
 
 
-class World:
+class ReportSender:
     def __init__(self, url: str, session: aiohttp.ClientSession, taken: list[Report], clock: FakeClock) -> None:
         self.url, self.session, self.taken, self.clock = url, session, taken, clock
 
@@ -38,15 +38,15 @@ class World:
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def world() -> AsyncIterator[ReportSender]:
     taken: list[Report] = []
     clock = FakeClock()
     channel = Channel(lambda key: "good" if key == Key("default", "job") else "", taken.append, clock=clock)
     async with channel.serve(ListenAddress()) as url, aiohttp.ClientSession() as session:
-        yield World(url, session, taken, clock)
+        yield ReportSender(url, session, taken, clock)
 
 
-async def test_a_report_is_taken_with_who_sent_it(world: World) -> None:
+async def test_a_report_is_taken_with_who_sent_it(world: ReportSender) -> None:
     assert await world.post("/report/default/job/3/worker/1", b'{"step": 7, "fieldOfTheFuture": 1}') == 204
     (report,) = world.taken
     assert (report.job, report.generation, report.rank, report.message.step) == (
@@ -76,12 +76,12 @@ async def test_a_report_is_taken_with_who_sent_it(world: World) -> None:
         pytest.param(PATH, "good", b" " * (BODY_LIMIT + 1), 413, id="too large"),
     ],
 )
-async def test_what_is_refused(world: World, path: str, bearer: str, body: bytes, status: int) -> None:
+async def test_what_is_refused(world: ReportSender, path: str, bearer: str, body: bytes, status: int) -> None:
     assert await world.post(path, body, bearer) == status
     assert world.taken == []
 
 
-async def test_a_compressed_body_is_not_inflated(world: World) -> None:
+async def test_a_compressed_body_is_not_inflated(world: ReportSender) -> None:
     """A kilobyte could become a megabyte before anybody looks at who sent it."""
     body = gzip.compress(b'{"step": 7}')
     headers = {"Authorization": f"Signed {sign('good', PATH.encode(), body)}", "Content-Encoding": "gzip"}
@@ -90,7 +90,7 @@ async def test_a_compressed_body_is_not_inflated(world: World) -> None:
     assert world.taken == []
 
 
-async def test_a_rank_that_reports_too_often_is_slowed_down_and_others_are_not(world: World) -> None:
+async def test_a_rank_that_reports_too_often_is_slowed_down_and_others_are_not(world: ReportSender) -> None:
     answers = [await world.post() for _ in range(int(BURST) + 1)]
     assert answers == [204] * int(BURST) + [429]
     assert await world.post("/report/default/job/0/worker/1") == 204
@@ -138,7 +138,7 @@ def test_a_proof_is_of_one_token_one_path_and_one_body(authorization: str, is_pr
     assert not token.proves(authorization, "", PATH, b"{}")
 
 
-async def test_programs_of_an_earlier_release_are_accepted(world: World) -> None:
+async def test_programs_of_an_earlier_release_are_accepted(world: ReportSender) -> None:
     assert await world.send(PATH, b'{"step": 7}', "Bearer good") == 204
     assert await world.send(PATH, b'{"step": 7}', "Bearer bad") == 401
     assert len(world.taken) == 1

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from .world import World, world
+from .world import SampleDataCluster, world
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[World]:
+async def here(tmp_path: Path) -> AsyncIterator[SampleDataCluster]:
     async with world(tmp_path / "data") as found:
         yield found

@@ -15,12 +15,12 @@ from paddlecloud.kube.resource import (
     Object,
 )
 
-from .world import NAMESPACE, World, condition
+from .world import NAMESPACE, SampleDataCluster, condition
 
 LABEL = "paddlepaddle.org/local-imagenet"
 
 
-async def test_what_a_set_is_made_of_goes_in_order(here: World) -> None:
+async def test_what_a_set_is_made_of_goes_in_order(here: SampleDataCluster) -> None:
     """Labels first, so that no job is sent there; what leads to the data last, when nobody can be reading it."""
     await here.create_set(partitions=2)
     await here.phase("Ready")
@@ -46,7 +46,7 @@ async def test_what_a_set_is_made_of_goes_in_order(here: World) -> None:
     assert gone.index("Service") > len(gone) - 1 - gone[::-1].index("Pod"), "servers are found by it until they stop"
 
 
-async def test_a_set_that_is_deleted_takes_everything_along_but_the_data(here: World) -> None:
+async def test_a_set_that_is_deleted_takes_everything_along_but_the_data(here: SampleDataCluster) -> None:
     await here.create_set(partitions=2)
     await here.phase("Ready")
     await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
@@ -63,7 +63,7 @@ async def test_a_set_that_is_deleted_takes_everything_along_but_the_data(here: W
     assert here.servers.asked("rmr") == {}
 
 
-async def test_a_set_is_deleted_although_its_servers_are_silent(here: World) -> None:
+async def test_a_set_is_deleted_although_its_servers_are_silent(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     here.servers.silent.add("imagenet-runtime-0")
@@ -71,7 +71,7 @@ async def test_a_set_is_deleted_although_its_servers_are_silent(here: World) -> 
     await here.gone(SAMPLESETS, "imagenet")
 
 
-async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World) -> None:
+async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.create_reader("train")
@@ -106,7 +106,9 @@ async def test_a_set_in_use_is_deleted_when_nobody_uses_it_any_more(here: World)
     await here.gone(SAMPLESETS, "imagenet")
 
 
-async def test_a_job_of_another_namespace_neither_keeps_the_set_nor_writes_into_its_status(here: World) -> None:
+async def test_a_job_of_another_namespace_neither_keeps_the_set_nor_writes_into_its_status(
+    here: SampleDataCluster,
+) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant"}})
@@ -119,7 +121,7 @@ async def test_a_job_of_another_namespace_neither_keeps_the_set_nor_writes_into_
     await here.gone(SAMPLESETS, "imagenet")
 
 
-async def test_a_job_that_waits_for_the_set_does_not_keep_it(here: World) -> None:
+async def test_a_job_that_waits_for_the_set_does_not_keep_it(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.create_reader("waits")

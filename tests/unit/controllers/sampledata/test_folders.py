@@ -20,7 +20,7 @@ from paddlecloud.platform.assembly import own_folders
 from tools import original
 
 from .test_vectors import case, settings
-from .world import NAMESPACE, World, condition
+from .world import NAMESPACE, SampleDataCluster, condition
 
 CACHES = NodeFolders.for_caches({})
 
@@ -116,7 +116,7 @@ def test_no_folder_of_a_set_lies_in_that_of_another() -> None:
 @pytest.mark.parametrize("path", ["/etc", "/", "/dev/shm/ok:/home", "/data/../root", "/data/.hidden"])
 @pytest.mark.parametrize("driver", ["local", "juicefs"])
 async def test_a_set_that_names_another_folder_is_refused_and_nothing_is_made(
-    here: World, path: str, driver: str
+    here: SampleDataCluster, path: str, driver: str
 ) -> None:
     await here.create_secret("files", name="f", storage="s", metaurl="m", bucket="b")
     spec = {"csi": {"driver": driver}, "cache": {"levels": [{"path": path}]}, "secretRef": {"name": "files"}}
@@ -134,7 +134,9 @@ async def test_a_set_that_names_another_folder_is_refused_and_nothing_is_made(
 
 
 @pytest.mark.parametrize("uri", ["file:///etc", "file:///home/me/.ssh", "file:///home/me/platform/x"])
-async def test_a_set_whose_source_is_refused_is_not_valid_and_nothing_is_made(here: World, uri: str) -> None:
+async def test_a_set_whose_source_is_refused_is_not_valid_and_nothing_is_made(
+    here: SampleDataCluster, uri: str
+) -> None:
     await here.stop_controllers()
     here.options = replace(here.options, sources=HERE, exists=lambda _: True)
     here.start_controllers()
@@ -155,7 +157,9 @@ async def test_a_set_whose_source_is_refused_is_not_valid_and_nothing_is_made(he
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "Ready", "its data is there already"
 
 
-async def test_a_source_that_does_not_exist_is_reported_before_anything_is_made_and_then_awaited(here: World) -> None:
+async def test_a_source_that_does_not_exist_is_reported_before_anything_is_made_and_then_awaited(
+    here: SampleDataCluster,
+) -> None:
     await here.stop_controllers()
     folders: set[str] = set()
     here.options = replace(here.options, sources=HERE, exists=folders.__contains__)
@@ -173,7 +177,7 @@ async def test_a_source_that_does_not_exist_is_reported_before_anything_is_made_
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "Ready", "its data is there already"
 
 
-async def test_a_source_that_is_a_file_is_answered_with_its_folder(here: World) -> None:
+async def test_a_source_that_is_a_file_is_answered_with_its_folder(here: SampleDataCluster) -> None:
     await here.stop_controllers()
     here.options = replace(here.options, sources=HERE, exists=lambda _: True, is_file="/home/me/x.npz".__eq__)
     here.start_controllers()
@@ -185,14 +189,14 @@ async def test_a_source_that_is_a_file_is_answered_with_its_folder(here: World) 
     await here.phase("Ready")
 
 
-async def test_the_cache_directory_of_mount_options_is_judged_too(here: World) -> None:
+async def test_the_cache_directory_of_mount_options_is_judged_too(here: SampleDataCluster) -> None:
     await here.create_secret("files", name="f", storage="s", metaurl="m", bucket="b")
     csi = {"driver": "juicefs", "juiceFSMountOptions": {"cache-dir": "/etc"}}
     await here.create_set(csi=csi, secretRef={"name": "files"})
     await here.said("imagenet", "ErrorFolderNotAllowed")
 
 
-async def test_a_volume_whose_cache_is_a_whole_shared_folder_is_not_taken_over(here: World) -> None:
+async def test_a_volume_whose_cache_is_a_whole_shared_folder_is_not_taken_over(here: SampleDataCluster) -> None:
     """An earlier operator let a set have all of /data: emptying that cache would delete what others keep there."""
     await here.create_secret("files", name="f", storage="s", metaurl="m", bucket="b")
     for obj in original.objects("imagenet", NAMESPACE, secret="files", cache_dir="/data"):
@@ -284,7 +288,7 @@ def test_files_of_this_machine_are_never_deleted_by_a_sync() -> None:
     assert transfer.sync_options(settings(), source="s3://bucket/x", options=options, sources=HERE)["delete-src"]
 
 
-async def test_cache_servers_of_this_machine_get_the_rule_and_no_folder_of_it(here: World) -> None:
+async def test_cache_servers_of_this_machine_get_the_rule_and_no_folder_of_it(here: SampleDataCluster) -> None:
     here.options = Options(image="runtime", local_root="/var/lib/sets", sources=HERE, exists=lambda _: True)
     await here.stop_controllers()
     here.start_controllers()

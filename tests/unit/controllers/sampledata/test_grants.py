@@ -16,7 +16,7 @@ from paddlecloud.kube.resource import (
     Resource,
 )
 
-from .world import NAMESPACE, World, condition, done
+from .world import NAMESPACE, SampleDataCluster, condition, done
 
 OWNER = "owner"
 KEYS = {"access_key": "AK", "secret_key": "SK"}
@@ -26,16 +26,16 @@ SOURCE = {"uri": "bos://bucket.endpoint/x", "secretRef": REFERENCE}
 
 
 @pytest.fixture(autouse=True)
-async def _owner(here: World) -> None:
+async def _owner(here: SampleDataCluster) -> None:
     await here.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWNER}})
 
 
-async def grant(here: World, to: str | None) -> None:
+async def grant(here: SampleDataCluster, to: str | None) -> None:
     change = {"metadata": {"annotations": {grants.GRANTED: to}}}
     await here.client.patch(SECRETS, "keys", change, namespace=OWNER)
 
 
-async def refused(here: World, resource: Resource, name: str) -> str:
+async def refused(here: SampleDataCluster, resource: Resource, name: str) -> str:
     """Wait for the refusal; its message."""
 
     async def reported() -> str:
@@ -46,7 +46,7 @@ async def refused(here: World, resource: Resource, name: str) -> str:
     return str(await here.until(reported, seconds=20))
 
 
-def handed_over(here: World) -> list[dict[str, str]]:
+def handed_over(here: SampleDataCluster) -> list[dict[str, str]]:
     return [dict(work.credentials) for work in here.servers.orders.values() if work.credentials]
 
 
@@ -65,7 +65,7 @@ def test_a_secret_is_usable_at_home_and_where_it_is_granted() -> None:
 
 
 @pytest.mark.parametrize("exists", [True, False], ids=["secret exists", "secret does not exist"])
-async def test_a_set_learns_nothing_about_a_secret_that_is_not_granted(here: World, exists: bool) -> None:
+async def test_a_set_learns_nothing_about_a_secret_that_is_not_granted(here: SampleDataCluster, exists: bool) -> None:
     if exists:
         await here.create_secret("keys", namespace=OWNER, **KEYS)
     await here.create_set(source=SOURCE)
@@ -78,7 +78,7 @@ async def test_a_set_learns_nothing_about_a_secret_that_is_not_granted(here: Wor
     assert handed_over(here) == []
 
 
-async def test_a_granted_secret_is_used_as_one_of_the_sets_own(here: World) -> None:
+async def test_a_granted_secret_is_used_as_one_of_the_sets_own(here: SampleDataCluster) -> None:
     await here.create_secret("keys", namespace=OWNER, **KEYS)
     await here.create_set(source=SOURCE)
     await refused(here, SAMPLESETS, "imagenet")
@@ -87,7 +87,7 @@ async def test_a_granted_secret_is_used_as_one_of_the_sets_own(here: World) -> N
     assert handed_over(here) == [{"access-key": "AK", "secret-key": "SK"}]
 
 
-async def ready_then_withdrawn(here: World) -> None:
+async def ready_then_withdrawn(here: SampleDataCluster) -> None:
     await here.create_secret("keys", namespace=OWNER, **KEYS)
     await grant(here, NAMESPACE)
     await here.create_set(source=SOURCE)
@@ -96,7 +96,7 @@ async def ready_then_withdrawn(here: World) -> None:
     await refused(here, SAMPLESETS, "imagenet")
 
 
-async def test_a_withdrawn_grant_stops_what_comes_next(here: World) -> None:
+async def test_a_withdrawn_grant_stops_what_comes_next(here: SampleDataCluster) -> None:
     """What runs goes on, the status says so, nothing is scaled or imported; a new grant lets the set go on."""
     await ready_then_withdrawn(here)
     status = await here.status(SAMPLESETS, "imagenet")
@@ -115,13 +115,13 @@ async def test_a_withdrawn_grant_stops_what_comes_next(here: World) -> None:
     await here.until(scaled)
 
 
-async def test_a_set_whose_grant_was_withdrawn_can_be_deleted(here: World) -> None:
+async def test_a_set_whose_grant_was_withdrawn_can_be_deleted(here: SampleDataCluster) -> None:
     await ready_then_withdrawn(here)
     await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
     await here.gone(SAMPLESETS, "imagenet")
 
 
-async def test_a_juicefs_volume_names_a_foreign_secret_only_when_that_is_granted(here: World) -> None:
+async def test_a_juicefs_volume_names_a_foreign_secret_only_when_that_is_granted(here: SampleDataCluster) -> None:
     driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "csi.juicefs.com"}}
     await here.client.create(CSIDRIVERS, {**driver, "spec": {}})
     await here.create_secret("keys", namespace=OWNER, **FILE_SYSTEM)
@@ -139,7 +139,7 @@ async def test_a_juicefs_volume_names_a_foreign_secret_only_when_that_is_granted
 
 
 @pytest.mark.parametrize("exists", [True, False], ids=["secret exists", "secret does not exist"])
-async def test_a_job_waits_for_the_grant_of_its_secret(here: World, exists: bool) -> None:
+async def test_a_job_waits_for_the_grant_of_its_secret(here: SampleDataCluster, exists: bool) -> None:
     await here.create_set()
     await here.phase("Ready")
     if exists:
@@ -154,7 +154,7 @@ async def test_a_job_waits_for_the_grant_of_its_secret(here: World, exists: bool
     assert handed_over(here) == [{"access-key": "AK", "secret-key": "SK"}]
 
 
-async def test_a_job_whose_server_lost_it_is_not_given_keys_that_are_granted_no_more(here: World) -> None:
+async def test_a_job_whose_server_lost_it_is_not_given_keys_that_are_granted_no_more(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.create_secret("keys", namespace=OWNER, **KEYS)
@@ -171,7 +171,7 @@ async def test_a_job_whose_server_lost_it_is_not_given_keys_that_are_granted_no_
     await here.phase("Succeeded", "in", of=SAMPLEJOBS)
 
 
-async def test_none_means_no_keys_whatever_another_namespace_calls_so(here: World) -> None:
+async def test_none_means_no_keys_whatever_another_namespace_calls_so(here: SampleDataCluster) -> None:
     await here.create_secret("none", namespace=OWNER, **KEYS)
     await here.create_set(source={"uri": "bos://bucket.endpoint/x", "secretRef": {"name": "none", "namespace": OWNER}})
     await here.phase("Ready")

@@ -13,13 +13,13 @@ from paddlecloud.controllers.sampledata.servers.responses import Coverage, Figur
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import SAMPLEJOBS, SAMPLESETS, SECRETS, Object
 
-from .world import NAMESPACE, World, done, failed, world
+from .world import NAMESPACE, SampleDataCluster, done, failed, world
 
 RUNTIMES = ["imagenet-runtime-0", "imagenet-runtime-1"]
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[World]:
+async def here(tmp_path: Path) -> AsyncIterator[SampleDataCluster]:
     """A set of two partitions that is ready, and the Secret of a public source."""
     async with world(tmp_path / "data", nodes=2) as found:
         await found.create_set(partitions=2)
@@ -29,11 +29,11 @@ async def here(tmp_path: Path) -> AsyncIterator[World]:
         yield found
 
 
-async def ended(here: World, name: str, phase: str = "Succeeded") -> Object:
+async def ended(here: SampleDataCluster, name: str, phase: str = "Succeeded") -> Object:
     return await here.phase(phase, name, of=SAMPLEJOBS)
 
 
-async def runs(here: World) -> list[str]:
+async def runs(here: SampleDataCluster) -> list[str]:
     jobs = (await here.client.list(SAMPLEJOBS, NAMESPACE)).items
     return sorted(job["metadata"]["name"] for job in jobs if job["metadata"].get("ownerReferences"))
 
@@ -78,7 +78,7 @@ async def runs(here: World) -> list[str]:
     ],
 )
 async def test_each_type_goes_to_its_servers_with_absolute_paths(
-    here: World, type: str, spec: Object, pods: list[str], options: Object
+    here: SampleDataCluster, type: str, spec: Object, pods: list[str], options: Object
 ) -> None:
     await here.create_job("job", type, **spec)
     status = await ended(here, "job")
@@ -95,7 +95,7 @@ async def test_each_type_goes_to_its_servers_with_absolute_paths(
     assert reasons.count(f"Do{spoken}Successfully") == 1
 
 
-async def test_a_job_is_pending_then_running_and_shows_the_progress_of_all_its_servers(here: World) -> None:
+async def test_a_job_is_pending_then_running_and_shows_the_progress_of_all_its_servers(here: SampleDataCluster) -> None:
     progress = Progress(files=5, files_total=50, bytes=100, bytes_total=1000, bytes_per_second=10, seconds_left=90)
     here.servers.ends["warmup"] = JobReport(state="Queued", position=2)
     await here.create_job("warm", "warmup")
@@ -118,7 +118,7 @@ async def test_a_job_is_pending_then_running_and_shows_the_progress_of_all_its_s
     assert here.history["warm"] == ["Pending", "Running", "Succeeded"]
 
 
-async def test_a_set_is_warm_after_a_warm_up_of_all_of_it_until_it_is_cleared_or_grows(here: World) -> None:
+async def test_a_set_is_warm_after_a_warm_up_of_all_of_it_until_it_is_cleared_or_grows(here: SampleDataCluster) -> None:
     async def warm(value: str, reason: str) -> None:
         async def is_so() -> bool:
             conditions = (await here.status(SAMPLESETS, "imagenet"))["conditions"]
@@ -144,7 +144,7 @@ async def test_a_set_is_warm_after_a_warm_up_of_all_of_it_until_it_is_cleared_or
     await warm("True", "WarmedUp")
 
 
-async def test_a_warm_set_that_is_scaled_is_warmed_up_again_in_the_same_way(here: World) -> None:
+async def test_a_warm_set_that_is_scaled_is_warmed_up_again_in_the_same_way(here: SampleDataCluster) -> None:
     options = {"strategyName": "sampler", "batchSize": 8, "shuffle": True}
     await here.create_job("warm", "warmup", warmupOptions=options)
     await ended(here, "warm")
@@ -162,7 +162,7 @@ async def test_a_warm_set_that_is_scaled_is_warmed_up_again_in_the_same_way(here
     assert sorted(job["metadata"]["name"] for job in jobs) == sorted(["warm", name]), "once"
 
 
-async def test_partial_coverage_is_a_failure_that_names_what_is_missing(here: World) -> None:
+async def test_partial_coverage_is_a_failure_that_names_what_is_missing(here: SampleDataCluster) -> None:
     covered = Coverage(planned=40, cached=37, missing=("a.jpg", "b.jpg", "c.jpg"))
     here.servers.ends["warmup"] = JobReport(state="Succeeded", coverage=covered)
     await here.create_job("warm", "warmup")
@@ -172,7 +172,7 @@ async def test_partial_coverage_is_a_failure_that_names_what_is_missing(here: Wo
     await here.said("warm", "ErrorDoWarmupJob")
 
 
-async def test_a_server_that_stays_away_for_two_minutes_fails_its_partition_only(here: World) -> None:
+async def test_a_server_that_stays_away_for_two_minutes_fails_its_partition_only(here: SampleDataCluster) -> None:
     del here.servers.ends["warmup"]
     await here.create_job("warm", "warmup")
     await ended(here, "warm", "Running")
@@ -186,7 +186,7 @@ async def test_a_server_that_stays_away_for_two_minutes_fails_its_partition_only
     assert "imagenet-runtime-1 is gone" in status["message"]
 
 
-async def test_a_server_that_lost_the_work_is_given_it_again(here: World) -> None:
+async def test_a_server_that_lost_the_work_is_given_it_again(here: SampleDataCluster) -> None:
     del here.servers.ends["warmup"]
     await here.create_job("warm", "warmup")
     status = await ended(here, "warm", "Running")
@@ -197,7 +197,7 @@ async def test_a_server_that_lost_the_work_is_given_it_again(here: World) -> Non
     assert sorted(pod for pod, _ in here.servers.orders) == RUNTIMES
 
 
-async def test_a_failed_job_is_run_again_when_its_spec_is_corrected(here: World) -> None:
+async def test_a_failed_job_is_run_again_when_its_spec_is_corrected(here: SampleDataCluster) -> None:
     here.servers.ends["rmr"] = failed("no such file: typo")
     await here.create_job("rm", "rmr", rmrOptions={"paths": ["typo"]})
     status = await ended(here, "rm", "Failed")
@@ -211,7 +211,7 @@ async def test_a_failed_job_is_run_again_when_its_spec_is_corrected(here: World)
     assert "missing" not in again
 
 
-async def test_a_failed_job_is_run_again_when_its_secret_changes_or_when_asked(here: World) -> None:
+async def test_a_failed_job_is_run_again_when_its_secret_changes_or_when_asked(here: SampleDataCluster) -> None:
     here.servers.ends["sync"] = failed("access denied")
     await here.create_job("in", "sync", secretRef={"name": "none"})
     first = await ended(here, "in", "Failed")
@@ -230,7 +230,7 @@ async def test_a_failed_job_is_run_again_when_its_secret_changes_or_when_asked(h
     assert third["retriedAt"] == "now", "who asked sees that it was followed"
 
 
-async def test_a_succeeded_job_is_not_run_again(here: World) -> None:
+async def test_a_succeeded_job_is_not_run_again(here: SampleDataCluster) -> None:
     await here.create_job("rm", "rmr", rmrOptions={"paths": ["a"]})
     await ended(here, "rm")
     await here.edit(SAMPLEJOBS, "rm", {"rmrOptions": {"paths": ["b"]}})
@@ -238,7 +238,7 @@ async def test_a_succeeded_job_is_not_run_again(here: World) -> None:
     assert len(here.servers.asked("rmr")) == 1
 
 
-async def test_an_invalid_job_fails_at_once_and_runs_when_mended(here: World) -> None:
+async def test_an_invalid_job_fails_at_once_and_runs_when_mended(here: SampleDataCluster) -> None:
     await here.create_job("rm", "rmr")
     status = await ended(here, "rm", "Failed")
     assert "say which data to remove" in status["message"]
@@ -247,7 +247,9 @@ async def test_an_invalid_job_fails_at_once_and_runs_when_mended(here: World) ->
     await ended(here, "rm")
 
 
-async def test_what_a_server_refuses_fails_the_job_with_its_words(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_server_refuses_fails_the_job_with_its_words(
+    here: SampleDataCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def refuse(server: object, work: Work) -> JobReport:
         raise ServerRefused("imagenet-runtime-0: sync has no option 'x'")
 
@@ -256,7 +258,7 @@ async def test_what_a_server_refuses_fails_the_job_with_its_words(here: World, m
     assert "has no option" in (await ended(here, "in", "Failed"))["message"]
 
 
-async def test_what_is_missing_is_reported_and_waited_for(here: World) -> None:
+async def test_what_is_missing_is_reported_and_waited_for(here: SampleDataCluster) -> None:
     await here.create_job("in", "sync", set="coco", secretRef={"name": "keys"})
 
     async def reported(text: str) -> None:
@@ -273,7 +275,7 @@ async def test_what_is_missing_is_reported_and_waited_for(here: World) -> None:
     await ended(here, "in")
 
 
-async def test_terminate_ends_what_others_asked_for_and_cancel_one_job(here: World) -> None:
+async def test_terminate_ends_what_others_asked_for_and_cancel_one_job(here: SampleDataCluster) -> None:
     del here.servers.ends["warmup"]
     await here.create_job("long", "warmup")
     victim = (await ended(here, "long", "Running"))["jobName"]
@@ -288,7 +290,7 @@ async def test_terminate_ends_what_others_asked_for_and_cancel_one_job(here: Wor
     await here.said("all", "CreateTerminateSuccessfully")
 
 
-async def test_deleting_a_job_stops_its_work(here: World) -> None:
+async def test_deleting_a_job_stops_its_work(here: SampleDataCluster) -> None:
     del here.servers.ends["warmup"]
     await here.create_job("long", "warmup")
     id = (await ended(here, "long", "Running"))["jobName"]
@@ -300,7 +302,7 @@ async def test_deleting_a_job_stops_its_work(here: World) -> None:
     assert set(here.servers.cancelled) == {(pod, id) for pod in RUNTIMES}
 
 
-async def test_a_finished_job_goes_after_its_time_to_live(here: World) -> None:
+async def test_a_finished_job_goes_after_its_time_to_live(here: SampleDataCluster) -> None:
     await here.create_job("brief", "clear", ttlSecondsAfterFinished=30)
     await ended(here, "brief")
     await here.pass_time(20)
@@ -311,7 +313,7 @@ async def test_a_finished_job_goes_after_its_time_to_live(here: World) -> None:
 # Schedules
 
 
-async def cron(here: World, **spec: Any) -> None:
+async def cron(here: SampleDataCluster, **spec: Any) -> None:
     await here.create_job("nightly", "clear", schedule="*/10 * * * *", **spec)
 
     async def planned() -> Any:
@@ -320,7 +322,9 @@ async def cron(here: World, **spec: Any) -> None:
     await here.until(planned)
 
 
-async def test_figures_that_servers_give_late_are_right_within_half_a_minute_of_a_jobs_end(here: World) -> None:
+async def test_figures_that_servers_give_late_are_right_within_half_a_minute_of_a_jobs_end(
+    here: SampleDataCluster,
+) -> None:
     """The promise of the manual, with servers that count for another 15 seconds. All seconds are the clock's."""
     await here.create_job("clears", "clear")
     await ended(here, "clears")
@@ -335,7 +339,7 @@ async def test_figures_that_servers_give_late_are_right_within_half_a_minute_of_
     await here.until(right, seconds=15)
 
 
-async def test_a_schedule_makes_a_job_each_time_and_keeps_a_few(here: World) -> None:
+async def test_a_schedule_makes_a_job_each_time_and_keeps_a_few(here: SampleDataCluster) -> None:
     await cron(here, successfulJobsHistoryLimit=2)
     status = await here.status(SAMPLEJOBS, "nightly")
     due = parse_rfc3339(status["nextScheduleTime"])
@@ -356,7 +360,7 @@ async def test_a_schedule_makes_a_job_each_time_and_keeps_a_few(here: World) -> 
 
 
 @pytest.mark.parametrize(("policy", "active"), [("Forbid", 1), ("Allow", 2), ("Replace", 1)])
-async def test_a_run_that_is_due_while_another_runs(here: World, policy: str, active: int) -> None:
+async def test_a_run_that_is_due_while_another_runs(here: SampleDataCluster, policy: str, active: int) -> None:
     del here.servers.ends["clear"]
     await cron(here, concurrencyPolicy=policy)
     await here.pass_time(601)
@@ -374,10 +378,10 @@ async def test_a_run_that_is_due_while_another_runs(here: World, policy: str, ac
         await here.said("nightly", "JobAlreadyActive")
         here.servers.ends["clear"] = done()
         await here.pass_time(30)
-        assert await runs(here) == names, "what was skipped is not made up for"
+        assert await runs(here) == names, "runs that were missed are not run later"
 
 
-async def test_a_suspended_schedule_makes_nothing_and_resumes(here: World) -> None:
+async def test_a_suspended_schedule_makes_nothing_and_resumes(here: SampleDataCluster) -> None:
     await cron(here)
     await here.edit(SAMPLEJOBS, "nightly", {"suspend": True})
     await here.pass_time(1300)
@@ -388,7 +392,7 @@ async def test_a_suspended_schedule_makes_nothing_and_resumes(here: World) -> No
     assert len(await runs(here)) == 1
 
 
-async def test_runs_missed_while_nobody_was_there_are_made_up_for_once_or_skipped(here: World) -> None:
+async def test_runs_missed_while_nobody_was_there_are_made_up_for_once_or_skipped(here: SampleDataCluster) -> None:
     await cron(here, startingDeadlineSeconds=60)
     await here.create_job("patient", "clear", schedule="*/10 * * * *", set="imagenet")
     await here.pass_time(5)
@@ -402,7 +406,7 @@ async def test_runs_missed_while_nobody_was_there_are_made_up_for_once_or_skippe
     await here.said("nightly", "MissSchedule")
 
 
-async def test_runs_go_with_their_schedule(here: World) -> None:
+async def test_runs_go_with_their_schedule(here: SampleDataCluster) -> None:
     await cron(here)
     await here.pass_time(601)
     (name,) = await runs(here)

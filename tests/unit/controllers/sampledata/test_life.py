@@ -20,12 +20,12 @@ from paddlecloud.kube.resource import (
     STATEFULSETS,
 )
 
-from .world import NAMESPACE, World, condition, done, failed, world
+from .world import NAMESPACE, SampleDataCluster, condition, done, failed, world
 
 LABEL = "paddlepaddle.org/local-imagenet"
 
 
-async def test_a_set_is_bound_mounted_synced_and_ready(here: World) -> None:
+async def test_a_set_is_bound_mounted_synced_and_ready(here: SampleDataCluster) -> None:
     await here.create_set()
     status = await here.phase("Ready")
     assert here.history["imagenet"] == ["Bound", "Mount", "Syncing", "Mount", "PartialReady", "Ready"]
@@ -64,7 +64,7 @@ async def test_a_set_is_bound_mounted_synced_and_ready(here: World) -> None:
     )
 
 
-async def test_an_import_shows_its_progress_and_survives_a_restart_of_the_controller(here: World) -> None:
+async def test_an_import_shows_its_progress_and_survives_a_restart_of_the_controller(here: SampleDataCluster) -> None:
     del here.servers.ends["sync"]
     await here.create_set()
     await here.phase("Syncing")
@@ -87,7 +87,9 @@ async def test_an_import_shows_its_progress_and_survives_a_restart_of_the_contro
     assert len(here.servers.orders) == 1, "the same request is the same job"
 
 
-async def test_an_import_that_the_server_has_lost_is_handed_over_again_under_the_same_id(here: World) -> None:
+async def test_an_import_that_the_server_has_lost_is_handed_over_again_under_the_same_id(
+    here: SampleDataCluster,
+) -> None:
     del here.servers.ends["sync"]
     await here.create_set()
     status = await here.phase("Syncing")
@@ -100,7 +102,7 @@ async def test_an_import_that_the_server_has_lost_is_handed_over_again_under_the
     assert order == ("imagenet-runtime-0", status["jobsName"]["syncJobName"])
 
 
-async def test_a_failed_import_says_why_and_goes_on_when_the_source_is_corrected(here: World) -> None:
+async def test_a_failed_import_says_why_and_goes_on_when_the_source_is_corrected(here: SampleDataCluster) -> None:
     here.servers.ends["sync"] = failed("no such bucket")
     await here.create_set()
     status = await here.phase("SyncFailed")
@@ -116,7 +118,7 @@ async def test_a_failed_import_says_why_and_goes_on_when_the_source_is_corrected
     }
 
 
-async def test_the_answer_about_one_import_is_not_taken_for_that_about_the_next(here: World) -> None:
+async def test_the_answer_about_one_import_is_not_taken_for_that_about_the_next(here: SampleDataCluster) -> None:
     here.servers.ends["sync"] = failed("no such bucket")
     await here.create_set()
     await here.phase("SyncFailed")
@@ -128,7 +130,7 @@ async def test_the_answer_about_one_import_is_not_taken_for_that_about_the_next(
     assert here.history["imagenet"] == ["Mount", "Syncing"]
 
 
-async def test_a_failed_import_goes_on_when_the_secret_is_corrected(here: World) -> None:
+async def test_a_failed_import_goes_on_when_the_secret_is_corrected(here: SampleDataCluster) -> None:
     here.servers.ends["sync"] = failed("access denied")
     await here.create_secret("keys", access_key="a", secret_key="wrong")
     await here.create_set(source={"uri": "bos://bucket.endpoint/imagenet", "secretRef": {"name": "keys"}})
@@ -143,7 +145,7 @@ async def test_a_failed_import_goes_on_when_the_secret_is_corrected(here: World)
     assert "wrong" not in everything
 
 
-async def test_a_failed_import_is_tried_again_by_itself_after_15_seconds(here: World) -> None:
+async def test_a_failed_import_is_tried_again_by_itself_after_15_seconds(here: SampleDataCluster) -> None:
     here.servers.ends["sync"] = failed("the endpoint is away")
     await here.create_set()
     await here.phase("SyncFailed")
@@ -156,7 +158,7 @@ async def test_a_failed_import_is_tried_again_by_itself_after_15_seconds(here: W
     assert "syncAttempts" not in status
 
 
-async def test_no_sync_skips_the_import_also_after_it_failed(here: World) -> None:
+async def test_no_sync_skips_the_import_also_after_it_failed(here: SampleDataCluster) -> None:
     here.servers.ends["sync"] = failed("no")
     await here.create_set()
     await here.phase("SyncFailed")
@@ -167,7 +169,7 @@ async def test_no_sync_skips_the_import_also_after_it_failed(here: World) -> Non
     assert not any(pod.startswith("other") for pod, _ in here.servers.orders)
 
 
-async def test_scaling_up_and_down_moves_labels_and_servers(here: World) -> None:
+async def test_scaling_up_and_down_moves_labels_and_servers(here: SampleDataCluster) -> None:
     await here.create_set(partitions=1)
     await here.phase("Ready")
     here.history.clear()
@@ -191,7 +193,7 @@ async def test_scaling_up_and_down_moves_labels_and_servers(here: World) -> None
     assert sorted(here.servers.asked("clear")) == ["imagenet-runtime-1", "imagenet-runtime-2"], "others keep theirs"
 
 
-async def test_a_server_that_cannot_be_asked_to_empty_its_cache_goes_all_the_same(here: World) -> None:
+async def test_a_server_that_cannot_be_asked_to_empty_its_cache_goes_all_the_same(here: SampleDataCluster) -> None:
     del here.servers.ends["clear"]
     await here.create_set(partitions=2)
     await here.phase("Ready")
@@ -205,7 +207,7 @@ async def test_a_server_that_cannot_be_asked_to_empty_its_cache_goes_all_the_sam
     await here.until(gone)
 
 
-async def test_more_partitions_than_nodes_stay_partial_and_say_why(here: World) -> None:
+async def test_more_partitions_than_nodes_stay_partial_and_say_why(here: SampleDataCluster) -> None:
     await here.create_set(partitions=4)
 
     async def reported() -> str:
@@ -218,7 +220,7 @@ async def test_more_partitions_than_nodes_stay_partial_and_say_why(here: World) 
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "PartialReady"
 
 
-async def test_a_lost_node_is_noticed_and_its_partition_moves(here: World) -> None:
+async def test_a_lost_node_is_noticed_and_its_partition_moves(here: SampleDataCluster) -> None:
     await here.create_set(partitions=2)
     await here.phase("Ready")
     lost = next(node for node, pod in (await here.labels(LABEL)).items() if pod == "imagenet-runtime-1")
@@ -234,7 +236,7 @@ async def test_a_lost_node_is_noticed_and_its_partition_moves(here: World) -> No
     assert sorted(labels.values()) == ["imagenet-runtime-0", "imagenet-runtime-1"]
 
 
-async def test_objects_that_somebody_deleted_come_back(here: World) -> None:
+async def test_objects_that_somebody_deleted_come_back(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.client.delete(SERVICES, "imagenet-runtime-service", namespace=NAMESPACE)
@@ -245,7 +247,7 @@ async def test_objects_that_somebody_deleted_come_back(here: World) -> None:
     await here.until(back)
 
 
-async def test_figures_are_refreshed_and_an_empty_set_is_not_an_error(here: World) -> None:
+async def test_figures_are_refreshed_and_an_empty_set_is_not_an_error(here: SampleDataCluster) -> None:
     here.servers.figures_of["imagenet-runtime-0"] = Figures(disk_bytes=1 << 30)
     await here.create_set()
     status = await here.phase("Ready")
@@ -259,7 +261,7 @@ async def test_figures_are_refreshed_and_an_empty_set_is_not_an_error(here: Worl
     assert "does not answer" in await here.until(reported)
 
 
-async def test_a_missing_secret_is_reported_and_waited_for(here: World) -> None:
+async def test_a_missing_secret_is_reported_and_waited_for(here: SampleDataCluster) -> None:
     await here.create_set(source={"uri": "bos://bucket.endpoint/x", "secretRef": {"name": "keys"}})
 
     async def reported() -> bool:
@@ -272,7 +274,7 @@ async def test_a_missing_secret_is_reported_and_waited_for(here: World) -> None:
     await here.phase("Ready")
 
 
-async def test_juicefs_is_chosen_where_its_driver_is_served_and_needs_its_secret(here: World) -> None:
+async def test_juicefs_is_chosen_where_its_driver_is_served_and_needs_its_secret(here: SampleDataCluster) -> None:
     driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "csi.juicefs.com"}}
     await here.client.create(CSIDRIVERS, {**driver, "spec": {}})
     await here.create_secret("fs", name="imagenet", storage="redis", metaurl="redis://r/0")
@@ -289,7 +291,7 @@ async def test_juicefs_is_chosen_where_its_driver_is_served_and_needs_its_secret
     assert volume["spec"]["csi"]["driver"] == "csi.juicefs.com"
 
 
-async def test_sets_of_one_name_in_two_namespaces_do_not_meet(here: World) -> None:
+async def test_sets_of_one_name_in_two_namespaces_do_not_meet(here: SampleDataCluster) -> None:
     await here.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     await here.create_set()
     await here.phase("Ready")
@@ -303,7 +305,7 @@ async def test_sets_of_one_name_in_two_namespaces_do_not_meet(here: World) -> No
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] == "Ready"
 
 
-async def test_an_object_that_is_not_ours_is_refused_and_left_alone(here: World) -> None:
+async def test_an_object_that_is_not_ours_is_refused_and_left_alone(here: SampleDataCluster) -> None:
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -329,7 +331,7 @@ async def test_an_object_that_is_not_ours_is_refused_and_left_alone(here: World)
     assert await here.get(PERSISTENTVOLUMECLAIMS, "imagenet") is not None
 
 
-async def test_an_invalid_set_is_reported_and_resumes_when_it_is_mended(here: World) -> None:
+async def test_an_invalid_set_is_reported_and_resumes_when_it_is_mended(here: SampleDataCluster) -> None:
     await here.create_set(source={"uri": "ftp://bucket.endpoint/x"})
 
     async def reported() -> bool:
@@ -340,7 +342,7 @@ async def test_an_invalid_set_is_reported_and_resumes_when_it_is_mended(here: Wo
     await here.phase("Ready")
 
 
-async def test_how_jobs_read_the_set_is_reported_by_epoch_and_outlives_them(here: World) -> None:
+async def test_how_jobs_read_the_set_is_reported_by_epoch_and_outlives_them(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.create_reader("train")
@@ -358,7 +360,7 @@ async def test_how_jobs_read_the_set_is_reported_by_epoch_and_outlives_them(here
     assert await reported()
 
 
-async def test_idle_sets_cost_no_writes(here: World) -> None:
+async def test_idle_sets_cost_no_writes(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     await here.pass_time(5)

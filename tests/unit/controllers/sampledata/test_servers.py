@@ -25,7 +25,7 @@ from paddlecloud.controllers.sampledata.servers.requests import (
 from paddlecloud.kube.cache import Cache, by_label
 from paddlecloud.kube.resource import PODS, SAMPLESETS, SECRETS, Key, Object, owner_reference
 
-from .world import World
+from .world import SampleDataCluster
 
 KEYS = {"access-key": "an-access-key", "secret-key": "a-secret-key"}
 WORK = Work("job", "sync", {"source": "s3://bucket/x"}, KEYS)
@@ -227,7 +227,7 @@ def test_only_pods_of_the_stateful_set_that_the_set_controls_have_an_address() -
 # Ready needs the proof
 
 
-async def test_a_set_whose_server_proves_nothing_is_not_ready_although_its_pod_is(here: World) -> None:
+async def test_a_set_whose_server_proves_nothing_is_not_ready_although_its_pod_is(here: SampleDataCluster) -> None:
     """The pod answers its probe; what answers there has not the set's certificate."""
     here.servers.silent.add("imagenet-runtime-0")
     await here.create_set()
@@ -248,7 +248,7 @@ async def test_a_set_whose_server_proves_nothing_is_not_ready_although_its_pod_i
     await here.phase("Ready")
 
 
-async def test_a_ready_server_that_is_silent_for_a_moment_stays_ready(here: World) -> None:
+async def test_a_ready_server_that_is_silent_for_a_moment_stays_ready(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     here.servers.silent.add("imagenet-runtime-0")
@@ -257,7 +257,7 @@ async def test_a_ready_server_that_is_silent_for_a_moment_stays_ready(here: Worl
     assert (status["phase"], status["runtimeStatus"]["runtimeReady"]) == ("Ready", "1/1")
 
 
-async def test_the_secret_of_the_servers_goes_with_the_set(here: World) -> None:
+async def test_the_secret_of_the_servers_goes_with_the_set(here: SampleDataCluster) -> None:
     await here.create_set()
     await here.phase("Ready")
     assert await here.get(SECRETS, "imagenet-runtime-keys") is not None

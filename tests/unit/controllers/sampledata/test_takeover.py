@@ -23,7 +23,7 @@ from paddlecloud.kube.resource import (
 )
 from tools import original
 
-from .world import NAMESPACE, TOLERATIONS, World, world
+from .world import NAMESPACE, TOLERATIONS, SampleDataCluster, world
 
 LABEL = "paddlepaddle.org/juicefs-imagenet"
 ID = "4c5bbf8e-2c3d-4f7e-9a55-0d6a3c3f1b0e"
@@ -31,7 +31,7 @@ SPEC = {"secretRef": {"name": "files"}, "csi": {"juiceFSMountOptions": {"cache-d
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[World]:
+async def here(tmp_path: Path) -> AsyncIterator[SampleDataCluster]:
     """Without our controllers at first."""
     async with world(tmp_path / "data") as found:
         await found.stop_controllers()
@@ -39,7 +39,7 @@ async def here(tmp_path: Path) -> AsyncIterator[World]:
         yield found
 
 
-async def leave_behind(here: World, *, phase: str = "Ready", partitions: int = 2) -> dict[str, str]:
+async def leave_behind(here: SampleDataCluster, *, phase: str = "Ready", partitions: int = 2) -> dict[str, str]:
     """A set of the original operator's, with its servers on labelled nodes; the uids of what it is made of."""
     uids = {}
     for obj in original.objects(
@@ -65,12 +65,12 @@ async def leave_behind(here: World, *, phase: str = "Ready", partitions: int = 2
     return uids
 
 
-async def give_status(here: World, resource: Resource, name: str, status: Object) -> None:
+async def give_status(here: SampleDataCluster, resource: Resource, name: str, status: Object) -> None:
     await here.client.patch(resource, name, {"status": status}, namespace=NAMESPACE, subresource="status")
 
 
 @pytest.mark.parametrize("alias", ["imagenet", "default-imagenet"])
-async def test_a_set_keeps_the_volume_that_the_release_before_made(here: World, alias: str) -> None:
+async def test_a_set_keeps_the_volume_that_the_release_before_made(here: SampleDataCluster, alias: str) -> None:
     """Its handle and its name could be another set's, but it has the data, and pods have mounted it."""
     volume = original.objects("imagenet", NAMESPACE, secret="files", cache_dir="/data/c")[0]
     volume["metadata"] |= {"name": alias, "labels": {f"paddlepaddle.org/juicefs-{alias}": "true"}}
@@ -87,7 +87,9 @@ async def test_a_set_keeps_the_volume_that_the_release_before_made(here: World, 
     assert claim["spec"]["volumeName"] == alias
 
 
-async def test_volumes_of_the_release_before_that_share_a_handle_are_reported_and_not_used(here: World) -> None:
+async def test_volumes_of_the_release_before_that_share_a_handle_are_reported_and_not_used(
+    here: SampleDataCluster,
+) -> None:
     """`team/x-data` and `team-x/data` had one handle, and thereby one mount on a node."""
     for namespace, name in (("team", "x-data"), ("team-x", "data")):
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
@@ -110,7 +112,7 @@ async def test_volumes_of_the_release_before_that_share_a_handle_are_reported_an
     await here.phase("Ready", "x-data", namespace="team")
 
 
-async def test_sets_whose_joined_names_are_equal_have_handles_of_their_own(here: World) -> None:
+async def test_sets_whose_joined_names_are_equal_have_handles_of_their_own(here: SampleDataCluster) -> None:
     file_system = {"name": "fs", "storage": "redis", "metaurl": "redis://r/0", "bucket": "redis://r/1"}
     here.start_controllers()
     sets = (("team", "x-data"), ("team-x", "data"))
@@ -124,7 +126,7 @@ async def test_sets_whose_joined_names_are_equal_have_handles_of_their_own(here:
     assert sorted(volume["spec"]["csi"]["volumeHandle"] for volume in volumes) == ["team-x.data", "team.x-data"]
 
 
-async def test_a_ready_set_goes_on_with_its_volume_and_gets_servers_of_ours(here: World) -> None:
+async def test_a_ready_set_goes_on_with_its_volume_and_gets_servers_of_ours(here: SampleDataCluster) -> None:
     uids = await leave_behind(here)
     here.start_controllers()
 
@@ -162,7 +164,7 @@ async def test_a_ready_set_goes_on_with_its_volume_and_gets_servers_of_ours(here
     await here.said("imagenet", "Adopted")
 
 
-async def test_a_set_taken_over_is_scaled_and_deleted_like_any_other(here: World) -> None:
+async def test_a_set_taken_over_is_scaled_and_deleted_like_any_other(here: SampleDataCluster) -> None:
     await leave_behind(here, partitions=1)
     here.start_controllers()
     await here.edit(SAMPLESETS, "imagenet", {"partitions": 2})
@@ -179,7 +181,7 @@ async def test_a_set_taken_over_is_scaled_and_deleted_like_any_other(here: World
 
 
 @pytest.mark.parametrize("phase", ["Bound", "Mount", "Syncing", "SyncFailed"])
-async def test_an_import_that_was_under_way_is_begun_again(here: World, phase: str) -> None:
+async def test_an_import_that_was_under_way_is_begun_again(here: SampleDataCluster, phase: str) -> None:
     """What is there already is not copied twice: that is the cache server's part."""
     await leave_behind(here, phase=phase, partitions=1)
     here.start_controllers()
@@ -188,7 +190,7 @@ async def test_an_import_that_was_under_way_is_begun_again(here: World, phase: s
     assert status["jobsName"]["syncJobName"] != ID
 
 
-async def test_a_set_deleted_during_the_move_goes_with_what_it_is_made_of(here: World) -> None:
+async def test_a_set_deleted_during_the_move_goes_with_what_it_is_made_of(here: SampleDataCluster) -> None:
     await leave_behind(here, partitions=1)
     await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
     here.start_controllers()
@@ -197,7 +199,7 @@ async def test_a_set_deleted_during_the_move_goes_with_what_it_is_made_of(here: 
     await here.gone(PERSISTENTVOLUMECLAIMS, "imagenet")
 
 
-async def test_jobs_that_have_ended_are_not_run_again_and_others_are(here: World) -> None:
+async def test_jobs_that_have_ended_are_not_run_again_and_others_are(here: SampleDataCluster) -> None:
     """A failed rmr must not remove anything because another controller came; one that ran does, under another id."""
     await leave_behind(here, partitions=2)
     for name, type, phase in (

@@ -100,7 +100,7 @@ def failed(why: str) -> JobReport:
 
 
 @dataclass
-class World:
+class SampleDataCluster:
     platform: ControlPlane
     clock: FakeClock
     servers: Played = field(default_factory=Played)
@@ -238,7 +238,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[World]:
+async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[SampleDataCluster]:
     clock = FakeClock()
     platform = ControlPlane(folder, clock=clock, seed=1)
     await platform.start(objects=crd.generate())
@@ -257,7 +257,7 @@ async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[World]:
         node = new_node(f"node-{number}", SIMULATED, capacity={}, now=clock.now())
         await client.create(NODES, node)
         await client.patch(NODES, f"node-{number}", {"status": node["status"]}, subresource="status")
-    found = World(platform, clock)
+    found = SampleDataCluster(platform, clock)
     await found.watch_phases()
     found.start_controllers()
     yield found

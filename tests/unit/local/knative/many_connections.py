@@ -1,4 +1,4 @@
-"""A program that holds many connections to a gateway: `python crowd.py PORT COUNT HOST`.
+"""A program that holds many connections to a gateway: `python many_connections.py PORT COUNT HOST`.
 
 It asks once on each connection and says how many were answered; for every line that it is sent it does so again.
 """
@@ -10,7 +10,7 @@ import resource
 import sys
 
 AT_ONCE = 200
-"""Connections that are made at the same time: no crowd comes through one door all at once."""
+"""Connections that are made at the same time: the backlog of a socket is bounded."""
 
 
 async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> bool:

@@ -18,7 +18,7 @@ from unit.local.knative.gateway_world import Gateway, Pod
 
 HOST = "a.b"
 PARTS = 5
-"""Processes that the crowd comes from."""
+"""Processes that hold the connections."""
 FEW = 64
 """Open files that are allowed to begin with, far fewer than are needed."""
 KILOBYTES = 8
@@ -50,8 +50,8 @@ async def test_a_crowd_is_held_and_others_are_served(tmp_path: Path, count: int)
     async with Pod() as pod, running(tmp_path, pod) as gateways, AsyncExitStack() as stack:
         assert gateways.port is not None
         before = sum(map(_resident, gateways.pids))
-        crowd = [await stack.enter_async_context(_part(gateways.port, count // PARTS)) for _ in range(PARTS)]
-        assert await asyncio.gather(*map(_answered, crowd)) == [count // PARTS] * PARTS
+        clients = [await stack.enter_async_context(_part(gateways.port, count // PARTS)) for _ in range(PARTS)]
+        assert await asyncio.gather(*map(_answered, clients)) == [count // PARTS] * PARTS
         assert sum(map(_connections, gateways.pids)) >= count, "all of them are held"
         grown = (sum(map(_resident, gateways.pids)) - before) / count
         assert count < 1000 or grown < KILOBYTES, f"{grown:.1f} kB a connection"
@@ -61,16 +61,16 @@ async def test_a_crowd_is_held_and_others_are_served(tmp_path: Path, count: int)
         for _ in range(20):
             assert await other.ask(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n") == (200, b"one")
 
-        for process in crowd:
+        for process in clients:
             assert process.stdin is not None
             process.stdin.write(b"again\n")
-        assert await asyncio.gather(*map(_answered, crowd)) == [count // PARTS] * PARTS, "not one was dropped"
+        assert await asyncio.gather(*map(_answered, clients)) == [count // PARTS] * PARTS, "not one was dropped"
 
 
 @asynccontextmanager
 async def _part(port: int, count: int) -> AsyncIterator[asyncio.subprocess.Process]:
     pipe = asyncio.subprocess.PIPE
-    command = [sys.executable, str(Path(__file__).with_name("crowd.py")), str(port), str(count), HOST]
+    command = [sys.executable, str(Path(__file__).with_name("many_connections.py")), str(port), str(count), HOST]
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     try:
         yield process

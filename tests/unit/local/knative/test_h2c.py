@@ -74,7 +74,7 @@ def entry(*pods: Pod, limit: int = 0) -> dict[str, Any]:
     return {"pods": where, "limit": limit, "timeout": 60, "h2c": True}
 
 
-class World:
+class H2cGateways:
     """The gateways with one for HTTP/2, and a client of theirs."""
 
     def __init__(self, folder: Path) -> None:
@@ -121,8 +121,8 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(tmp_path / ("a-long-name-" * 10))
+async def world(tmp_path: Path) -> AsyncIterator[H2cGateways]:
+    made = H2cGateways(tmp_path / ("a-long-name-" * 10))
     made.route(r=100)
     yield made
     await made.gateways.stop(processes=True)
@@ -132,7 +132,7 @@ async def say(channel: Any, method: str = "Say", timeout: float = PATIENCE) -> b
     return bytes(await channel.unary_unary(f"/test.Test/{method}")(b"!", timeout=timeout))
 
 
-async def test_a_port_of_a_single_route_needs_no_host_follows_its_shares_and_ends_with_it(world: World) -> None:
+async def test_a_port_of_a_single_route_needs_no_host_follows_its_shares_and_ends_with_it(world: H2cGateways) -> None:
     async with Pod("one") as one, Pod("two") as two:
         await world.start(r=entry(one), s=entry(two))
         own = world.gateways.hold_ports(["ns/a"])["ns/a"]
@@ -167,7 +167,7 @@ async def test_a_port_of_a_single_route_needs_no_host_follows_its_shares_and_end
         await eventually(refused, what="nobody listens there any more")
 
 
-async def test_calls_and_streams_reach_the_pod_and_are_counted(world: World) -> None:
+async def test_calls_and_streams_reach_the_pod_and_are_counted(world: H2cGateways) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod))
         async with world.channel() as channel:
@@ -190,7 +190,7 @@ async def test_calls_and_streams_reach_the_pod_and_are_counted(world: World) -> 
         await eventually(lambda: sum(sum(r["ns/r"]["latencies"]) for r in world.reports) == 3)
 
 
-async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_the_pod(world: World) -> None:
+async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_the_pod(world: H2cGateways) -> None:
     forged = dict.fromkeys(("x-forwarded-for", "x_forwarded_for", "forwarded", "x-real-ip"), "203.0.113.9")
     forged |= {"k-network-probe": "queue", "x-forwarded-host": "bank", "x-envoy-external-address": "203.0.113.9"}
     forged |= {"x-forwarded-user": "root", "x-forwarded_groups": "admins", "k_anything": "1", "x-original-url": "/a"}
@@ -206,7 +206,7 @@ async def test_what_a_client_says_about_itself_in_a_proxys_name_does_not_reach_t
     assert "203.0.113.9" not in found.values()
 
 
-async def test_a_table_is_acknowledged_when_envoy_routes_by_it(world: World) -> None:
+async def test_a_table_is_acknowledged_when_envoy_routes_by_it(world: H2cGateways) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod))
         port = await world.ready()
@@ -218,7 +218,7 @@ async def test_a_table_is_acknowledged_when_envoy_routes_by_it(world: World) -> 
                 assert await say(channel) == b"one!", "the first call after it"
 
 
-async def test_shares_follow_what_is_said_without_a_lost_call(world: World) -> None:
+async def test_shares_follow_what_is_said_without_a_lost_call(world: H2cGateways) -> None:
     async with Pod("old") as old, Pod("new") as new:
         await world.start(r=entry(old))
         reported: Counter[bytes] = Counter()
@@ -261,7 +261,7 @@ async def _all_new(further: Any) -> bool:
     return set(await further(20)) == {b"new!"}
 
 
-async def test_a_call_to_a_revision_that_sleeps_wakes_it_and_is_answered(world: World) -> None:
+async def test_a_call_to_a_revision_that_sleeps_wakes_it_and_is_answered(world: H2cGateways) -> None:
     await world.start(r=entry())
     async with world.channel() as channel, Pod("one") as pod:
         call = asyncio.ensure_future(say(channel))
@@ -273,7 +273,7 @@ async def test_a_call_to_a_revision_that_sleeps_wakes_it_and_is_answered(world: 
         assert world.woken == ["ns/r"]
 
 
-async def test_a_pod_has_no_more_calls_at_once_than_it_may_and_the_others_wait(world: World) -> None:
+async def test_a_pod_has_no_more_calls_at_once_than_it_may_and_the_others_wait(world: H2cGateways) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod, limit=2))
         async with world.channel() as channel:
@@ -285,7 +285,7 @@ async def test_a_pod_has_no_more_calls_at_once_than_it_may_and_the_others_wait(w
         assert pod.most == 2
 
 
-async def test_envoy_ends_with_its_keeper_and_another_takes_its_place(world: World) -> None:
+async def test_envoy_ends_with_its_keeper_and_another_takes_its_place(world: H2cGateways) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod))
         first = world.gateways.pids
@@ -300,7 +300,7 @@ async def test_envoy_ends_with_its_keeper_and_another_takes_its_place(world: Wor
 
 
 async def test_calls_go_on_without_a_control_plane_and_the_next_one_finds_the_same_envoy(tmp_path: Path) -> None:
-    first, second = World(tmp_path), World(tmp_path)
+    first, second = H2cGateways(tmp_path), H2cGateways(tmp_path)
     async with Pod("one") as pod:
         for world in (first, second):
             world.route(r=100)
@@ -314,7 +314,7 @@ async def test_calls_go_on_without_a_control_plane_and_the_next_one_finds_the_sa
         await second.gateways.stop(processes=True)
 
 
-async def test_what_is_in_progress_is_answered_when_all_is_stopped(world: World) -> None:
+async def test_what_is_in_progress_is_answered_when_all_is_stopped(world: H2cGateways) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod))
         async with world.channel() as channel:

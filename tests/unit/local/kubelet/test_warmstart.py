@@ -30,7 +30,7 @@ class Run(NamedTuple):
     stderr: str
 
 
-class Worlds:
+class WarmAndCold:
     """One folder with a program, and two ways to start it."""
 
     def __init__(self, folder: Path, warm: ShimHarness, cold: ShimHarness) -> None:
@@ -97,12 +97,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worlds]:
+async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WarmAndCold]:
     folder = tmp_path_factory.mktemp("worlds")
     for name in ("lib", "warm", "cold"):
         (folder / name).mkdir()
     (folder / "lib" / "toy.py").write_text(TOY)
-    worlds = Worlds(folder, ShimHarness(folder / "warm", Launcher()), ShimHarness(folder / "cold", Launcher()))
+    worlds = WarmAndCold(folder, ShimHarness(folder / "warm", Launcher()), ShimHarness(folder / "cold", Launcher()))
     worlds.warm.launcher = Launcher(python=sys.executable, preload=("toy",), environment=worlds.env())
     assert await worlds.warm.launcher.start()
     yield worlds
@@ -111,7 +111,7 @@ async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worl
 
 
 @pytest.mark.parametrize("name", SAME_WARM)
-async def test_a_program_started_warm_observes_what_one_started_cold_does(worlds: Worlds, name: str) -> None:
+async def test_a_program_started_warm_observes_what_one_started_cold_does(worlds: WarmAndCold, name: str) -> None:
     probe = SAME_WARM[name]
     worlds.write(probe)
     cold, imports = await worlds.run(worlds.cold, probe)
@@ -122,7 +122,7 @@ async def test_a_program_started_warm_observes_what_one_started_cold_does(worlds
 
 
 @pytest.mark.parametrize("name", COLD)
-async def test_what_a_fork_cannot_do_is_started_cold(worlds: Worlds, name: str) -> None:
+async def test_what_a_fork_cannot_do_is_started_cold(worlds: WarmAndCold, name: str) -> None:
     probe = COLD[name]
     worlds.write(probe)
     cold, imports = await worlds.run(worlds.cold, probe)
@@ -130,21 +130,21 @@ async def test_what_a_fork_cannot_do_is_started_cold(worlds: Worlds, name: str) 
 
 
 @pytest.mark.parametrize("name", ["streams", "identity", "signals in /proc", "command line in /proc", "modules"])
-async def test_a_program_in_a_user_namespace_starts_warm_too(worlds: Worlds, name: str) -> None:
+async def test_a_program_in_a_user_namespace_starts_warm_too(worlds: WarmAndCold, name: str) -> None:
     probe = SAME_WARM[name]
     worlds.write(probe)
     cold, imports = await worlds.run(worlds.cold, probe, forbid="root")
     assert await worlds.run(worlds.warm, probe, forbid="root") == (cold, imports - 1)
 
 
-async def test_another_user_than_root_starts_cold_because_only_exec_takes_its_capabilities(worlds: Worlds) -> None:
+async def test_another_user_than_root_starts_cold_because_only_exec_takes_its_capabilities(worlds: WarmAndCold) -> None:
     probe = SAME_WARM["identity"]
     worlds.write(probe)
     cold, imports = await worlds.run(worlds.cold, probe, uid=12345, gid=0)
     assert await worlds.run(worlds.warm, probe, uid=12345, gid=0) == (cold, imports)
 
 
-async def test_programs_of_one_parent_have_random_states_of_their_own(worlds: Worlds) -> None:
+async def test_programs_of_one_parent_have_random_states_of_their_own(worlds: WarmAndCold) -> None:
     chance = Probe(
         "import multiprocessing, os, random, uuid\n"
         "print(random.random(), multiprocessing.current_process().authkey.hex(), uuid.uuid4(), os.urandom(8).hex())"

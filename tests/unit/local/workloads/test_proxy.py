@@ -218,7 +218,7 @@ async def test_with_no_backend_left_the_client_is_reset() -> None:
 
 
 async def test_a_backend_that_breaks_breaks_the_client_and_one_that_is_cut_off_hears_of_it() -> None:
-    heard = asyncio.Event()
+    received = asyncio.Event()
 
     async def abort(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(1)
@@ -227,7 +227,7 @@ async def test_a_backend_that_breaks_breaks_the_client_and_one_that_is_cut_off_h
     async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionResetError):
             await reader.read()
-        heard.set()
+        received.set()
         writer.close()
 
     async with backend(abort) as at, proxied(at) as listener:
@@ -238,7 +238,7 @@ async def test_a_backend_that_breaks_breaks_the_client_and_one_that_is_cut_off_h
         writer.write(b"x")
         await writer.drain()
         reset(writer)
-        await asyncio.wait_for(heard.wait(), PATIENCE)
+        await asyncio.wait_for(received.wait(), PATIENCE)
 
 
 async def test_connections_outlive_the_listener_and_routes_change_under_them() -> None:

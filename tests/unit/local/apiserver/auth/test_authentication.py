@@ -28,7 +28,7 @@ SECRET = "s3cr3t-admin-token"
 KEY = ec.generate_private_key(ec.SECP256R1())
 
 
-class World:
+class AuthenticatorWithObjects:
     """An authenticator with the objects its tokens depend on."""
 
     def __init__(self) -> None:
@@ -47,17 +47,17 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> AuthenticatorWithObjects:
+    return AuthenticatorWithObjects()
 
 
-def test_the_static_token_is_the_administrator(world: World) -> None:
+def test_the_static_token_is_the_administrator(world: AuthenticatorWithObjects) -> None:
     assert world.user(SECRET) == ADMIN
     assert "system:masters" in ADMIN.groups
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_header_names_and_scheme_have_no_case(world: World, scheme: str) -> None:
+def test_header_names_and_scheme_have_no_case(world: AuthenticatorWithObjects, scheme: str) -> None:
     headers = CIMultiDict({"AUTHORIZATION": f"{scheme} {SECRET}"})
     assert world.authenticator.authenticate(headers) == ADMIN
 
@@ -76,19 +76,19 @@ def test_header_names_and_scheme_have_no_case(world: World, scheme: str) -> None
         "Bearer " + "x" * 100_000,
     ],
 )
-def test_bad_credentials_are_refused_and_not_repeated(world: World, value: str) -> None:
+def test_bad_credentials_are_refused_and_not_repeated(world: AuthenticatorWithObjects, value: str) -> None:
     with pytest.raises(errors.Unauthorized) as caught:
         world.authenticator.authenticate({"authorization": value})
     assert SECRET[:8] not in caught.value.message
     assert len(caught.value.message) < 200
 
 
-def test_bad_credentials_do_not_become_anonymous_on_open_paths(world: World) -> None:
+def test_bad_credentials_do_not_become_anonymous_on_open_paths(world: AuthenticatorWithObjects) -> None:
     with pytest.raises(errors.Unauthorized):
         world.authenticator.identify({"authorization": "Bearer wrong"}, None, "/healthz")
 
 
-def test_no_credentials_is_nobody(world: World) -> None:
+def test_no_credentials_is_nobody(world: AuthenticatorWithObjects) -> None:
     assert world.authenticator.authenticate({}) is None
     assert world.authenticator.identify({}, None, "/version") == ANONYMOUS
     with pytest.raises(errors.Unauthorized):
@@ -115,7 +115,7 @@ def test_only_health_and_version_are_open(path: str, is_open: bool) -> None:
     assert open_to_anonymous(path) is is_open
 
 
-def test_a_service_account_token_is_its_account(world: World) -> None:
+def test_a_service_account_token_is_its_account(world: AuthenticatorWithObjects) -> None:
     user = world.user(world.token(bound=[BoundObject("Pod", "p", "u-2")]))
     assert user is not None
     assert user.name == "system:serviceaccount:ns:robot"
@@ -126,7 +126,9 @@ def test_a_service_account_token_is_its_account(world: World) -> None:
 
 @pytest.mark.parametrize("gone", [("ServiceAccount", "ns", "robot"), ("Pod", "ns", "p")])
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_token_ends_with_what_it_belongs_to(world: World, gone: tuple[str, str, str], replaced: bool) -> None:
+def test_a_token_ends_with_what_it_belongs_to(
+    world: AuthenticatorWithObjects, gone: tuple[str, str, str], replaced: bool
+) -> None:
     token = world.token(bound=[BoundObject("Pod", "p", "u-2")])
     assert world.user(token)
     if replaced:
@@ -137,14 +139,14 @@ def test_a_token_ends_with_what_it_belongs_to(world: World, gone: tuple[str, str
         world.user(token)
 
 
-async def test_an_expired_token_says_so(world: World) -> None:
+async def test_an_expired_token_says_so(world: AuthenticatorWithObjects) -> None:
     token = world.token(seconds=600)
     await world.clock.advance(601)
     with pytest.raises(errors.Unauthorized, match="expired"):
         world.user(token)
 
 
-def test_a_token_for_another_audience_is_refused(world: World) -> None:
+def test_a_token_for_another_audience_is_refused(world: AuthenticatorWithObjects) -> None:
     with pytest.raises(errors.Unauthorized, match="audience"):
         world.user(world.token(audiences=["vault"]))
 
@@ -159,7 +161,7 @@ def test_a_certificate_without_a_name_is_refused() -> None:
         user_of_certificate({"subject": ((("organizationName", "dev"),),)})
 
 
-def test_a_token_goes_before_a_certificate(world: World) -> None:
+def test_a_token_goes_before_a_certificate(world: AuthenticatorWithObjects) -> None:
     cert = {"subject": ((("commonName", "alice"),),)}
     headers = {"authorization": f"Bearer {SECRET}"}
     assert world.authenticator.authenticate(headers, cert) == ADMIN
@@ -168,7 +170,7 @@ def test_a_token_goes_before_a_certificate(world: World) -> None:
     assert user.name == "alice"
 
 
-def test_secrets_show_nowhere(world: World) -> None:
+def test_secrets_show_nowhere(world: AuthenticatorWithObjects) -> None:
     static = StaticTokens({SECRET: ADMIN})
     assert SECRET not in repr(static) + repr(static._users) + repr(world.authenticator)
 
@@ -176,7 +178,7 @@ def test_secrets_show_nowhere(world: World) -> None:
 # --- reviews ---
 
 
-def test_a_token_review_names_the_user(world: World) -> None:
+def test_a_token_review_names_the_user(world: AuthenticatorWithObjects) -> None:
     review = {"kind": "TokenReview", "spec": {"token": world.token()}}
     status = token_review(world.authenticator, review, audiences=[ISSUER])["status"]
     assert status["authenticated"] is True
@@ -184,14 +186,14 @@ def test_a_token_review_names_the_user(world: World) -> None:
     assert status["audiences"] == [ISSUER]
 
 
-def test_a_token_review_of_a_bad_token_is_an_answer_not_an_error(world: World) -> None:
+def test_a_token_review_of_a_bad_token_is_an_answer_not_an_error(world: AuthenticatorWithObjects) -> None:
     review = {"kind": "TokenReview", "spec": {"token": "nonsense"}}
     status = token_review(world.authenticator, review, audiences=[ISSUER])["status"]
     assert status["authenticated"] is False
     assert status["error"]
 
 
-def test_a_token_review_without_token_is_invalid(world: World) -> None:
+def test_a_token_review_without_token_is_invalid(world: AuthenticatorWithObjects) -> None:
     with pytest.raises(errors.Invalid, match=r"spec\.token: Required value"):
         token_review(world.authenticator, {"spec": {}}, audiences=[ISSUER])
 

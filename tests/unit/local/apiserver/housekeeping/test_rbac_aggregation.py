@@ -22,7 +22,7 @@ from paddlecloud.local.store.store import Store
 GROUP = "rbac.authorization.k8s.io"
 
 
-class World:
+class AggregationServer:
     def __init__(self, path: Path) -> None:
         self.store = Store(path)
         self.registry = Registry(builtin_kinds())
@@ -44,22 +44,22 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(tmp_path / "state.db")
+async def world(tmp_path: Path) -> AsyncIterator[AggregationServer]:
+    world = AggregationServer(tmp_path / "state.db")
     for obj in bootstrap_objects():
         await world.create(obj)
     yield world
     await world.store.close()
 
 
-async def test_bootstrap_objects_pass_the_servers_own_validation_and_are_filled_in(world: World) -> None:
+async def test_bootstrap_objects_pass_the_servers_own_validation_and_are_filled_in(world: AggregationServer) -> None:
     assert world.rules("view") == []
     await world.aggregator.refresh()
     assert any("pods" in rule["resources"] for rule in world.rules("view"))
     assert len(world.rules("admin")) > len(world.rules("edit")) > len(world.rules("view"))
 
 
-async def test_a_new_part_is_taken_up_and_a_second_pass_writes_nothing(world: World) -> None:
+async def test_a_new_part_is_taken_up_and_a_second_pass_writes_nothing(world: AggregationServer) -> None:
     await world.aggregator.refresh()
     rule = {"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["widgets"]}
     labels = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}

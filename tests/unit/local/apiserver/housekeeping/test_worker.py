@@ -45,7 +45,7 @@ class Unavailable(Verbs):
         return super().update(kind, *args, **options)
 
 
-class World:
+class HousekeepingServer:
     def __init__(self, path: Path) -> None:
         self.store = Store(path)
         self.registry = Registry(builtin_kinds())
@@ -69,8 +69,8 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(tmp_path / "state.db")
+async def world(tmp_path: Path) -> AsyncIterator[HousekeepingServer]:
+    world = HousekeepingServer(tmp_path / "state.db")
     yield world
     for task in world.tasks:
         task.cancel()
@@ -80,7 +80,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.mark.parametrize("kind", ["ServiceAccount", "ConfigMap"])
 async def test_a_namespace_gets_its_default_objects_although_the_disk_is_full_at_that_moment(
-    world: World, kind: str
+    world: HousekeepingServer, kind: str
 ) -> None:
     world.run(namespaces.NamespaceInitializer(world.store, world.registry, world.verbs, ca="the certificate"))
     world.verbs.failures[kind] = 3
@@ -88,7 +88,7 @@ async def test_a_namespace_gets_its_default_objects_although_the_disk_is_full_at
     await eventually(lambda: all(world.has(c, "team", name) for c, name in namespaces.DEFAULT_OBJECTS))
 
 
-async def test_a_quota_that_forbids_the_default_objects_is_awaited(world: World) -> None:
+async def test_a_quota_that_forbids_the_default_objects_is_awaited(world: HousekeepingServer) -> None:
     refused: list[str] = []
 
     def forbid(info: KindInfo, obj: Any, old: Any, _: WriteOptions) -> None:
@@ -102,7 +102,9 @@ async def test_a_quota_that_forbids_the_default_objects_is_awaited(world: World)
     await eventually(lambda: world.has("/configmaps", "team", "kube-root-ca.crt"))
 
 
-async def test_the_servers_own_service_is_published_although_the_disk_is_full_at_that_moment(world: World) -> None:
+async def test_the_servers_own_service_is_published_although_the_disk_is_full_at_that_moment(
+    world: HousekeepingServer,
+) -> None:
     service = OwnService(world.store, world.registry, world.verbs, cluster_ip="127.1.0.1")
     world.verbs.failures = {"Service": 3, "EndpointSlice": 3}
     world.run(service)
@@ -115,7 +117,9 @@ async def test_the_servers_own_service_is_published_although_the_disk_is_full_at
     )
 
 
-async def test_the_status_of_a_quota_is_written_although_the_disk_is_full_at_that_moment(world: World) -> None:
+async def test_the_status_of_a_quota_is_written_although_the_disk_is_full_at_that_moment(
+    world: HousekeepingServer,
+) -> None:
     world.run(QuotaKeeper(world.store, world.registry, world.verbs))
     await world.create("resourcequotas", "q", namespace="ns", spec={"hard": {"configmaps": "3"}})
     world.verbs.failures["ResourceQuota"] = 3

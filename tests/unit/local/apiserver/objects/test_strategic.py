@@ -1,4 +1,4 @@
-"""Strategic merge: the documented scenarios of Kubernetes, as tables over a schema that speaks of pods."""
+"""Strategic merge: the documented scenarios of Kubernetes, as tables over a schema of pods."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from paddlecloud.local.store.record import Address
 from paddlecloud.local.store.store import Store
 
 
-class World:
+class QuotaServer:
     """Verbs on a store with quota admission and nothing else."""
 
     def __init__(self, path: Path) -> None:
@@ -60,8 +60,8 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(tmp_path / "state.db")
+async def world(tmp_path: Path) -> AsyncIterator[QuotaServer]:
+    world = QuotaServer(tmp_path / "state.db")
     yield world
     await world.store.close()
 
@@ -71,7 +71,7 @@ def pod(name: str, **requests: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"containers": [container]}}
 
 
-async def test_what_was_there_before_the_quota_counts(world: World) -> None:
+async def test_what_was_there_before_the_quota_counts(world: QuotaServer) -> None:
     await world.configmap("a")
     await world.quota(configmaps=2)
     assert world.used() == {"configmaps": "1"}
@@ -80,7 +80,7 @@ async def test_what_was_there_before_the_quota_counts(world: World) -> None:
         await world.configmap("c")
 
 
-async def test_deleting_makes_room(world: World) -> None:
+async def test_deleting_makes_room(world: QuotaServer) -> None:
     await world.quota(configmaps=1)
     await world.configmap("a")
     await world.delete("configmaps", "a")
@@ -88,14 +88,14 @@ async def test_deleting_makes_room(world: World) -> None:
     await world.configmap("b")
 
 
-async def test_a_burst_cannot_pass_where_only_some_fit(world: World) -> None:
+async def test_a_burst_cannot_pass_where_only_some_fit(world: QuotaServer) -> None:
     await world.quota(configmaps=5)
     results = await asyncio.gather(*(world.configmap(f"m{n}") for n in range(20)), return_exceptions=True)
     assert sum(isinstance(result, errors.Forbidden) for result in results) == 15
     assert world.used() == {"configmaps": "5"}
 
 
-async def test_dry_runs_and_failures_take_no_room(world: World) -> None:
+async def test_dry_runs_and_failures_take_no_room(world: QuotaServer) -> None:
     await world.quota(configmaps=1)
     for _ in range(5):
         await world.configmap("dry", dry_run=True)
@@ -106,7 +106,7 @@ async def test_dry_runs_and_failures_take_no_room(world: World) -> None:
     await world.configmap("again")
 
 
-async def test_a_finished_pod_frees_its_cpu(world: World) -> None:
+async def test_a_finished_pod_frees_its_cpu(world: QuotaServer) -> None:
     await world.quota("q", requests__cpu=1, **{"count/pods": 5})
     await world.create("pods", pod("a", cpu="1"))
     with pytest.raises(errors.Forbidden, match=r"requested: requests\.cpu=1, used: requests\.cpu=1"):
@@ -123,7 +123,7 @@ async def test_a_finished_pod_frees_its_cpu(world: World) -> None:
     await world.create("pods", pod("b", cpu="1"))
 
 
-async def test_a_changed_quota_counts_anew_and_itself(world: World) -> None:
+async def test_a_changed_quota_counts_anew_and_itself(world: QuotaServer) -> None:
     await world.configmap("a")
     await world.quota(resourcequotas=5)
     assert world.used() == {"resourcequotas": "1"}
@@ -136,7 +136,7 @@ async def test_a_changed_quota_counts_anew_and_itself(world: World) -> None:
     assert world.used() == {"configmaps": "1", "resourcequotas": "1"}
 
 
-async def test_other_namespaces_and_deleted_quotas_do_not_count(world: World) -> None:
+async def test_other_namespaces_and_deleted_quotas_do_not_count(world: QuotaServer) -> None:
     await world.quota(configmaps=0)
     options = WriteOptions(manager="test")
     await world.verbs.create(world.kind("configmaps"), {"metadata": {"name": "a"}}, namespace="other", options=options)
@@ -144,14 +144,14 @@ async def test_other_namespaces_and_deleted_quotas_do_not_count(world: World) ->
     await world.configmap("a")
 
 
-async def test_a_restart_finds_the_same_totals(world: World) -> None:
+async def test_a_restart_finds_the_same_totals(world: QuotaServer) -> None:
     await world.quota(configmaps=3)
     await world.configmap("a")
     again = QuotaKeeper(world.store, world.registry, world.verbs)
     assert again.used("ns", "q") == world.keeper.used("ns", "q")
 
 
-async def test_status_is_written_when_it_changed_and_only_then(world: World) -> None:
+async def test_status_is_written_when_it_changed_and_only_then(world: QuotaServer) -> None:
     await world.quota(configmaps=3)
     await world.configmap("a")
     await world.keeper.write_status(("ns", "q"))
@@ -164,7 +164,7 @@ async def test_status_is_written_when_it_changed_and_only_then(world: World) -> 
     assert world.store.revision == revision
 
 
-async def test_status_follows_by_itself(world: World) -> None:
+async def test_status_follows_by_itself(world: QuotaServer) -> None:
     task = asyncio.get_running_loop().create_task(world.keeper.run())
     watch = world.store.watch("/resourcequotas", "ns", since=world.store.revision)
     await world.quota(configmaps=3)
@@ -177,7 +177,7 @@ async def test_status_follows_by_itself(world: World) -> None:
     task.cancel()
 
 
-async def test_limit_ranges_default_and_bound_new_pods(world: World) -> None:
+async def test_limit_ranges_default_and_bound_new_pods(world: QuotaServer) -> None:
     limits = [{"type": "Container", "defaultRequest": {"cpu": "100m"}, "max": {"memory": "1Gi"}}]
     await world.create("limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}})
     made = await world.create("pods", pod("a"))
@@ -190,7 +190,7 @@ async def test_limit_ranges_default_and_bound_new_pods(world: World) -> None:
     await world.create("pods", large)
 
 
-async def test_random_histories_keep_the_totals_exact(world: World) -> None:
+async def test_random_histories_keep_the_totals_exact(world: QuotaServer) -> None:
     """Creates, deletes and refusals in bursts: at rest the total is the number of objects, never above the limit."""
     await world.quota(configmaps=8)
     rng = random.Random(7)

@@ -191,10 +191,10 @@ async def test_streams_the_client_may_not_open_are_reset(ends: Ends) -> None:
     assert await ends.pipe.hear() == spdy.Frame(spdy.RST_STREAM, 2 * MAX_STREAMS + 1, value=3)
 
 
-@pytest.mark.parametrize("farewell", [spdy.go_away(0), b""], ids=["goes away", "just leaves"])
-async def test_when_the_client_leaves_its_streams_break(ends: Ends, farewell: bytes) -> None:
+@pytest.mark.parametrize("last_frame", [spdy.go_away(0), b""], ids=["goes away", "just leaves"])
+async def test_when_the_client_leaves_its_streams_break(ends: Ends, last_frame: bytes) -> None:
     stream = await ends.open()
-    ends.pipe.say(farewell)
+    ends.pipe.say(last_frame)
     await asyncio.wait_for(ends.running, PATIENCE)
     with pytest.raises(ConnectionError):
         await stream.read()
