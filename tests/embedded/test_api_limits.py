@@ -18,7 +18,7 @@ import pytest
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
 from paddlecloud.kube import listening
-from paddlecloud.local.apiserver.http import negotiation
+from paddlecloud.local.apiserver.http import limits
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import endpoint
 
@@ -135,7 +135,7 @@ async def test_long_yaml_is_understood(raw: Raw) -> None:
     data = {f"k{number}": str(number) for number in range(2000)}
     lines = "".join(f'  {key}: "{value}"\n' for key, value in data.items())
     body = f"metadata: {{name: long}}\ndata:\n{lines}".encode()
-    assert len(body) > negotiation.SHORT_YAML
+    assert len(body) > limits.SHORT_YAML
     made = await raw("POST", CONFIGMAPS, body, content_type="application/yaml")
     assert made.status == 201, made.body[:300]
     assert made.json["data"] == data

@@ -21,7 +21,7 @@ from paddlecloud.local.nodes.lifecycle import NodeLifecycle
 from paddlecloud.local.nodes.marks import FAILED, SIMULATE, SIMULATED
 from paddlecloud.local.nodes.objects import new_node
 from paddlecloud.local.nodes.simulated import SimulatedKubelet
-from paddlecloud.local.scheduler.controller.refusal_events import Notices
+from paddlecloud.local.scheduler.controller.pod_events import Notices
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.scheduler.decision.attempt import Why

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.api import names
-from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
+from paddlecloud.api.paddlejob.declaration import DECLARATION
+from paddlecloud.api.paddlejob.roles import ROLES
 from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise, unknown_words
-from paddlecloud.api.paddlejob.spec import ROLES, PaddleJob, PaddleJobSpec, RoleSpec
-from paddlecloud.api.paddlejob.status import ALL_PHASES, CONDITIONS, PHASES, PaddleJobStatus, RoleStatus, phase_of
+from paddlecloud.api.paddlejob.spec import PaddleJob, PaddleJobSpec, RoleSpec
+from paddlecloud.api.paddlejob.status import PHASES, PaddleJobStatus, RoleStatus, phase_of
 from paddlecloud.api.paddlejob.validation import validate
 from paddlecloud.api.problems import decode_as, encode
 
@@ -39,38 +39,6 @@ __all__ = [
 
 ENDED_ANNOTATION = "paddlepaddle.org/ended"
 """Of pods that their controller ended on purpose: why. Their exit code is that of the signal."""
-
-DECLARATION = KindDeclaration(
-    group=names.PADDLEJOB.group,
-    versions=(names.PADDLEJOB.version,),
-    kind=names.PADDLEJOB.kind,
-    plural=names.PADDLEJOB.plural,
-    singular="paddlejob",
-    short_names=("pdj",),
-    categories=("all", "paddle"),
-    type=PaddleJob,
-    doc=(
-        "A distributed training job with PaddlePaddle: parameter servers and workers, collective workers, or a single "
-        "process."
-    ),
-    conditions=CONDITIONS,
-    phases=ALL_PHASES,
-    columns=(
-        Column("Status", "string", ".status.phase"),
-        Column("Valid", "string", '.status.conditions[?(@.type=="Valid")].status', priority=1),
-        Column("Mode", "string", ".status.mode"),
-        Column("PS", "string", ".status.ps.ready"),
-        Column("Worker", "string", ".status.worker.ready"),
-        AGE,
-        Column("Heter", "string", ".status.heter.ready", priority=1),
-        Column("Restarts", "integer", ".status.restarts", priority=1),
-        Column("Start", "date", ".status.startTime", priority=1),
-        Column("Completion", "date", ".status.completionTime", priority=1),
-        Column("Progress", "string", ".status.progress.done", priority=1),
-        Column("ETA", "string", ".status.progress.eta", priority=1),
-    ),
-    scale=Scale(".spec.worker.replicas", ".status.worker.running", ".status.worker.selector"),
-)
 
 
 def decode(obj: Any) -> PaddleJob:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from paddlecloud.api.fields import Embedded, Int32, Int64, IntOrString, Resources, Root, Rule, Wire, doc
+from paddlecloud.api.paddlejob.roles import ROLES
+from paddlecloud.api.paddlejob.rules import NUMBERS_OF_PODS
 from paddlecloud.api.paddlejob.status import PaddleJobStatus
 
-ROLES = ("ps", "worker", "heter")
-"""In the order in which they start."""
 MAX_REPLICAS = 100_000
 """Pods of a role at most: controllers count through all of them."""
 
@@ -152,33 +152,6 @@ class RunPolicy(Wire):
     suspend: Annotated[bool | None, doc("See spec.suspend.")] = None
     managed_by: Annotated[str | None, doc("See spec.managedBy.")] = None
     scheduling_policy: Annotated[SchedulingPolicy | None, doc("See spec.schedulingPolicy.")] = None
-
-
-_PODS = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
-
-
-def _fits(policy: str, path: str) -> Rule:
-    """`policy` is the CEL expression that is true where the policy at `path` is there."""
-    field = f"{path}.schedulingPolicy.minAvailable"
-    return Rule(
-        f"!({policy}) || !has(self{field}) || self{field} <= {_PODS}",
-        f"spec{field} must not exceed the number of pods: scale up, or lower it first",
-    )
-
-
-NUMBERS_OF_PODS = (
-    Rule(f"{_PODS} > 0", "at least one role needs a pod; to stop a job without deleting it set spec.suspend"),
-    Rule("!has(self.elastic) || has(self.worker)", "spec.worker is required in an elastic job"),
-    Rule(
-        "!has(self.elastic) || !has(self.worker) || ("
-        "(!has(self.worker.requests) || self.worker.requests <= self.worker.replicas) && "
-        "(!has(self.worker.limits) || self.worker.replicas <= self.worker.limits))",
-        "spec.worker.replicas of an elastic job must lie between spec.worker.requests and spec.worker.limits",
-    ),
-    _fits("has(self.schedulingPolicy)", ""),
-    _fits("has(self.runPolicy) && has(self.runPolicy.schedulingPolicy)", ".runPolicy"),
-)
-"""What scaling could break; `validate` judges the same for objects stored under an older definition."""
 
 
 class PaddleJobSpec(Wire):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from paddlecloud.api.paddlejob.roles import ROLES
 from paddlecloud.api.paddlejob.settings import INTRANETS, exit_code_range
 from paddlecloud.api.paddlejob.spec import (
-    ROLES,
     FailureRule,
     PaddleJob,
     PaddleJobSpec,

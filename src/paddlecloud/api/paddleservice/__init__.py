@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.api import names
-from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
+from paddlecloud.api.paddleservice.declaration import DECLARATION, ELASTICSERVING
 from paddlecloud.api.paddleservice.settings import (
     EndpointSettings,
     Normalised,
@@ -18,7 +17,7 @@ from paddlecloud.api.paddleservice.settings import (
     normalise,
     window_seconds,
 )
-from paddlecloud.api.paddleservice.spec import CONDITIONS, PaddleService, PaddleServiceSpec, PaddleServiceStatus
+from paddlecloud.api.paddleservice.spec import PaddleService, PaddleServiceSpec, PaddleServiceStatus
 from paddlecloud.api.paddleservice.validation import validate
 from paddlecloud.api.problems import decode_as, encode
 
@@ -38,42 +37,6 @@ __all__ = [
     "validate",
     "window_seconds",
 ]
-
-
-def _declaration(name: names.KindName, doc: str, *, short_names: tuple[str, ...] = ()) -> KindDeclaration:
-    return KindDeclaration(
-        group=name.group,
-        versions=(name.version,),
-        kind=name.kind,
-        plural=name.plural,
-        singular="paddleservice",
-        short_names=short_names,
-        categories=("paddle",),
-        type=PaddleService,
-        doc=doc,
-        conditions=CONDITIONS,
-        columns=(
-            Column("URL", "string", ".status.url"),
-            Column("Default", "string", ".status.default.name"),
-            Column("Canary", "string", ".status.canary.name"),
-            Column("Traffic", "string", ".status.traffic"),
-            Column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'),
-            Column("Replicas", "integer", ".status.replicas"),
-            AGE,
-        ),
-        scale=Scale(".spec.replicas", ".status.replicas", ".status.selector"),
-    )
-
-
-DECLARATION = _declaration(
-    names.PADDLESERVICE,
-    "A model behind a URL: autoscaled, down to zero, with a canary that gets a share of the traffic.",
-    short_names=("pds",),  # `paddleservice` alone means, to kubectl, the group that comes first in the alphabet
-)
-ELASTICSERVING = _declaration(
-    names.EARLIER_PADDLESERVICE,
-    "The same kind under the group of the earlier ElasticServing project. New YAML uses serving.paddlepaddle.org.",
-)
 
 
 def decode(obj: Any) -> PaddleService:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.api import names
-from paddlecloud.api.kind import AGE, Column, KindDeclaration
 from paddlecloud.api.problems import decode_as, encode
+from paddlecloud.api.sampleset.declaration import DECLARATION
 from paddlecloud.api.sampleset.settings import LevelSettings, Normalised, SampleSetSettings, Secret, normalise
 from paddlecloud.api.sampleset.spec import (
     ADDRESS_RULES,
-    CONDITIONS,
     MAX_PARTITIONS,
     PHASES,
     SampleSet,
@@ -44,29 +42,6 @@ __all__ = [
     "uri_problem",
     "validate",
 ]
-
-DECLARATION = KindDeclaration(
-    group=names.SAMPLESET.group,
-    versions=(names.SAMPLESET.version,),
-    kind=names.SAMPLESET.kind,
-    plural=names.SAMPLESET.plural,
-    singular="sampleset",
-    categories=("paddle",),
-    type=SampleSet,
-    doc="A data set that is imported once and cached, in partitions, on the nodes that train with it.",
-    conditions=CONDITIONS,
-    phases=PHASES,
-    columns=(
-        Column("TOTAL SIZE", "string", ".status.cacheStatus.totalSize"),
-        Column("CACHED SIZE", "string", ".status.cacheStatus.cachedSize"),
-        Column("AVAIL SPACE", "string", ".status.cacheStatus.diskAvail"),
-        Column("Runtime", "string", ".status.runtimeStatus.runtimeReady"),
-        Column("PHASE", "string", ".status.phase"),
-        AGE,
-        Column("Files", "string", ".status.cacheStatus.totalFiles", priority=1),
-        Column("Driver", "string", ".status.driver", priority=1),
-    ),
-)
 
 
 def decode(obj: Any) -> SampleSet:

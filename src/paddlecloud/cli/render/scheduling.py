@@ -147,7 +147,7 @@ def _group_of(session: Session, obj: Object) -> Object | None:
 
 
 def entry(cluster: Cluster, group: Object) -> Explanation:
-    from paddlecloud.local.scheduler.decision.admission import explain_entry
+    from paddlecloud.local.scheduler.decision.gang_admission import explain_entry
     from paddlecloud.local.scheduler.state.snapshot import gang_view
 
     snapshot = cluster.snapshot()

@@ -14,7 +14,7 @@ from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.caches import GANGS, Caches, block
-from paddlecloud.controllers.paddlejob.decision import refusal, validity
+from paddlecloud.controllers.paddlejob.decision import last_valid_spec, refusal
 from paddlecloud.controllers.paddlejob.decision.case import Options
 from paddlecloud.controllers.paddlejob.decision.decide import decide
 from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
@@ -141,7 +141,7 @@ class PaddleJobController(Operator[Observed, Plan]):
     async def observe(self, job: Object) -> Observed:
         """What the caches hold, what only this controller remembers, and what has to be asked for."""
         memory = self._remember(job)
-        valid = validity.as_run(job)
+        valid = last_valid_spec.as_run(job)
         observed = self._known(valid, memory)
         observed = await self._read_logs(valid, observed, memory)
         return await self._ask_about_gang(key_of(job), observed, memory)

@@ -13,9 +13,9 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.volumes.atomic import write_payload
 from paddlecloud.local.volumes.errors import VolumeError
-from paddlecloud.local.volumes.manager import VolumeManager
 from paddlecloud.local.volumes.object_volumes import TOKEN_VOLUME
 from paddlecloud.local.volumes.payload import File, contents_of, keyed_payload, safe_path
+from paddlecloud.local.volumes.volume_types import VolumeManager
 
 
 def visible(folder: Path) -> dict[str, str]:

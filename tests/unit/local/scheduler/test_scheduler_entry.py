@@ -19,7 +19,7 @@ from scheduler_worlds import World, worlds
 from paddlecloud.cli.render.scheduling import Cluster, entry, lines_of
 from paddlecloud.kube.quantity import amounts
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.scheduler.decision.admission import LET_IN, explain_entry, obstacles
+from paddlecloud.local.scheduler.decision.gang_admission import LET_IN, explain_entry, obstacles
 from paddlecloud.local.scheduler.explanation.explain import Explanation, machine_readable
 from paddlecloud.local.scheduler.state.snapshot import gang_view
 from paddlecloud.local.scheduler.state.state import State

@@ -9,7 +9,7 @@ from functools import cached_property
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, phase_of
 from paddlecloud.controllers.node_folders import DEFAULT_CACHES, NodeFolders
 from paddlecloud.controllers.paddlejob import names
-from paddlecloud.controllers.paddlejob.decision.validity import Reading
+from paddlecloud.controllers.paddlejob.decision.last_valid_spec import Reading
 from paddlecloud.controllers.paddlejob.gang import podgroup
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, is_running
 from paddlecloud.controllers.paddlejob.pods import env, ports

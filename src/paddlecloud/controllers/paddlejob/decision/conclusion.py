@@ -14,7 +14,7 @@ from paddlecloud.api.outputs import verdict_of
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.status import Failure as FailureRecord
 from paddlecloud.controllers.paddlejob import status
-from paddlecloud.controllers.paddlejob.decision import finish, gang_formation, validity
+from paddlecloud.controllers.paddlejob.decision import finish, gang_formation, last_valid_spec
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.failure import cause
 from paddlecloud.controllers.paddlejob.reports import report
@@ -44,8 +44,8 @@ def conclude(case: JobCase, plan: Plan, new: PaddleJobStatus, phase: str, *, rea
 def _last_valid_spec(case: JobCase, phase: str) -> Object | None:
     """A job that has ended by the spec that is written needs no other."""
     if case.reading.problems:
-        return validity.kept(case.job.get("spec")) if case.reading.goes_on else None
-    return None if phase in status.FINISHED else validity.kept(case.job.get("spec"))
+        return last_valid_spec.kept(case.job.get("spec")) if case.reading.goes_on else None
+    return None if phase in status.FINISHED else last_valid_spec.kept(case.job.get("spec"))
 
 
 def take_down(

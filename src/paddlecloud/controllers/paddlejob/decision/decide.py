@@ -19,10 +19,10 @@ from paddlecloud.controllers.paddlejob.decision import (
     failures,
     finish,
     gang_formation,
+    last_valid_spec,
     obstacle,
     refusal,
     startup,
-    validity,
 )
 from paddlecloud.controllers.paddlejob.decision.case import JobCase, Options
 from paddlecloud.controllers.paddlejob.decision.conclusion import complete, conclude, take_down
@@ -38,7 +38,7 @@ from paddlecloud.kube.wording import number_of
 
 def decide(job: Object, observed: Observed, now: float, options: Options) -> Plan:
     """Everything to be done for `job` now. An empty plan means: as it should be."""
-    reading = validity.read(job)
+    reading = last_valid_spec.read(job)
     job, parsed = reading.job, reading.parsed
     if parsed is None:
         return _reject(job, PaddleJobStatus(), reading.problems, now, begun=bool(observed.pods))
@@ -56,19 +56,21 @@ def decide(job: Object, observed: Observed, now: float, options: Options) -> Pla
         case = replace(case, old=PaddleJobStatus())
     if reading.problems and not reading.goes_on:
         return _reject(job, case.old, reading.problems, now, begun=bool(observed.pods))
-    before = status.condition(parsed.status or PaddleJobStatus(), validity.CONDITION)
+    before = status.condition(parsed.status or PaddleJobStatus(), last_valid_spec.CONDITION)
     if reading.goes_on:
-        case = _with_validity(case, "False", validity.INVALID, reading.complaint)
+        case = _with_validity(case, "False", last_valid_spec.INVALID, reading.complaint)
     elif before is not None:
         case = _with_validity(case, "True", "Repaired", "")
     plan = _at_work(case, warnings)
     if reading.goes_on and (before is None or before.message != reading.complaint):
-        plan.events.insert(0, PlannedEvent(validity.INVALID, reading.complaint, type="Warning"))
+        plan.events.insert(0, PlannedEvent(last_valid_spec.INVALID, reading.complaint, type="Warning"))
     return plan
 
 
 def _with_validity(case: JobCase, value: str, reason: str, text: str) -> JobCase:
-    marked = status.with_condition(case.old, validity.CONDITION, value, reason=reason, message=text, now=case.now)
+    marked = status.with_condition(
+        case.old, last_valid_spec.CONDITION, value, reason=reason, message=text, now=case.now
+    )
     return replace(case, old=marked)
 
 
@@ -114,7 +116,7 @@ def _changed_since_refused(case: JobCase) -> bool:
     """An invalid job created nothing, so it may begin when its spec has changed."""
     return (
         case.phase == "Failed"
-        and case.old.reason == validity.INVALID
+        and case.old.reason == last_valid_spec.INVALID
         and case.old.observed_generation != case.job["metadata"].get("generation")
     )
 
@@ -149,12 +151,16 @@ def _retry(case: JobCase) -> Plan:
 
 def _reject(job: Object, old: PaddleJobStatus, text: str, now: float, *, begun: bool) -> Plan:
     """Say what is wrong, create nothing. A job that has begun, of which no valid spec is known, keeps its pods."""
-    new = status.with_condition(old, validity.CONDITION, "False", reason=validity.INVALID, message=text, now=now)
+    new = status.with_condition(
+        old, last_valid_spec.CONDITION, "False", reason=last_valid_spec.INVALID, message=text, now=now
+    )
     if not begun:
         generation = job["metadata"].get("generation")
-        new = status.in_phase(new, "Failed", now=now, reason=validity.INVALID, message=text, generation=generation)
+        new = status.in_phase(
+            new, "Failed", now=now, reason=last_valid_spec.INVALID, message=text, generation=generation
+        )
     written = status.finish(new, job.get("status") or {}, now=now)
-    events = [PlannedEvent(validity.INVALID, text, type="Warning")] if written else []
+    events = [PlannedEvent(last_valid_spec.INVALID, text, type="Warning")] if written else []
     return Plan(status=written, events=events)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.http import protobuf
+from paddlecloud.local.apiserver.http.limits import MAX_BODY, MAX_SMALL, MAX_YAML, SHORT_YAML
 from paddlecloud.local.apiserver.objects.large import in_thread
 
 JSON_PATCH = "application/json-patch+json"
@@ -19,14 +20,6 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
-
-MAX_BODY = 3 * 1024 * 1024  # MaxRequestBodyBytes of apiserver/pkg/server/config.go
-MAX_YAML = 1024 * 1024
-"""YAML takes a hundred times as long to read as JSON, which is what clients of Kubernetes send."""
-SHORT_YAML = 16 * 1024
-"""Read at once, within some 30 ms; what is longer is read in a thread."""
-MAX_SMALL = 32 * 1024
-"""Reviews, bindings and evictions. Every account may ask for reviews; answers are remembered with what was asked."""
 
 READABLE = ("application/json", "*/*", "application/*", PROTOBUF, "application/yaml")
 """What clients ask for that are content with JSON: those that would rather have protobuf or YAML read it, too."""

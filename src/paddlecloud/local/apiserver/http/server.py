@@ -18,12 +18,11 @@ from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.local import descriptors
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
-from paddlecloud.local.apiserver.http.negotiation import MAX_BODY
+from paddlecloud.local.apiserver.http.limits import BACKLOG, MAX_BODY, MAX_HEADER, MAX_LINE
 from paddlecloud.local.apiserver.http.reply import Reply, stream
 from paddlecloud.local.apiserver.http.request import Request
 from paddlecloud.local.apiserver.http.tls import secured
 
-BACKLOG = 1024  # connections waiting to be accepted
 REPEATED = ("command", "ports")
 """Query options that may be given more than once."""
 
@@ -44,8 +43,8 @@ class HttpsServer:
             self._serve,
             access_log=None,
             logger=_quiet_log(),
-            max_line_size=16384,
-            max_field_size=32768,
+            max_line_size=MAX_LINE,
+            max_field_size=MAX_HEADER,
             handler_cancellation=True,
             keepalive_timeout=KEEP_ALIVE,
             auto_decompress=False,  # kube-apiserver reads no compressed bodies either, and they can grow a thousandfold

@@ -39,8 +39,8 @@ from paddlecloud.local.kubelet.pod.worker import PodWorker
 from paddlecloud.local.kubelet.shim import wire
 from paddlecloud.local.kubelet.streams.archive import LogArchive
 from paddlecloud.local.volumes.drivers import Driver
-from paddlecloud.local.volumes.manager import VolumeManager
 from paddlecloud.local.volumes.tokens import TokenSource
+from paddlecloud.local.volumes.volume_types import VolumeManager
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from paddlecloud.kube.resource import COSCHEDULING_PODGROUPS, PODGROUPS, QUEUES,
 from paddlecloud.local.scheduler.controller.allowance import Allowance
 from paddlecloud.local.scheduler.controller.group_status import queue_status, status_of
 from paddlecloud.local.scheduler.controller.watches import Watches
-from paddlecloud.local.scheduler.decision.admission import Obstacles, obstacles
+from paddlecloud.local.scheduler.decision.gang_admission import Obstacles, obstacles
 from paddlecloud.local.scheduler.state.membership import Group
 from paddlecloud.local.scheduler.state.snapshot import COSCHEDULING, Gang, GroupKey
 from paddlecloud.local.scheduler.state.state import State

@@ -13,7 +13,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.informer import Handler
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.scheduler.controller.group_status_writer import Reporter
-from paddlecloud.local.scheduler.controller.refusal_events import Notices
+from paddlecloud.local.scheduler.controller.pod_events import Notices
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.scheduler.controller.writer import Writer
 from paddlecloud.local.scheduler.decision.decide import Round, decide

@@ -1,4 +1,4 @@
-"""Tells pods why they wait: the PodScheduled condition, and an Event whose annotation has the same for programs.
+"""Reports on pods why they wait: the PodScheduled condition, and an Event whose annotation has the same for programs.
 
 Numbers change with every round, and ten thousand pods may wait: what is worth a write is limited. A pod's first notice
 and a new kind of reason go out as soon as the allowance permits; new numbers at most every `REFRESH` seconds. `pdc

@@ -1,4 +1,4 @@
-"""The volumes of a pod on this machine: made before its containers, kept current, released with it.
+"""The types of volumes that pods of this machine can have: made before containers, kept current, released with the pod.
 
 A volume is served by the kind of its source: see the two tables of `VolumeManager`. What is made of objects is written
 into the pod's directory (`object_volumes`); the others are directories to bind, found or made.

@@ -1,0 +1,18 @@
+"""How large requests to the API server may be, and how many wait to be accepted."""
+
+from __future__ import annotations
+
+MAX_BODY = 3 * 1024 * 1024  # MaxRequestBodyBytes of apiserver/pkg/server/config.go
+MAX_YAML = 1024 * 1024
+"""YAML takes a hundred times as long to read as JSON, which is what clients of Kubernetes send."""
+SHORT_YAML = 16 * 1024
+"""Read at once, within some 30 ms; what is longer is read in a thread."""
+MAX_SMALL = 32 * 1024
+"""Reviews, bindings and evictions. Every account may ask for reviews; answers are remembered with what was asked."""
+
+MAX_LINE = 16 * 1024
+"""Characters of a request line: method, path and query."""
+MAX_HEADER = 32 * 1024
+"""Characters of one header."""
+BACKLOG = 1024
+"""Connections waiting to be accepted."""
