@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from harness import eventually
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, Object
+from paddlecloud.local.apiserver.housekeeping.garbage import GarbageCollector
+from paddlecloud.local.control_plane import ControlPlane
+from paddlecloud.local.store.record import Address
 
 NS = "default"
 
@@ -40,6 +45,37 @@ async def test_background_deletion_takes_dependents_along_recursively(client: Cl
     await client.create(CONFIGMAPS, configmap("stranger"))
     await client.delete(CONFIGMAPS, "owner", namespace=NS, propagation="Background")
     await eventually(lambda: names(client), {"stranger"})
+
+
+async def test_objects_of_living_owners_are_no_work_for_the_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written by the thousand: what has to be collected would wait behind them."""
+    collected: list[str] = []
+    collect = GarbageCollector._collect
+
+    async def noted(self: GarbageCollector, address: Address) -> None:
+        collected.append(address.name)
+        await collect(self, address)
+
+    monkeypatch.setattr(GarbageCollector, "_collect", noted)
+    platform = ControlPlane(tmp_path / "data", clock=FakeClock(), seed=1)
+    await platform.start()
+    try:
+        client = platform.client(user_agent="test")
+        owner = await client.create(CONFIGMAPS, configmap("owner"))
+        await client.create(CONFIGMAPS, configmap("child", owner))
+        await client.patch(CONFIGMAPS, "child", {"data": {"a": "b"}}, namespace=NS)
+        gone = configmap("gone")
+        gone["metadata"]["uid"] = "of-nobody"
+        await client.create(CONFIGMAPS, configmap("stray", gone))
+        await eventually(lambda: names(client), {"owner", "child"})
+        assert set(collected) == {"stray"}
+        await client.delete(CONFIGMAPS, "owner", namespace=NS, propagation="Background")
+        await eventually(lambda: names(client), set())
+        assert set(collected) == {"stray", "child"}
+    finally:
+        await platform.stop()
 
 
 async def test_orphan_deletion_leaves_dependents_without_owner(client: Client) -> None:

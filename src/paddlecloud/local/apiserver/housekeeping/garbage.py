@@ -33,6 +33,9 @@ IGNORED = frozenset(("/events", "events.k8s.io/events", "coordination.k8s.io/lea
 """Collections that never own anything and are written too often to be worth indexing."""
 
 
+MANY = 16
+"""Owners that are looked at in the middle of a commit; objects with more are left to the worker."""
+
 Owners = dict[str, bool]
 """The uids that an object's ownerReferences name, and whether the object blocks that owner's foreground deletion."""
 
@@ -100,9 +103,21 @@ class GarbageCollector:
         return uid
 
     def _mark_if_due(self, record: Record) -> None:
-        """Only owned objects and those being deleted can ever need collecting."""
-        if record.address in self._owners or record.meta.deletion_timestamp:
+        """Only what may need work: others would wait behind every pod that a controller makes or reports on."""
+        due = _waits(record) if record.meta.deletion_timestamp else not self._is_settled(record.address)
+        if due:
             self._mark(record.address)
+
+    def _is_settled(self, address: Address) -> bool:
+        """Whether all owners live and none waits for its dependents. The end of an owner marks them."""
+        owners = self._owners.get(address, {})
+        if len(owners) > MANY:
+            return False
+        found = [self._uids.get(uid) for uid in owners]
+        return all(
+            owner is not None and owner.namespace in ("", address.namespace) and not self._foreground(owner)
+            for owner in found
+        )
 
     def _mark(self, address: Address) -> None:
         self._worker.add(address)
@@ -119,9 +134,8 @@ class GarbageCollector:
         info = self._info(address)
         if info is None:
             return
-        finalizers = record.meta.finalizers or ()
         if record.meta.deletion_timestamp:
-            if FOREGROUND in finalizers or ORPHAN in finalizers:
+            if _waits(record):
                 await self._finish_owner(info, address, record.object)
         elif address in self._owners:
             await self._judge_dependent(info, record.object)
@@ -216,6 +230,12 @@ class GarbageCollector:
     def _info(self, address: Address) -> KindInfo | None:
         group, _, plural = address.collection.partition("/")
         return self._registry.any_version(group, plural)
+
+
+def _waits(record: Record) -> bool:
+    """Whether the collector has to finish the deletion of an object: its dependents go first, or are let go."""
+    finalizers = record.meta.finalizers or ()
+    return FOREGROUND in finalizers or ORPHAN in finalizers
 
 
 def _owners_of(refs: Iterable[Object]) -> Owners:
