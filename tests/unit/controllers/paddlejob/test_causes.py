@@ -8,10 +8,10 @@ import pytest
 
 from paddlecloud.kube.clock import rfc3339
 
-from .world import World, paddlejob
+from .world import JobCluster, paddlejob
 
 
-def blamed(world: World) -> list[tuple[str, str, str]]:
+def blamed(world: JobCluster) -> list[tuple[str, str, str]]:
     return [(f["pod"], f["failureClass"], f["action"]) for f in world.status.get("failures", ())]
 
 
@@ -21,7 +21,7 @@ def blamed(world: World) -> list[tuple[str, str, str]]:
     ids=["a connection that broke", "a peer that did not come"],
 )
 def test_a_consequence_that_is_reported_first_waits_for_its_cause(end: dict[str, Any]) -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     world.fail("job-worker-0", **end)
     world.now += 0.3
     plan = world.step()
@@ -34,7 +34,7 @@ def test_a_consequence_that_is_reported_first_waits_for_its_cause(end: dict[str,
 
 
 def test_a_consequence_whose_cause_nobody_reports_restarts_the_job_in_moments() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     world.fail("job-worker-0", code=134)
     world.now += 3.1
     world.step()
@@ -42,7 +42,7 @@ def test_a_consequence_whose_cause_nobody_reports_restarts_the_job_in_moments() 
 
 
 def test_a_kubelet_that_was_away_is_given_the_same_moments() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     world.fail("job-worker-0", code=134)
     world.now += 20.0
     ready = {"type": "Ready", "status": "False", "lastTransitionTime": rfc3339(world.now)}
@@ -55,7 +55,7 @@ def test_a_kubelet_that_was_away_is_given_the_same_moments() -> None:
 
 
 def test_consequences_alone_are_not_waited_on_when_nobody_is_left() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     for name in ("job-worker-0", "job-worker-1"):
         world.fail(name, code=134)
     world.step()
@@ -64,7 +64,7 @@ def test_consequences_alone_are_not_waited_on_when_nobody_is_left() -> None:
 
 def test_a_restart_whose_cause_was_a_lost_node_is_no_restart_of_the_jobs_own() -> None:
     """The survivors abort at once; that the node is gone shows when its pod does not go."""
-    world = World(paddlejob(worker=2, backoffLimit=1)).start()
+    world = JobCluster(paddlejob(worker=2, backoffLimit=1)).start()
     world.fail("job-worker-0", code=134)
     world.now += 3.1
     world.settle()
@@ -81,7 +81,7 @@ def test_a_restart_whose_cause_was_a_lost_node_is_no_restart_of_the_jobs_own() -
 
 
 def test_a_job_without_restarts_learns_what_it_failed_of() -> None:
-    world = World(paddlejob(worker=2, backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=2, backoffLimit=0)).start()
     world.fail("job-worker-0", code=134)
     world.now += 81.0  # Kubernetes misses a node after 50 seconds, and its pods tolerate that for 30
     world.step()
@@ -93,7 +93,7 @@ def test_a_job_without_restarts_learns_what_it_failed_of() -> None:
 
 
 def test_a_job_without_restarts_fails_of_the_consequence_when_nothing_else_is_reported() -> None:
-    world = World(paddlejob(worker=2, backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=2, backoffLimit=0)).start()
     world.fail("job-worker-0", code=134)
     world.now += 91.0
     world.step()

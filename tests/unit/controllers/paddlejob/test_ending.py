@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.cli.objects.why import why
 from paddlecloud.kube.clock import rfc3339
 
-from .world import World, conditions, paddlejob
+from .world import JobCluster, conditions, paddlejob
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_clean_pod_policy(policy: str | None, completed: int, failed: int) -> No
     left = {}
     for ending in ("Completed", "Failed"):
         spec: dict[str, Any] = {"cleanPodPolicy": policy} if policy else {}
-        world = World(paddlejob(worker=2, backoffLimit=0, **spec)).start()
+        world = JobCluster(paddlejob(worker=2, backoffLimit=0, **spec)).start()
         if ending == "Completed":
             world.succeed("job-worker-0", "job-worker-1")
         else:
@@ -44,7 +44,7 @@ def test_clean_pod_policy(policy: str | None, completed: int, failed: int) -> No
 
 
 def test_pods_of_a_failed_job_that_are_kept_do_not_go_on_using_the_machine() -> None:
-    world = World(paddlejob(worker=2, backoffLimit=0, cleanPodPolicy="Never")).start()
+    world = JobCluster(paddlejob(worker=2, backoffLimit=0, cleanPodPolicy="Never")).start()
     world.fail("job-worker-0", code=1)
     world.settle()
     world.obey()
@@ -53,7 +53,7 @@ def test_pods_of_a_failed_job_that_are_kept_do_not_go_on_using_the_machine() -> 
 
 
 def test_servers_that_are_ended_with_a_completed_job_say_that_it_was_meant() -> None:
-    world = World(paddlejob(ps=2, worker=1, cleanPodPolicy="Never")).start()
+    world = JobCluster(paddlejob(ps=2, worker=1, cleanPodPolicy="Never")).start()
     world.succeed("job-worker-0")
     world.settle()
     world.obey()
@@ -70,7 +70,7 @@ def test_servers_that_are_ended_with_a_completed_job_say_that_it_was_meant() -> 
 
 
 def test_a_finished_job_is_forgotten_after_its_ttl() -> None:
-    world = World(paddlejob(worker=1, ttlSecondsAfterFinished=60)).start()
+    world = JobCluster(paddlejob(worker=1, ttlSecondsAfterFinished=60)).start()
     world.succeed("job-worker-0")
     world.settle()
     assert world.plan().after == pytest.approx(60, abs=1)
@@ -80,7 +80,7 @@ def test_a_finished_job_is_forgotten_after_its_ttl() -> None:
 
 
 def test_the_active_deadline_fails_the_job() -> None:
-    world = World(paddlejob(worker=1, activeDeadlineSeconds=60)).start()
+    world = JobCluster(paddlejob(worker=1, activeDeadlineSeconds=60)).start()
     assert world.plan().after == pytest.approx(60, abs=1)
     world.now += 61
     world.settle()
@@ -89,7 +89,7 @@ def test_the_active_deadline_fails_the_job() -> None:
 
 
 def test_a_job_that_had_not_started_by_its_deadline_says_what_it_waited_for() -> None:
-    world = World(paddlejob(worker=2, activeDeadlineSeconds=60))
+    world = JobCluster(paddlejob(worker=2, activeDeadlineSeconds=60))
     world.settle()
     world.assign(waiting="ImagePullBackOff")
     world.now += 61
@@ -102,11 +102,11 @@ def test_a_job_that_had_not_started_by_its_deadline_says_what_it_waited_for() ->
 
 def test_the_schedule_timeout_counts_only_until_pods_have_nodes() -> None:
     spec = {"worker": 2, "scheduleTimeoutSeconds": 60}
-    placed = World(paddlejob(**spec)).start()
+    placed = JobCluster(paddlejob(**spec)).start()
     placed.now += 100
     placed.settle()
     assert placed.phase == "Running"
-    waiting = World(paddlejob(**spec))
+    waiting = JobCluster(paddlejob(**spec))
     waiting.settle()
     waiting.assign("job-worker-0")
     waiting.now += 100
@@ -115,14 +115,14 @@ def test_the_schedule_timeout_counts_only_until_pods_have_nodes() -> None:
     assert [(f["pod"], f["failureClass"]) for f in waiting.status["failures"]] == [("job-worker-1", "StartTimeout")]
 
 
-def asked_to_retry(world: World, value: str) -> World:
+def asked_to_retry(world: JobCluster, value: str) -> JobCluster:
     world.job["metadata"]["annotations"] = {"paddlepaddle.org/retry-at": value}
     world.settle()
     return world
 
 
-def failed_job(**spec: Any) -> World:
-    world = World(paddlejob(worker=2, backoffLimit=1, **spec)).start()
+def failed_job(**spec: Any) -> JobCluster:
+    world = JobCluster(paddlejob(worker=2, backoffLimit=1, **spec)).start()
     for _ in range(2):
         world.now += 10
         world.fail("job-worker-1", message="ValueError: no")
@@ -155,7 +155,7 @@ def test_a_failed_job_that_is_asked_for_again_runs_with_its_whole_budget() -> No
 
 
 def test_a_completed_job_can_be_run_again_too() -> None:
-    world = World(paddlejob(worker=1, cleanPodPolicy="OnCompletion", intranet="Service")).start()
+    world = JobCluster(paddlejob(worker=1, cleanPodPolicy="OnCompletion", intranet="Service")).start()
     world.succeed("job-worker-0")
     world.settle()
     world.obey()
@@ -166,7 +166,7 @@ def test_a_completed_job_can_be_run_again_too() -> None:
 
 
 def test_a_retry_asked_for_while_the_job_ran_is_not_followed_when_it_ends() -> None:
-    world = World(paddlejob(worker=1)).start()
+    world = JobCluster(paddlejob(worker=1)).start()
     asked_to_retry(world, rfc3339(world.now))
     world.now += 10
     world.fail("job-worker-0", message="ModuleNotFoundError")

@@ -10,7 +10,7 @@ from paddlecloud.api.paddlejob import decode, normalise
 from paddlecloud.controllers.paddlejob.pods import env, hosts
 from paddlecloud.kube.clock import rfc3339
 
-from .world import World, paddlejob, template
+from .world import JobCluster, paddlejob, template
 
 COMMON = {"TRAINER_PORTS_NUM": "20", "PADDLE_PORT": "36000"}
 WIDE = {"name": "wd", "ps": 2, "worker": 2, "withGloo": 1}
@@ -84,7 +84,7 @@ def test_pods_get_what_paddle_reads(
     case: tuple[dict[str, object], dict[str, str], dict[str, tuple[str, str, str]]],
 ) -> None:
     spec, everyone, members = case
-    world = World(paddlejob(**spec)).start()
+    world = JobCluster(paddlejob(**spec)).start()
     for pod, (address, index, role) in members.items():
         seen = world.env(pod)
         assert {key: seen.get(key) for key in everyone} == everyone
@@ -95,12 +95,12 @@ def test_pods_get_what_paddle_reads(
 
 
 def test_collective_jobs_are_not_given_servers_or_gloo() -> None:
-    seen = World(paddlejob(worker=2, withGloo=1)).start().env("job-worker-0")
+    seen = JobCluster(paddlejob(worker=2, withGloo=1)).start().env("job-worker-0")
     assert not [key for key in seen if "PSERVER" in key or "GLOO" in key]
 
 
 def test_host_mode_uses_ports_of_the_jobs_own_and_keeps_ranks_apart() -> None:
-    world = World(paddlejob(worker=2, intranet="Host")).start()
+    world = JobCluster(paddlejob(worker=2, intranet="Host")).start()
     port = world.status["port"]
     assert port != 36000
     assert port % 20 == 0
@@ -111,7 +111,7 @@ def test_host_mode_uses_ports_of_the_jobs_own_and_keeps_ranks_apart() -> None:
     assert pod["dnsPolicy"] == "ClusterFirstWithHostNet"
 
 
-def hosts_file(world: World, name: str) -> str | None:
+def hosts_file(world: JobCluster, name: str) -> str | None:
     """What a pod reads in /etc/hosts, if it is given a file."""
     pod = world.pods[name]["spec"]
     volumes = {volume["name"]: volume for volume in pod.get("volumes") or ()}
@@ -125,7 +125,7 @@ def hosts_file(world: World, name: str) -> str | None:
 
 
 def test_on_the_nodes_network_every_pod_knows_its_nodes_names() -> None:
-    world = World(paddlejob(worker=2, intranet="Host"))
+    world = JobCluster(paddlejob(worker=2, intranet="Host"))
     world.settle()
     world.assign("job-worker-0", node="node-a.example.com")
     world.assign("job-worker-1", node="node-b")
@@ -137,7 +137,7 @@ def test_on_the_nodes_network_every_pod_knows_its_nodes_names() -> None:
 
 
 def test_a_new_generation_waits_for_a_hosts_file_of_its_own() -> None:
-    world = World(paddlejob(worker=1, intranet="Host")).start()
+    world = JobCluster(paddlejob(worker=1, intranet="Host")).start()
     world.fail("job-worker-0")
     world.settle()
     world.obey()
@@ -159,7 +159,7 @@ def test_a_new_generation_waits_for_a_hosts_file_of_its_own() -> None:
 )
 def test_elsewhere_the_hosts_file_is_left_alone(intranet: str, container: dict[str, object]) -> None:
     worker = {"replicas": 1, "template": template(container=container)}
-    world = World(paddlejob(worker=worker, intranet=intranet)).start()
+    world = JobCluster(paddlejob(worker=worker, intranet=intranet)).start()
     assert not [v for v in world.pods["job-worker-0"]["spec"].get("volumes") or () if v["name"] == hosts.VOLUME]
     assert hosts.key(0) not in (world.get("ConfigMap") or {})["data"]
 
@@ -171,7 +171,7 @@ def test_users_win_over_additions_but_not_over_the_contract() -> None:
         {"name": "LEARNING_RATE", "value": "0.1"},
     ]
     block = {"replicas": 1, "template": template(container={"env": own})}
-    seen = World(paddlejob(worker=block)).start().env("job-worker-0")
+    seen = JobCluster(paddlejob(worker=block)).start().env("job-worker-0")
     assert seen["PADDLE_LOG_DIR"] == "/mine"
     assert seen["LEARNING_RATE"] == "0.1"
     assert seen["PADDLE_TRAINER_ID"] == "0"
@@ -188,11 +188,11 @@ def test_users_win_over_additions_but_not_over_the_contract() -> None:
 )
 def test_only_cpu_pods_are_configured_to_use_gloo(resources: dict[str, object], backend: str | None) -> None:
     block = {"replicas": 2, "template": template(container={"resources": resources})}
-    assert World(paddlejob(worker=block)).start().env("job-worker-0").get("PADDLE_DISTRI_BACKEND") == backend
+    assert JobCluster(paddlejob(worker=block)).start().env("job-worker-0").get("PADDLE_DISTRI_BACKEND") == backend
 
 
 def test_log_folders_differ_by_pod() -> None:
-    world = World(paddlejob(worker=3)).start()
+    world = JobCluster(paddlejob(worker=3)).start()
     assert len({world.env(pod)["PADDLE_LOG_DIR"] for pod in world.pods}) == 3
 
 
@@ -201,7 +201,7 @@ def test_ipv6_endpoints_are_bracketed() -> None:
 
 
 def test_a_dual_stack_pod_is_addressed_by_its_ipv4() -> None:
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.settle()
     world.assign()
     world.pods["job-worker-0"]["status"] |= {"podIP": "fd00::7", "podIPs": [{"ip": "fd00::7"}, {"ip": "10.9.9.9"}]}
@@ -225,7 +225,7 @@ def test_every_pod_finds_itself_in_its_list(servers: int, workers: int, gloo: in
         spec["ps"] = servers
     if intranet:
         spec["intranet"] = intranet
-    world = World(paddlejob(**spec)).start()
+    world = JobCluster(paddlejob(**spec)).start()
     lists = {"ps": "PADDLE_PSERVERS_IP_PORT_LIST", "worker": "PADDLE_TRAINER_ENDPOINTS"}
     for name, pod in world.pods.items():
         seen, role = world.env(name), pod["metadata"]["labels"]["paddlepaddle.org/role"]
@@ -243,7 +243,7 @@ def test_workers_wait_for_servers_only_without_gloo() -> None:
         for gloo in (0, 1, 2)
     }
     assert waits == {0: True, 1: False, 2: False}
-    world = World(paddlejob(ps=1, worker=1))
+    world = JobCluster(paddlejob(ps=1, worker=1))
     world.settle()
     world.assign()
     world.settle()
@@ -256,7 +256,7 @@ def test_workers_wait_for_servers_only_without_gloo() -> None:
 
 
 def test_workers_do_not_wait_for_ever_for_servers_that_never_listen() -> None:
-    world = World(paddlejob(ps=1, worker=1))
+    world = JobCluster(paddlejob(ps=1, worker=1))
     world.settle()
     world.assign()
     world.settle()
@@ -279,7 +279,7 @@ def test_workers_do_not_wait_for_ever_for_servers_that_never_listen() -> None:
 
 
 def test_heter_pods_get_what_paddles_role_maker_asks_for() -> None:
-    world = World(paddlejob(ps=1, worker=1, heter=1, withGloo=1)).start()
+    world = JobCluster(paddlejob(ps=1, worker=1, heter=1, withGloo=1)).start()
     server, worker, heter = (f"10.0.0.{n}:36000" for n in (1, 2, 3))
     assert world.env("job-ps-0")["PADDLE_PSERVERS_IP_PORT_LIST"] == server
     reports = world.env("job-worker-0")
@@ -297,12 +297,12 @@ def test_heter_pods_get_what_paddles_role_maker_asks_for() -> None:
 
 
 def test_the_original_word_for_heter_is_still_to_be_had() -> None:
-    world = World(paddlejob(ps=1, worker=1, heter=1, withGloo=1, compat="HETER")).start()
+    world = JobCluster(paddlejob(ps=1, worker=1, heter=1, withGloo=1, compat="HETER")).start()
     assert world.env("job-heter-0")["TRAINING_ROLE"] == "HETER"
 
 
 def test_pods_that_share_an_address_are_held_rather_than_trained_wrongly() -> None:
-    world = World(paddlejob(worker=2, intranet="Host"))
+    world = JobCluster(paddlejob(worker=2, intranet="Host"))
     world.settle()
     world.assign()
     for pod in world.pods.values():

@@ -12,7 +12,7 @@ from paddlecloud.api.paddlejob import PHASES
 from paddlecloud.controllers.paddlejob import kubeflow
 from paddlecloud.kube.clock import rfc3339
 
-from .world import START, World
+from .world import START, JobCluster
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 GROUPS = {"batch.paddlepaddle.org/v1", "kubeflow.org/v1"}
@@ -35,7 +35,7 @@ def test_it_runs(job: dict[str, Any]) -> None:
         (job,) = kubeflow.decide(job, None, START).create
         job["metadata"] |= stored
     job["spec"].pop("suspend", None)
-    world = World(job)
+    world = JobCluster(job)
     world.claim = {"metadata": {"name": "data"}}
     world.now += 5  # past the time a job waits for a PodGroup of the user's
     world.start()

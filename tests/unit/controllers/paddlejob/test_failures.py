@@ -12,7 +12,7 @@ from paddlecloud.controllers.paddlejob import view
 from paddlecloud.controllers.paddlejob.failure.cause import classify
 from paddlecloud.controllers.paddlejob.failure.policy import DISRUPTION_LIMIT
 
-from .world import World, conditions, paddlejob, template
+from .world import JobCluster, conditions, paddlejob, template
 
 TRACEBACK = "Traceback (most recent call last):\n  File train.py, line 3\nValueError: wrong shape"
 
@@ -40,7 +40,7 @@ CLASSES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", CLASSES.values(), ids=CLASSES.keys())
 def test_failures_have_a_class(case: tuple[dict[str, Any], str]) -> None:
     given, expected = case
-    world = World(paddlejob(worker=1)).start()
+    world = JobCluster(paddlejob(worker=1)).start()
     world.fail("job-worker-0", **given)
     pod = view(world.pods["job-worker-0"])
     assert pod is not None
@@ -50,7 +50,7 @@ def test_failures_have_a_class(case: tuple[dict[str, Any], str]) -> None:
 
 
 def test_the_end_of_the_traceback_is_kept_on_the_job() -> None:
-    world = World(paddlejob(worker={"replicas": 1, "template": template(restartPolicy="Never")})).start()
+    world = JobCluster(paddlejob(worker={"replicas": 1, "template": template(restartPolicy="Never")})).start()
     world.fail("job-worker-0", code=1, message=TRACEBACK)
     world.settle()
     assert world.phase == "Failed"
@@ -61,7 +61,7 @@ def test_the_end_of_the_traceback_is_kept_on_the_job() -> None:
 
 
 def test_what_came_out_of_a_buffer_afterwards_does_not_hide_the_exception() -> None:
-    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=1, backoffLimit=0)).start()
     output = "Traceback (most recent call last):\n  ...\nValueError: wrong shape\nstep 3 of 9\n"
     world.fail("job-worker-0", message=output)
     world.settle()
@@ -69,7 +69,7 @@ def test_what_came_out_of_a_buffer_afterwards_does_not_hide_the_exception() -> N
 
 
 def test_one_dead_rank_restarts_all_once_however_many_follow_it() -> None:
-    world = World(paddlejob(worker=3)).start()
+    world = JobCluster(paddlejob(worker=3)).start()
     old = {name: pod["metadata"]["uid"] for name, pod in world.pods.items()}
     world.fail("job-worker-1", code=1)
     world.step()
@@ -85,14 +85,14 @@ def test_one_dead_rank_restarts_all_once_however_many_follow_it() -> None:
 
 
 def test_survivors_are_given_seconds_not_half_a_minute() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     world.fail("job-worker-1", code=1)
     plan = world.step()
     assert {delete.grace_period for delete in plan.delete} == {3}
 
 
 def test_new_pods_cannot_start_with_old_addresses() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     world.fail("job-worker-1", code=1)
     world.step()
     world.obey()
@@ -114,7 +114,7 @@ def test_new_pods_cannot_start_with_old_addresses() -> None:
     ],
 )
 def test_the_budget_bounds_restarts(spec: dict[str, Any], restarts: int) -> None:
-    world = World(paddlejob(worker=2, **spec))
+    world = JobCluster(paddlejob(worker=2, **spec))
     for _ in range(restarts + 1):
         world.now += 100  # past the pause between restarts
         world.start()
@@ -130,7 +130,7 @@ def test_the_budget_bounds_restarts(spec: dict[str, Any], restarts: int) -> None
 
 def test_restart_policy_never_means_never() -> None:
     block = {"replicas": 2, "template": template(restartPolicy="Never")}
-    world = World(paddlejob(worker=block)).start()
+    world = JobCluster(paddlejob(worker=block)).start()
     world.fail("job-worker-0", code=1)
     world.settle()
     assert world.phase == "Failed"
@@ -139,7 +139,7 @@ def test_restart_policy_never_means_never() -> None:
 @pytest.mark.parametrize(("code", "phase"), [(1, "Failed"), (139, "Restarting")])
 def test_exit_code_policy_restarts_on_signals_only(code: int, phase: str) -> None:
     block = {"replicas": 2, "restartPolicy": "ExitCode", "template": template()}
-    world = World(paddlejob(worker=block)).start()
+    world = JobCluster(paddlejob(worker=block)).start()
     world.fail("job-worker-0", code=code)
     world.step()
     assert world.phase == phase
@@ -147,7 +147,7 @@ def test_exit_code_policy_restarts_on_signals_only(code: int, phase: str) -> Non
 
 def test_disruptions_have_a_budget_of_their_own() -> None:
     block = {"replicas": 2, "template": template(restartPolicy="Never")}
-    world = World(paddlejob(worker=block)).start()
+    world = JobCluster(paddlejob(worker=block)).start()
     world.fail("job-worker-0", code=137, pod={"reason": "Evicted"})
     world.step()
     assert world.phase == "Restarting"
@@ -162,7 +162,7 @@ def test_disruptions_have_a_budget_of_their_own() -> None:
 
 @pytest.mark.parametrize("intranet", ["PodIP", "Service"])
 def test_a_deleted_pod_brings_the_gang_back_with_fresh_endpoints(intranet: str) -> None:
-    world = World(paddlejob(worker=2, intranet=intranet)).start()
+    world = JobCluster(paddlejob(worker=2, intranet=intranet)).start()
     world.vanish("job-worker-1")
     world.step()
     world.obey()
@@ -174,7 +174,7 @@ def test_a_deleted_pod_brings_the_gang_back_with_fresh_endpoints(intranet: str) 
 
 
 def test_pods_that_were_never_given_their_peers_are_simply_made_again() -> None:
-    world = World(paddlejob(worker=2))
+    world = JobCluster(paddlejob(worker=2))
     world.settle()
     world.vanish("job-worker-0")
     world.settle()
@@ -183,7 +183,7 @@ def test_pods_that_were_never_given_their_peers_are_simply_made_again() -> None:
 
 
 def test_pauses_between_restarts_grow() -> None:
-    world = World(paddlejob(worker=1, backoffLimit=5)).start()
+    world = JobCluster(paddlejob(worker=1, backoffLimit=5)).start()
     pauses = []
     for _ in range(4):
         world.fail("job-worker-0", code=1)
@@ -197,7 +197,7 @@ def test_pauses_between_restarts_grow() -> None:
 
 
 def test_a_pod_on_a_lost_node_is_removed_by_force() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     world.fail("job-worker-0", code=1)
     world.step()
     world.now += 32
@@ -226,7 +226,7 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", RULES.values(), ids=RULES.keys())
 def test_failure_rules_come_first(case: tuple[dict[str, Any], dict[str, Any], str, dict[str, Any]]) -> None:
     rule, how, phase, counts = case
-    world = World(paddlejob(worker=2, failurePolicy={"rules": [rule]})).start()
+    world = JobCluster(paddlejob(worker=2, failurePolicy={"rules": [rule]})).start()
     world.fail("job-worker-0", **how)
     world.step()
     assert world.phase == phase
@@ -235,7 +235,7 @@ def test_failure_rules_come_first(case: tuple[dict[str, Any], dict[str, Any], st
 
 def test_an_expression_made_to_run_for_ever_holds_up_nobody() -> None:
     rule = {"action": "Fail", "messagePattern": "(a+)+$"}
-    world = World(paddlejob(worker=2, failurePolicy={"rules": [rule] * 32})).start()
+    world = JobCluster(paddlejob(worker=2, failurePolicy={"rules": [rule] * 32})).start()
     world.fail("job-worker-0", code=1, message="a" * 4000 + "!")
     began = time.process_time()
     world.step()
@@ -246,7 +246,7 @@ def test_an_expression_made_to_run_for_ever_holds_up_nobody() -> None:
 def test_a_rule_whose_pattern_is_too_costly_is_skipped_with_a_warning() -> None:
     costly = {"action": "Fail", "messagePattern": "^[ab]*a[ab]{1000}$"}
     rules = [{"action": "Fail", "exitCodes": [9]}, costly, {"action": "Ignore", "exitCodes": [1]}]
-    world = World(paddlejob(worker=2, failurePolicy={"rules": rules})).start()
+    world = JobCluster(paddlejob(worker=2, failurePolicy={"rules": rules})).start()
     world.fail("job-worker-0", code=1, message="".join(random.Random(1).choices("ab", k=2000)))
     plan = world.step()
     (warning,) = [event for event in plan.events if event.reason == "PatternTooCostly"]
@@ -255,7 +255,7 @@ def test_a_rule_whose_pattern_is_too_costly_is_skipped_with_a_warning() -> None:
 
 
 def test_an_image_that_cannot_be_named_fails_the_job() -> None:
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.settle()
     world.assign()
     waiting = {"waiting": {"reason": "InvalidImageName", "message": 'couldn\'t parse image name "A B"'}}
@@ -264,7 +264,7 @@ def test_an_image_that_cannot_be_named_fails_the_job() -> None:
     assert (world.phase, world.status["reason"]) == ("Failed", "Image")
 
 
-def unable_to_start(world: World, reason: str, message: str, *pods: str) -> None:
+def unable_to_start(world: JobCluster, reason: str, message: str, *pods: str) -> None:
     for name in pods or tuple(world.pods):
         world.pods[name]["status"]["containerStatuses"] = [
             {"name": "paddle", "ready": False, "state": {"waiting": {"reason": reason, "message": message}}}
@@ -293,7 +293,7 @@ def test_a_container_that_cannot_start_fails_the_job_after_its_time_and_frees_wh
     case: tuple[str, str, int, str],
 ) -> None:
     reason, message, patience, kind = case
-    world = World(paddlejob(worker=2, backoffLimit=3))
+    world = JobCluster(paddlejob(worker=2, backoffLimit=3))
     world.settle()
     world.assign()
     world.settle()
@@ -317,7 +317,7 @@ def test_a_container_that_cannot_start_fails_the_job_after_its_time_and_frees_wh
 
 
 def test_an_image_that_comes_in_time_is_forgotten_and_the_next_trouble_has_its_own_time() -> None:
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.settle()
     world.assign()
     world.settle()
@@ -339,7 +339,7 @@ def test_an_image_that_comes_in_time_is_forgotten_and_the_next_trouble_has_its_o
 
 def test_a_back_off_without_its_cause_keeps_the_cause_that_was_reported_before() -> None:
     """As kubelets before 1.31 report it."""
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.settle()
     world.assign()
     world.settle()
@@ -355,7 +355,7 @@ def test_a_back_off_without_its_cause_keeps_the_cause_that_was_reported_before()
 
 
 def test_a_job_that_ran_before_waits_longer_for_the_image_it_had() -> None:
-    world = World(paddlejob(worker=1, backoffLimit=3)).start()
+    world = JobCluster(paddlejob(worker=1, backoffLimit=3)).start()
     world.fail("job-worker-0")
     world.settle()
     world.obey()
@@ -385,7 +385,7 @@ def test_a_job_that_ran_before_waits_longer_for_the_image_it_had() -> None:
     ],
 )
 def test_a_program_that_is_not_there_is_named(said: str, reports: str) -> None:
-    world = World(paddlejob(worker=1, backoffLimit=0))
+    world = JobCluster(paddlejob(worker=1, backoffLimit=0))
     world.settle()
     world.assign()
     world.settle()
@@ -404,7 +404,7 @@ def test_a_program_that_is_not_there_is_named(said: str, reports: str) -> None:
     ],
 )
 def test_a_file_that_a_pods_own_tmp_hides_is_explained(said: str, is_hidden: bool) -> None:
-    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=1, backoffLimit=0)).start()
     world.fail("job-worker-0", code=2, message=said)
     world.settle()
     assert said in world.status["message"]
@@ -412,7 +412,7 @@ def test_a_file_that_a_pods_own_tmp_hides_is_explained(said: str, is_hidden: boo
 
 
 def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:
-    world = World(paddlejob(ps=1, worker=1, withGloo=1)).start()
+    world = JobCluster(paddlejob(ps=1, worker=1, withGloo=1)).start()
     world.fail("job-worker-0", code=1, message="ImportError: cannot import name 'CommContext' from 'libpaddle'")
     world.settle()
     assert (world.phase, world.status["reason"]) == ("Failed", "NoParameterServer")
@@ -421,7 +421,7 @@ def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:
 
 @pytest.mark.parametrize(("ps", "kind"), [(1, "NoParameterServer"), (0, "UserError")])
 def test_a_static_program_that_servers_cannot_use_is_reported_only_where_there_are_servers(ps: int, kind: str) -> None:
-    world = World(paddlejob(worker=1, withGloo=1, backoffLimit=0, **({"ps": ps} if ps else {}))).start()
+    world = JobCluster(paddlejob(worker=1, withGloo=1, backoffLimit=0, **({"ps": ps} if ps else {}))).start()
     world.fail(
         "job-worker-0", code=1, message=">>> pred = paddle.less_than(x, y)\n>>> paddle.static.nn.cond(pred, ...)"
     )
@@ -431,7 +431,7 @@ def test_a_static_program_that_servers_cannot_use_is_reported_only_where_there_a
 
 def test_a_node_that_does_not_know_its_own_name_is_reported_with_the_cure() -> None:
     """As gloo said it on the network of a real node."""
-    world = World(paddlejob(worker=1, intranet="Host", backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=1, intranet="Host", backoffLimit=0)).start()
     said = (
         "(InvalidArgument)  network node3: cannot be obtained. Details: Temporary failure in name resolution."
         "\n  [Hint: Expected n == 0, but received n:-3 != 0:0.] (at /paddle/phi/core/distributed/store/tcp_utils.cc:63)"
@@ -442,14 +442,14 @@ def test_a_node_that_does_not_know_its_own_name_is_reported_with_the_cure() -> N
     assert "GLOO_SOCKET_IFNAME" in world.status["message"]
 
 
-def restarted(world: World, name: str, times: int) -> None:
+def restarted(world: JobCluster, name: str, times: int) -> None:
     container = world.pods[name]["status"]["containerStatuses"][0]
     container["restartCount"] = times
     container["lastState"] = {"terminated": {"exitCode": 1, "reason": "Error", "message": "ValueError: no"}}
 
 
 def test_restart_scope_pod_leaves_restarting_to_the_kubelet_within_the_budget() -> None:
-    world = World(paddlejob(worker=2, restartScope="Pod", backoffLimit=2)).start()
+    world = JobCluster(paddlejob(worker=2, restartScope="Pod", backoffLimit=2)).start()
     assert {pod["spec"]["restartPolicy"] for pod in world.pods.values()} == {"OnFailure"}
     restarted(world, "job-worker-0", 2)
     world.settle()
@@ -461,7 +461,7 @@ def test_restart_scope_pod_leaves_restarting_to_the_kubelet_within_the_budget() 
 
 
 def test_a_job_that_may_be_silent_for_so_long_is_restarted_when_it_is() -> None:
-    world = World(paddlejob(worker=2, hangDetection={"logSilenceSeconds": 60})).start()
+    world = JobCluster(paddlejob(worker=2, hangDetection={"logSilenceSeconds": 60})).start()
     world.last_log_line = world.now
     assert world.plan().after == pytest.approx(60)
     world.now += 61
@@ -487,7 +487,7 @@ NOISE = "\n".join(f"epoch {n}: loss {n / 7:.5f}" for n in range(200))
     ids=["lines", "one line of many words", "one word", "short"],
 )
 def test_a_long_message_is_cut_between_lines_or_words(output: str, begins: str, ends: str) -> None:
-    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=1, backoffLimit=0)).start()
     world.fail("job-worker-0", message=output)
     world.settle()
     message = world.status["failures"][0]["message"].rstrip()
@@ -495,14 +495,14 @@ def test_a_long_message_is_cut_between_lines_or_words(output: str, begins: str, 
 
 
 def test_a_long_verdict_ends_between_words() -> None:
-    world = World(paddlejob(worker=1, backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=1, backoffLimit=0)).start()
     world.fail("job-worker-0", message="ValueError: " + "dimension " * 100)
     world.settle()
     assert world.status["message"].endswith("dimension …")
 
 
 def test_only_the_newest_failure_keeps_its_last_lines() -> None:
-    world = World(paddlejob(worker=1, backoffLimit=2)).start()
+    world = JobCluster(paddlejob(worker=1, backoffLimit=2)).start()
     for restart in range(3):
         world.fail("job-worker-0", message=TRACEBACK)
         world.settle()
@@ -515,7 +515,7 @@ def test_only_the_newest_failure_keeps_its_last_lines() -> None:
 
 
 def test_a_failed_job_counts_no_pod_as_running() -> None:
-    world = World(paddlejob(worker=3, ps=1, backoffLimit=0)).start()
+    world = JobCluster(paddlejob(worker=3, ps=1, backoffLimit=0)).start()
     world.fail("job-worker-0", message=TRACEBACK)
     world.settle()
     assert (world.phase, world.status["worker"]["ready"], world.status["ps"]["ready"]) == ("Failed", "0/3", "0/1")
@@ -534,7 +534,7 @@ SHUT_DOWN = {
 def test_a_planned_stop_of_the_node_costs_a_job_none_of_its_budgets() -> None:
     rules = [{"action": "Fail", "exitCodes": ["128-159"]}]
     job = paddlejob(worker=2, backoffLimit=0, failurePolicy={"rules": rules})
-    world = World(job).start()
+    world = JobCluster(job).start()
     for _ in range(25):
         for name in list(world.pods):
             world.fail(name, code=137, pod=SHUT_DOWN)

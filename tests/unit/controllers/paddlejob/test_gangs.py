@@ -10,14 +10,14 @@ import pytest
 from paddlecloud.controllers.paddlejob import Options
 from paddlecloud.controllers.paddlejob.gang.podgroup import COSCHEDULING, VOLCANO
 
-from .world import World, paddlejob, template
+from .world import JobCluster, paddlejob, template
 
 
 def test_the_pod_group_sums_what_the_pods_ask_for() -> None:
     worker = {"replicas": 2, "template": template(container={"resources": {"requests": {"cpu": "200m"}}})}
     server = {"replicas": 2, "template": template(container={"resources": {"limits": {"cpu": "300m"}}})}
     policy = {"queue": "paddle", "priorityClass": "high"}
-    world = World(paddlejob(ps=server, worker=worker, schedulingPolicy=policy, withGloo=1)).start()
+    world = JobCluster(paddlejob(ps=server, worker=worker, schedulingPolicy=policy, withGloo=1)).start()
     group = world.get("PodGroup")
     assert group is not None
     assert group["spec"] == {
@@ -32,7 +32,7 @@ def test_the_pod_group_sums_what_the_pods_ask_for() -> None:
 
 
 def test_pods_wait_until_the_group_is_queued_and_the_job_says_so() -> None:
-    world = World(paddlejob(worker=2, schedulingPolicy={}))
+    world = JobCluster(paddlejob(worker=2, schedulingPolicy={}))
     world.step()
     group = world.get("PodGroup")
     assert group is not None
@@ -54,7 +54,7 @@ def volcano_worker() -> dict[str, Any]:
 
 
 def test_the_manuals_form_uses_the_users_pod_group_for_all_roles() -> None:
-    world = World(volcano_worker())
+    world = JobCluster(volcano_worker())
     world.step()
     assert world.pods == {}, "the file lists the job first: its PodGroup follows"
     users = {
@@ -72,7 +72,7 @@ def test_the_manuals_form_uses_the_users_pod_group_for_all_roles() -> None:
 
 
 def test_without_a_users_pod_group_one_is_made_after_a_few_seconds() -> None:
-    world = World(volcano_worker())
+    world = JobCluster(volcano_worker())
     assert world.step().after == pytest.approx(3, abs=0.1)
     world.now += 3
     world.settle()
@@ -81,13 +81,13 @@ def test_without_a_users_pod_group_one_is_made_after_a_few_seconds() -> None:
 
 def test_a_foreign_scheduler_turns_the_gang_off() -> None:
     worker = {"replicas": 1, "template": template(schedulerName="mine")}
-    world = World(paddlejob(worker=worker, schedulingPolicy={"queue": "q"})).start()
+    world = JobCluster(paddlejob(worker=worker, schedulingPolicy={"queue": "q"})).start()
     assert world.get("PodGroup") is None
     assert world.pods["job-worker-0"]["spec"]["schedulerName"] == "mine"
 
 
 def test_the_pod_group_follows_the_scale_and_goes_with_the_job() -> None:
-    world = World(paddlejob(worker=2, schedulingPolicy={})).start()
+    world = JobCluster(paddlejob(worker=2, schedulingPolicy={})).start()
     world.job["spec"]["worker"]["replicas"] = 3
     world.step()
     world.obey()
@@ -100,9 +100,9 @@ def test_the_pod_group_follows_the_scale_and_goes_with_the_job() -> None:
     assert world.get("PodGroup") is None
 
 
-def coscheduled(**spec: Any) -> World:
+def coscheduled(**spec: Any) -> JobCluster:
     """A cluster with the coscheduling plugin and without Volcano."""
-    return World(paddlejob(**spec), options=Options(gangs=(COSCHEDULING,)))
+    return JobCluster(paddlejob(**spec), options=Options(gangs=(COSCHEDULING,)))
 
 
 def test_where_only_coscheduling_is_served_its_pod_group_is_made_with_the_pods() -> None:
@@ -134,14 +134,14 @@ def test_where_both_are_served_the_named_scheduler_decides() -> None:
         (paddlejob(worker=worker, schedulingPolicy={}), "scheduling.x-k8s.io/v1alpha1"),
         (paddlejob(worker=1, schedulingPolicy={}), "scheduling.volcano.sh/v1beta1"),
     ):
-        world = World(job, options=both).start()
+        world = JobCluster(job, options=both).start()
         made = world.get("PodGroup")
         assert made is not None
         assert made["apiVersion"] == group
 
 
 def test_where_nobody_schedules_gangs_the_job_runs_without_and_says_so() -> None:
-    world = World(paddlejob(worker=1, schedulingPolicy={"queue": "q"}), options=Options(gangs=())).start()
+    world = JobCluster(paddlejob(worker=1, schedulingPolicy={"queue": "q"}), options=Options(gangs=())).start()
     assert world.get("PodGroup") is None
     assert any("serves no PodGroups" in event for event in world.events)
     reports = next(each for each in world.status["conditions"] if each["type"] == "GangScheduled")

@@ -9,11 +9,13 @@ import pytest
 from paddlecloud.controllers.node_folders import own_folder
 from paddlecloud.controllers.paddlejob.pods import data
 
-from .world import World, conditions, paddlejob, template
+from .world import JobCluster, conditions, paddlejob, template
 
 
-def with_data(**ref: Any) -> World:
-    return World(paddlejob(worker=3, ps=1, withGloo=1, sampleSetRef={"name": "imagenet", "mountPath": "/mnt/x", **ref}))
+def with_data(**ref: Any) -> JobCluster:
+    return JobCluster(
+        paddlejob(worker=3, ps=1, withGloo=1, sampleSetRef={"name": "imagenet", "mountPath": "/mnt/x", **ref})
+    )
 
 
 def test_a_job_waits_for_its_data_and_creates_nothing_meanwhile() -> None:
@@ -121,7 +123,7 @@ def test_nodes_pass_samples_on_where_only_all_of_them_hold_the_set(
     total: str, spec: dict[str, Any], reports: str | None
 ) -> None:
     ref = {"name": "imagenet", "mountPath": "/mnt/x"}
-    world = World(paddlejob(worker=3, withGloo=1, sampleSetRef=ref, **spec))
+    world = JobCluster(paddlejob(worker=3, withGloo=1, sampleSetRef=ref, **spec))
     world.claim = {"metadata": {"name": "imagenet"}}
     world.sample_set = {
         "spec": {"cache": {"levels": [{"path": "/dev/shm/a", "cacheSize": 100}]}},
@@ -160,7 +162,7 @@ def test_every_role_mounts_the_claim_and_workers_go_where_their_partition_is() -
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [mine]}}}
     block = {"replicas": 3, "template": template(affinity=affinity)}
     ref = {"name": "imagenet", "mountPath": "/mnt/x"}
-    world = World(paddlejob(worker=block, ps=1, withGloo=1, sampleSetRef=ref))
+    world = JobCluster(paddlejob(worker=block, ps=1, withGloo=1, sampleSetRef=ref))
     world.claim = {"metadata": {"name": "imagenet"}}
     world.cache_nodes = {i: ("paddlepaddle.org/juicefs-imagenet", f"imagenet-runtime-{i}") for i in range(2)}
     world.settle()

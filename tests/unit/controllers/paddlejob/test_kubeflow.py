@@ -8,7 +8,7 @@ from paddlecloud.controllers.paddlejob.kubeflow import decide
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import Object
 
-from .world import START, World, template
+from .world import START, JobCluster, template
 
 
 def kubeflow_job(**spec: Any) -> Object:
@@ -21,11 +21,11 @@ def kubeflow_job(**spec: Any) -> Object:
     }
 
 
-def born(job: Object) -> World:
+def born(job: Object) -> JobCluster:
     """The world of the PaddleJob that was made for `job`."""
     (child,) = decide(job, None, START).create
     child["metadata"] |= {"uid": "ours", "generation": 1, "creationTimestamp": rfc3339(START), "resourceVersion": "1"}
-    return World(child)
+    return JobCluster(child)
 
 
 def test_it_becomes_a_paddlejob_that_keeps_its_pods() -> None:

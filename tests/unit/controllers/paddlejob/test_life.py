@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from .world import World, paddlejob
+from .world import JobCluster, paddlejob
 
 
 def test_two_workers_train_to_completion() -> None:
-    world = World(paddlejob(worker=2, cleanPodPolicy="Never"))
+    world = JobCluster(paddlejob(worker=2, cleanPodPolicy="Never"))
     world.start()
     assert world.status["mode"] == "Collective"
     assert world.status["worker"]["ready"] == "2/2"
@@ -20,7 +20,7 @@ def test_two_workers_train_to_completion() -> None:
 
 
 def test_the_manuals_wide_and_deep_shows_ps_2_of_2_and_worker_0_of_2() -> None:
-    world = World(paddlejob("wide-ande-deep", ps=2, worker=2, withGloo=1, cleanPodPolicy="Never"))
+    world = JobCluster(paddlejob("wide-ande-deep", ps=2, worker=2, withGloo=1, cleanPodPolicy="Never"))
     world.start()
     world.succeed("wide-ande-deep-worker-0", "wide-ande-deep-worker-1")
     world.settle()
@@ -46,7 +46,7 @@ def test_the_manuals_wide_and_deep_shows_ps_2_of_2_and_worker_0_of_2() -> None:
     ],
 )
 def test_a_life_costs_at_most_two_writes_per_pod_and_eight(spec: dict[str, object], pods: int) -> None:
-    world = World(paddlejob(**spec, cleanPodPolicy="Never"))
+    world = JobCluster(paddlejob(**spec, cleanPodPolicy="Never"))
     world.start()
     world.succeed(*(name for name in world.pods if "-worker-" in name))
     world.settle()
@@ -57,14 +57,14 @@ def test_a_life_costs_at_most_two_writes_per_pod_and_eight(spec: dict[str, objec
 
 
 def test_all_pods_are_created_in_one_pass() -> None:
-    world = World(paddlejob(worker=128))
+    world = JobCluster(paddlejob(worker=128))
     world.step()
     assert len(world.pods) == 128
     assert [event for event in world.events if "Created" in event] == ["Normal Created: created pods: 128 worker"]
 
 
 def test_a_job_that_ended_before_anybody_saw_it_run_has_a_start_all_the_same() -> None:
-    world = World(paddlejob(worker=2, cleanPodPolicy="Never"))
+    world = JobCluster(paddlejob(worker=2, cleanPodPolicy="Never"))
     world.settle()
     world.assign()
     world.settle()

@@ -8,11 +8,11 @@ import pytest
 
 from paddlecloud.controllers.paddlejob.status import hold_back
 
-from .world import World, conditions, paddlejob
+from .world import JobCluster, conditions, paddlejob
 
 
 def test_phases_in_the_order_a_user_sees_them() -> None:
-    world = World(paddlejob(worker=2, cleanPodPolicy="Never"))
+    world = JobCluster(paddlejob(worker=2, cleanPodPolicy="Never"))
     seen = []
 
     def look() -> None:
@@ -50,7 +50,7 @@ def test_phases_in_the_order_a_user_sees_them() -> None:
     ("code", "phase"), [pytest.param(0, "Running", id="done"), pytest.param(1, "Starting", id="broken")]
 )
 def test_a_helper_beside_the_program_that_is_done_is_not_awaited(code: int, phase: str) -> None:
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.settle()
     world.assign()
     world.settle()
@@ -66,13 +66,13 @@ def test_a_helper_beside_the_program_that_is_done_is_not_awaited(code: int, phas
 def test_the_end_is_the_end_in_old_words_and_new(phase: str) -> None:
     job = paddlejob(worker=2)
     job["status"] = {"phase": phase}
-    world = World(job)
+    world = JobCluster(job)
     world.settle()
     assert world.writes == [], "a finished job creates nothing, whoever deleted its pods"
 
 
 def test_a_finished_job_does_not_resurrect_deleted_pods() -> None:
-    world = World(paddlejob(worker=2, cleanPodPolicy="Never")).start()
+    world = JobCluster(paddlejob(worker=2, cleanPodPolicy="Never")).start()
     world.succeed("job-worker-0", "job-worker-1")
     world.settle()
     world.vanish("job-worker-0")
@@ -81,7 +81,7 @@ def test_a_finished_job_does_not_resurrect_deleted_pods() -> None:
 
 
 def test_status_is_not_written_when_nothing_changed() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     before = len(world.writes)
     world.now += 1000
     world.settle()
@@ -107,14 +107,14 @@ def test_counts_wait_a_second_then_ten_then_sixty_and_a_phase_not_at_all(new: An
 
 
 def test_refs_name_the_pods_by_index() -> None:
-    world = World(paddlejob(worker=12)).start()
+    world = JobCluster(paddlejob(worker=12)).start()
     names = [ref["name"] for ref in world.status["worker"]["refs"]]
     assert names == [f"job-worker-{i}" for i in range(12)]
     assert all("resourceVersion" not in ref for ref in world.status["worker"]["refs"])
 
 
 def test_what_is_awaited_is_said_on_the_job() -> None:
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.settle()
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes: no gpu"}
     world.pods["job-worker-0"]["status"]["conditions"] = [said]
@@ -135,14 +135,14 @@ def test_what_is_awaited_is_said_on_the_job() -> None:
 )
 def test_who_decides_completion(policy: str | None, done: list[str], phase: str) -> None:
     spec = {"successPolicy": policy} if policy else {}
-    world = World(paddlejob(ps=1, worker=1, withGloo=1, cleanPodPolicy="Never", **spec)).start()
+    world = JobCluster(paddlejob(ps=1, worker=1, withGloo=1, cleanPodPolicy="Never", **spec)).start()
     world.succeed(*done)
     world.settle()
     assert world.phase == phase
 
 
 def test_a_server_that_falls_when_the_workers_are_done_is_no_failure() -> None:
-    world = World(paddlejob(ps=1, worker=1, withGloo=1)).start()
+    world = JobCluster(paddlejob(ps=1, worker=1, withGloo=1)).start()
     world.succeed("job-worker-0")
     world.fail("job-ps-0", code=1)
     world.settle()

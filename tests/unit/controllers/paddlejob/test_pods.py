@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from paddlecloud.controllers.paddlejob.pods.ports import SHARED_RANGE, choose
 
-from .world import World, paddlejob
+from .world import JobCluster, paddlejob
 
 
 def test_pods_carry_the_labels_users_select_by() -> None:
-    world = World(paddlejob("ppocrv3", worker=1)).start()
+    world = JobCluster(paddlejob("ppocrv3", worker=1)).start()
     labels = world.pods["ppocrv3-worker-0"]["metadata"]["labels"]
     assert labels["paddle-res-name"] == "ppocrv3-worker-0"
     assert labels["paddle-res-type"] == "worker"
@@ -16,20 +16,20 @@ def test_pods_carry_the_labels_users_select_by() -> None:
 
 
 def test_pods_survive_neither_their_peers_nor_a_mesh() -> None:
-    pod = World(paddlejob(worker=1)).start().pods["job-worker-0"]
+    pod = JobCluster(paddlejob(worker=1)).start().pods["job-worker-0"]
     assert pod["spec"]["shareProcessNamespace"] is True
     assert pod["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
     assert pod["spec"]["restartPolicy"] == "Never"
 
 
 def test_pods_tolerate_a_node_that_is_away_for_half_a_minute() -> None:
-    pod = World(paddlejob(worker=1)).start().pods["job-worker-0"]
+    pod = JobCluster(paddlejob(worker=1)).start().pods["job-worker-0"]
     tolerated = {each["key"]: each["tolerationSeconds"] for each in pod["spec"]["tolerations"]}
     assert tolerated == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
 
 
 def test_late_kubelets_are_nudged_once() -> None:
-    world = World(paddlejob(worker=2))
+    world = JobCluster(paddlejob(worker=2))
     world.settle()
     world.assign()
     world.step()
@@ -51,7 +51,7 @@ def test_jobs_that_share_a_machines_ports_get_blocks_of_their_own() -> None:
 
 
 def test_without_a_free_block_the_job_waits_and_says_so() -> None:
-    world = World(paddlejob(worker=1, intranet="Host"))
+    world = JobCluster(paddlejob(worker=1, intranet="Host"))
     world.ports_in_use = frozenset(SHARED_RANGE)
     world.settle()
     assert world.pods == {}

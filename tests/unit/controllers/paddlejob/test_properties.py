@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .world import Crash, World, paddlejob
+from .world import Crash, JobCluster, paddlejob
 
 JOBS: tuple[dict[str, Any], ...] = (
     {"worker": 1},
@@ -31,11 +31,11 @@ def pick(names: list[str], number: int) -> str | None:
     return sorted(names)[number % len(names)] if names else None
 
 
-def phase_of(world: World, name: str) -> str:
+def phase_of(world: JobCluster, name: str) -> str:
     return str(world.pods[name]["status"]["phase"])
 
 
-def happen(world: World, event: str, number: int) -> None:
+def happen(world: JobCluster, event: str, number: int) -> None:
     """One thing that a cluster may do of its own accord."""
     pods = world.pods
     if event == "assign":
@@ -66,7 +66,7 @@ def happen(world: World, event: str, number: int) -> None:
         raise AssertionError(event)
 
 
-def controller(world: World, event: str, number: int) -> None:
+def controller(world: JobCluster, event: str, number: int) -> None:
     """One pass; with `crash` it dies after some of its writes, and its successor knows only what was written."""
     try:
         world.step(crash_after=number % 6 if event == "crash" else None)
@@ -74,7 +74,7 @@ def controller(world: World, event: str, number: int) -> None:
         world.forget()
 
 
-def finish(world: World, crashes: list[int | None] | None = None) -> None:
+def finish(world: JobCluster, crashes: list[int | None] | None = None) -> None:
     """Let the cluster and the controller do their work until the job has ended; the controller dies now and then."""
     dying = iter(crashes or ())
     for _ in range(400):
@@ -109,7 +109,7 @@ stormy = st.lists(
 )
 
 
-def play(world: World, events: list[tuple[str, int]]) -> None:
+def play(world: JobCluster, events: list[tuple[str, int]]) -> None:
     for event, number in events:
         if event in ("step", "crash"):
             controller(world, event, number)
@@ -122,7 +122,7 @@ def play(world: World, events: list[tuple[str, int]]) -> None:
 def test_without_failures_every_order_and_every_crash_ends_the_same(
     spec: dict[str, Any], policy: str, events: list[tuple[str, int]], deaths: list[int | None]
 ) -> None:
-    world = World(paddlejob(**spec, cleanPodPolicy=policy))
+    world = JobCluster(paddlejob(**spec, cleanPodPolicy=policy))
     play(world, events)
     finish(world, deaths)
     assert world.phase == "Completed"
@@ -140,7 +140,7 @@ def test_without_failures_every_order_and_every_crash_ends_the_same(
 def test_in_any_storm_the_job_ends_within_its_budget(
     spec: dict[str, Any], events: list[tuple[str, int]], limit: int
 ) -> None:
-    world = World(paddlejob(**spec, backoffLimit=limit, cleanPodPolicy="Never"))
+    world = JobCluster(paddlejob(**spec, backoffLimit=limit, cleanPodPolicy="Never"))
     play(world, events)
     finish(world)
     assert world.status.get("restarts", 0) <= limit
@@ -162,7 +162,7 @@ def test_in_any_storm_the_job_ends_within_its_budget(
 )
 def test_a_life_costs_at_most_two_writes_per_pod_and_eight(spec: dict[str, Any], order: list[tuple[int, int]]) -> None:
     """Pods become ready and done in any order, over up to a minute; the controller looks after each event."""
-    world = World(paddlejob(**spec, cleanPodPolicy="Never"))
+    world = JobCluster(paddlejob(**spec, cleanPodPolicy="Never"))
     world.settle()
     world.assign(waiting="ContainerCreating")  # a kubelet that watches what its pods wait for needs no nudging
     world.settle()

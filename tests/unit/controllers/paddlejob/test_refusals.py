@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.controllers.paddlejob.decision import gang_formation
 from paddlecloud.kube.clock import rfc3339
 
-from .world import World, conditions, paddlejob, template
+from .world import JobCluster, conditions, paddlejob, template
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no role": ({}, "at least one role"),
@@ -39,7 +39,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
 def test_bad_input_is_named_and_creates_nothing(case: tuple[dict[str, Any], str]) -> None:
     spec, word = case
-    world = World(paddlejob(**spec))
+    world = JobCluster(paddlejob(**spec))
     world.settle()
     assert world.objects == {}
     assert world.phase == "Failed"
@@ -51,7 +51,7 @@ def test_bad_input_is_named_and_creates_nothing(case: tuple[dict[str, Any], str]
 
 @pytest.mark.parametrize("change", ["retry", "delete", "suspend", "edit while running"])
 def test_a_job_stored_with_two_billion_workers_can_be_handled_like_any_other(change: str) -> None:
-    world = World(paddlejob(worker=1 if change == "edit while running" else 2_000_000_000))
+    world = JobCluster(paddlejob(worker=1 if change == "edit while running" else 2_000_000_000))
     if change == "edit while running":
         world.start()
         world.job["spec"]["worker"]["replicas"] = 2_000_000_000
@@ -70,7 +70,7 @@ def test_a_job_stored_with_two_billion_workers_can_be_handled_like_any_other(cha
 
 def test_a_large_gang_is_created_in_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gang_formation, "AT_ONCE", 4)
-    world = World(paddlejob(worker=gang_formation.AT_ONCE + 3))
+    world = JobCluster(paddlejob(worker=gang_formation.AT_ONCE + 3))
     world.step()
     assert len(world.pods) == gang_formation.AT_ONCE
     world.step()
@@ -78,13 +78,13 @@ def test_a_large_gang_is_created_in_several_passes(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_name_that_is_too_long_is_refused() -> None:
-    world = World(paddlejob("x" * 60, worker=1))
+    world = JobCluster(paddlejob("x" * 60, worker=1))
     world.settle()
     assert "use a job name of at most" in world.status["message"]
 
 
 def test_an_invalid_job_begins_when_it_is_repaired() -> None:
-    world = World(paddlejob(worker=1, intranet="Carrier"))
+    world = JobCluster(paddlejob(worker=1, intranet="Carrier"))
     world.settle()
     world.job["spec"]["intranet"] = "PodIP"
     world.job["metadata"]["generation"] = 2
@@ -93,13 +93,13 @@ def test_an_invalid_job_begins_when_it_is_repaired() -> None:
 
 
 def test_a_job_managed_by_somebody_else_is_left_alone() -> None:
-    world = World(paddlejob(worker=1, managedBy="kueue.x-k8s.io/multikueue"))
+    world = JobCluster(paddlejob(worker=1, managedBy="kueue.x-k8s.io/multikueue"))
     world.settle()
     assert world.writes == []
 
 
 def test_a_job_being_deleted_creates_nothing() -> None:
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.job["metadata"]["deletionTimestamp"] = rfc3339(world.now)
     world.settle()
     assert world.objects == {}
@@ -107,14 +107,14 @@ def test_a_job_being_deleted_creates_nothing() -> None:
 
 
 def test_a_refusal_is_said_on_the_job() -> None:
-    world = World(paddlejob(worker=2))
+    world = JobCluster(paddlejob(worker=2))
     world.trouble = 'pods "job-worker-1" is forbidden: exceeded quota'
     world.step()
     assert "exceeded quota" in world.status["message"]
 
 
 def test_a_gang_that_is_refused_in_part_holds_nothing_until_it_is_tried_again() -> None:
-    world = World(paddlejob(worker=2))
+    world = JobCluster(paddlejob(worker=2))
     world.settle()
     world.objects.pop(("Pod", "job-worker-1"))  # was never granted
     world.trouble, world.retry_at = "exceeded quota", world.now + 4
@@ -133,7 +133,7 @@ def test_a_gang_that_is_refused_in_part_holds_nothing_until_it_is_tried_again() 
 
 
 def test_a_gang_that_is_refused_for_too_long_fails_when_it_had_to_be_scheduled_by_then() -> None:
-    world = World(paddlejob(worker=2, schedulingPolicy={"scheduleTimeoutSeconds": 20}))
+    world = JobCluster(paddlejob(worker=2, schedulingPolicy={"scheduleTimeoutSeconds": 20}))
     world.trouble, world.retry_at = "exceeded quota", world.now + 1000
     world.settle()
     world.now += 21
@@ -143,7 +143,7 @@ def test_a_gang_that_is_refused_for_too_long_fails_when_it_had_to_be_scheduled_b
 
 
 def test_a_mistake_made_later_does_not_end_a_running_job() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     world.job["spec"]["intranet"] = "Carrier"
     world.settle()
     assert (world.phase, len(world.pods)) == ("Running", 2)
@@ -151,7 +151,7 @@ def test_a_mistake_made_later_does_not_end_a_running_job() -> None:
 
 
 def test_leftovers_and_strangers_are_distinguished() -> None:
-    world = World(paddlejob(worker=1))
+    world = JobCluster(paddlejob(worker=1))
     world.leftovers = 2
     world.settle()
     assert (world.pods, "2 objects of an earlier job" in world.status["message"]) == ({}, True)
@@ -170,7 +170,7 @@ MISTAKES: dict[str, Any] = {
 }
 
 
-def edit(world: World, change: Any, into: Any = None) -> None:
+def edit(world: JobCluster, change: Any, into: Any = None) -> None:
     """A merge patch of the spec, as a user sends it."""
     into = world.job["spec"] if into is None else into
     for name, value in change.items():
@@ -181,9 +181,9 @@ def edit(world: World, change: Any, into: Any = None) -> None:
     world.job["metadata"]["generation"] += 1 if into is world.job["spec"] else 0
 
 
-def elastic() -> World:
+def elastic() -> JobCluster:
     worker = {"replicas": 2, "requests": 1, "limits": 3, "template": template()}
-    return World(paddlejob(worker=worker, elastic=1, backoffLimit=3, cleanPodPolicy="Always"))
+    return JobCluster(paddlejob(worker=worker, elastic=1, backoffLimit=3, cleanPodPolicy="Always"))
 
 
 @pytest.mark.parametrize("change", MISTAKES.values(), ids=MISTAKES.keys())

@@ -18,7 +18,7 @@ from paddlecloud.controllers.paddlejob.reports.report import (
 )
 from paddlecloud.kube.times import two_units
 
-from .world import START, World, paddlejob
+from .world import START, JobCluster, paddlejob
 
 WORKER0, WORKER1 = ("worker", 0), ("worker", 1)
 SECONDS_PER_WRITE = 10
@@ -116,7 +116,7 @@ def test_durations_for_people(seconds: int, text: str) -> None:
 
 
 def test_reports_reach_the_status_with_one_write_in_ten_seconds() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     receiver = Listener(0, world.now)
     before, began = len(world.writes), world.now
     for step in range(1, 101):
@@ -136,7 +136,7 @@ def test_reports_reach_the_status_with_one_write_in_ten_seconds() -> None:
 
 
 def test_heartbeats_alone_are_written_once_a_minute() -> None:
-    world = World(paddlejob(worker=1)).start()
+    world = JobCluster(paddlejob(worker=1)).start()
     receiver = Listener(0, world.now)
     before = len(world.writes)
     for _ in range(60):
@@ -149,7 +149,7 @@ def test_heartbeats_alone_are_written_once_a_minute() -> None:
 
 
 def test_what_was_reported_survives_a_restart_of_the_gang_and_of_the_controller() -> None:
-    world = World(paddlejob(worker=1)).start()
+    world = JobCluster(paddlejob(worker=1)).start()
     receiver = Listener(0, world.now)
     receiver.take(WORKER0, Message(step=30, checkpoint=SaidCheckpoint(path="/ckpt", step=30)), world.now)
     world.reports = receiver.reports()
@@ -166,14 +166,14 @@ def test_what_was_reported_survives_a_restart_of_the_gang_and_of_the_controller(
 # How pods know where to report
 
 
-def reporting(world: World, pod: str = "job-worker-0") -> dict[str, Any]:
+def reporting(world: JobCluster, pod: str = "job-worker-0") -> dict[str, Any]:
     entries = world.pods[pod]["spec"]["containers"][0]["env"]
     return {entry["name"]: entry for entry in entries if "PADDLECLOUD" in entry["name"] or "PYTHON" in entry["name"]}
 
 
 def test_pods_get_the_address_where_to_report_but_the_token_is_a_reference() -> None:
     options = Options(report_url="http://127.0.0.1:4000", python_path="/library")
-    world = World(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}), options=options)
+    world = JobCluster(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}), options=options)
     world.settle()
     reports = reporting(world)
     assert reports["PADDLECLOUD_REPORT_URL"]["value"] == "http://127.0.0.1:4000/report/default/job/0/worker/0"
@@ -187,13 +187,13 @@ def test_pods_get_the_address_where_to_report_but_the_token_is_a_reference() -> 
 def test_the_users_own_folders_come_first() -> None:
     job = paddlejob(worker=1)
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["env"] = [{"name": "PYTHONPATH", "value": "/mine"}]
-    world = World(job, options=Options(python_path="/library"))
+    world = JobCluster(job, options=Options(python_path="/library"))
     world.settle()
     assert reporting(world)["PYTHONPATH"]["value"] == "$(PYTHONPATH):/library"
 
 
 def test_where_nobody_listens_pods_get_no_address() -> None:
-    world = World(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}))
+    world = JobCluster(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}))
     world.settle()
     assert set(reporting(world)) == {"PYTHONUNBUFFERED"}
     assert any("heartbeatSeconds is not watched here" in event for event in world.events)
@@ -204,14 +204,14 @@ def test_where_nobody_listens_pods_get_no_address() -> None:
 HEARTBEAT = {"hangDetection": {"heartbeatSeconds": 30}}
 
 
-def listened_to(**spec: Any) -> tuple[World, Listener]:
-    world = World(paddlejob(**HEARTBEAT, **spec), options=Options(report_url="http://x"))
+def listened_to(**spec: Any) -> tuple[JobCluster, Listener]:
+    world = JobCluster(paddlejob(**HEARTBEAT, **spec), options=Options(report_url="http://x"))
     world.reports = Reports(since=world.now)
     world.start()
     return world, Listener(0, world.now)
 
 
-def hears(world: World, receiver: Listener, *ranks: tuple[str, int], **message: Any) -> None:
+def hears(world: JobCluster, receiver: Listener, *ranks: tuple[str, int], **message: Any) -> None:
     for rank in ranks:
         receiver.take(rank, Message(**message), world.now)
     world.reports = receiver.reports()

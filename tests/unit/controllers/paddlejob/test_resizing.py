@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .world import World, conditions, paddlejob, template
+from .world import JobCluster, conditions, paddlejob, template
 
 
 def test_a_suspended_job_has_no_pods_and_no_start_time() -> None:
-    world = World(paddlejob(worker=2, suspend=True))
+    world = JobCluster(paddlejob(worker=2, suspend=True))
     world.settle()
     assert world.pods == {}
     assert world.phase == "Suspended"
@@ -16,7 +16,7 @@ def test_a_suspended_job_has_no_pods_and_no_start_time() -> None:
 
 
 def test_suspending_and_resuming_a_running_job() -> None:
-    world = World(paddlejob(worker=2)).start()
+    world = JobCluster(paddlejob(worker=2)).start()
     first = world.status["startTime"]
     world.job["spec"]["suspend"] = True
     world.settle()
@@ -33,7 +33,7 @@ def test_suspending_and_resuming_a_running_job() -> None:
 
 
 def test_other_numbers_of_pods_form_the_job_anew() -> None:
-    world = World(paddlejob(ps=3, worker=2, withGloo=1)).start()
+    world = JobCluster(paddlejob(ps=3, worker=2, withGloo=1)).start()
     world.job["spec"]["ps"]["replicas"], world.job["spec"]["worker"]["replicas"] = 1, 4
     world.step()
     assert world.phase == "Scaling"
@@ -48,7 +48,7 @@ def test_other_numbers_of_pods_form_the_job_anew() -> None:
 
 
 def test_an_elastic_job_says_how_its_last_change_went() -> None:
-    world = World(paddlejob(worker=2, elastic=1)).start()
+    world = JobCluster(paddlejob(worker=2, elastic=1)).start()
     assert world.status["elastic"] == "NONE"
     world.job["spec"]["worker"] |= {"replicas": 3, "limits": 3}
     world.step()
@@ -59,7 +59,7 @@ def test_an_elastic_job_says_how_its_last_change_went() -> None:
 
 
 def test_scaling_before_anything_started_restarts_nothing() -> None:
-    world = World(paddlejob(worker=2))
+    world = JobCluster(paddlejob(worker=2))
     world.settle()
     world.job["spec"]["worker"]["replicas"] = 3
     world.start()
@@ -69,16 +69,16 @@ def test_scaling_before_anything_started_restarts_nothing() -> None:
 
 def test_an_elastic_job_of_one_worker_is_still_collective() -> None:
     block = {"replicas": 1, "requests": 1, "limits": 3, "template": template()}
-    assert World(paddlejob(worker=block, elastic=1)).start().status["mode"] == "Collective"
+    assert JobCluster(paddlejob(worker=block, elastic=1)).start().status["mode"] == "Collective"
 
 
-def through_etcd(**container: Any) -> World:
+def through_etcd(**container: Any) -> JobCluster:
     env = [{"name": "PADDLE_MASTER", "value": "etcd://paddle-elastic-etcd:2379"}]
     block = {"replicas": 2, "requests": 1, "limits": 4, "template": template(container={"env": env, **container})}
-    return World(paddlejob(worker=block, elastic=1, cleanPodPolicy="Never"))
+    return JobCluster(paddlejob(worker=block, elastic=1, cleanPodPolicy="Never"))
 
 
-def run_alone(world: World) -> None:
+def run_alone(world: JobCluster) -> None:
     """These pods start as soon as they have a node: they find each other by themselves."""
     world.assign()
     for pod in world.pods.values():

@@ -16,32 +16,32 @@ from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.render import description
 from paddlecloud.kube.resource import Object
 
-from .world import World, paddlejob
+from .world import JobCluster, paddlejob
 
 LAST = "job-worker-2"
 NO_CPU = "0/1 nodes are available: 1 Insufficient cpu. cpu: needs 800m, 400m free of 2"
 ABSENT = 'no recipe answers for image "nosuch:1". Write image.yaml, then: pdc image build nosuch:1'
 
 
-def first_time() -> World:
-    world = World(paddlejob(worker=3))
+def first_time() -> JobCluster:
+    world = JobCluster(paddlejob(worker=3))
     world.settle()
     return world
 
 
-def restarting() -> World:
-    world = World(paddlejob(worker=3)).start()
+def restarting() -> JobCluster:
+    world = JobCluster(paddlejob(worker=3)).start()
     world.fail("job-worker-0")
     return formed_again(world)
 
 
-def scaled() -> World:
-    world = World(paddlejob(worker=2)).start()
+def scaled() -> JobCluster:
+    world = JobCluster(paddlejob(worker=2)).start()
     world.job["spec"]["worker"]["replicas"] = 3
     return formed_again(world)
 
 
-def formed_again(world: World) -> World:
+def formed_again(world: JobCluster) -> JobCluster:
     world.settle()
     world.obey()
     world.settle()
@@ -52,12 +52,12 @@ def formed_again(world: World) -> World:
 PHASES = {"Pending or Starting": first_time, "Restarting": restarting, "Scaling": scaled}
 
 
-def waits(world: World, name: str, reason: str, message: str) -> None:
+def waits(world: JobCluster, name: str, reason: str, message: str) -> None:
     state = {"waiting": {"reason": reason, "message": message}}
     world.pods[name]["status"]["containerStatuses"] = [{"name": "paddle", "ready": False, "state": state}]
 
 
-def no_room(world: World) -> None:
+def no_room(world: JobCluster) -> None:
     """As Kubernetes' kubelet reports the pods that have a node: the key of their barrier is missing."""
     world.assign("job-worker-0", "job-worker-1")
     generation = world.status.get("generation") or 0
@@ -68,24 +68,24 @@ def no_room(world: World) -> None:
     world.pods[LAST]["status"]["conditions"] = [refused]
 
 
-def barrier(world: World) -> None:
+def barrier(world: JobCluster) -> None:
     """As the embedded kubelet reports it."""
     world.assign("job-worker-0", "job-worker-1")
     for name in ("job-worker-0", "job-worker-1"):
         waits(world, name, "ContainerCreating", "waiting until every pod of job job has an address")
 
 
-def no_image(world: World) -> None:
+def no_image(world: JobCluster) -> None:
     world.assign()
     waits(world, LAST, "ErrImagePull", ABSENT)
 
 
-def no_image_and_no_room(world: World) -> None:
+def no_image_and_no_room(world: JobCluster) -> None:
     no_room(world)
     waits(world, "job-worker-1", "ImagePullBackOff", ABSENT)
 
 
-def broken_build(world: World) -> None:
+def broken_build(world: JobCluster) -> None:
     world.assign()
     log = "\n".join(f"Collecting package-{number}" for number in range(40))
     waits(
@@ -96,17 +96,17 @@ def broken_build(world: World) -> None:
     )
 
 
-def no_secret(world: World) -> None:
+def no_secret(world: JobCluster) -> None:
     world.assign()
     waits(world, LAST, "CreateContainerConfigError", 'secret "keys" not found')
 
 
-def no_volume(world: World) -> None:
+def no_volume(world: JobCluster) -> None:
     world.assign()
     waits(world, LAST, "ContainerCreating", "claim data is not bound")
 
 
-OBSTACLES: dict[str, tuple[Callable[[World], None], str, str]] = {
+OBSTACLES: dict[str, tuple[Callable[[JobCluster], None], str, str]] = {
     "no room for one pod": (no_room, "Unschedulable", f"{LAST} is not scheduled: {NO_CPU}"),
     "the others only": (barrier, "", "waiting for the addresses of 1 of 3 pods"),
     "no such image": (no_image, "ErrImagePull", f"{LAST}: ErrImagePull: {ABSENT}"),
@@ -125,7 +125,7 @@ OBSTACLES: dict[str, tuple[Callable[[World], None], str, str]] = {
 }
 
 
-def agree(world: World, *, cause: str) -> Object:
+def agree(world: JobCluster, *, cause: str) -> Object:
     """What all of them say; the verdict as data."""
     world.now += 61
     world.settle()
@@ -143,7 +143,7 @@ def agree(world: World, *, cause: str) -> Object:
 @pytest.mark.parametrize("phase", PHASES.values(), ids=PHASES.keys())
 @pytest.mark.parametrize("obstacle", OBSTACLES.values(), ids=OBSTACLES.keys())
 def test_a_job_that_does_not_run_names_its_first_cause_everywhere(
-    phase: Callable[[], World], obstacle: tuple[Callable[[World], None], str, str]
+    phase: Callable[[], JobCluster], obstacle: tuple[Callable[[JobCluster], None], str, str]
 ) -> None:
     hinder, reason, cause = obstacle
     world = phase()
@@ -156,7 +156,7 @@ def test_a_job_that_does_not_run_names_its_first_cause_everywhere(
     assert verdict["reason"] == reason or not reason
 
 
-ENDS: dict[str, tuple[Callable[[World], None], str]] = {
+ENDS: dict[str, tuple[Callable[[JobCluster], None], str]] = {
     "the program fails": (
         lambda world: world.fail("job-worker-0", code=1, message="Traceback …\n  File\nValueError: no such column"),
         "job-worker-0 failed: UserError (exit code 1): ValueError: no such column",
@@ -171,8 +171,8 @@ ENDS: dict[str, tuple[Callable[[World], None], str]] = {
 
 
 @pytest.mark.parametrize(("how", "cause"), ENDS.values(), ids=ENDS.keys())
-def test_a_job_that_failed_names_its_first_cause_everywhere(how: Callable[[World], None], cause: str) -> None:
-    world = World(paddlejob(worker=2, backoffLimit=0)).start()
+def test_a_job_that_failed_names_its_first_cause_everywhere(how: Callable[[JobCluster], None], cause: str) -> None:
+    world = JobCluster(paddlejob(worker=2, backoffLimit=0)).start()
     how(world)
     world.settle()
     world.obey()
@@ -189,7 +189,7 @@ def test_an_image_that_does_not_exist_is_the_same_cause_before_and_after_the_job
     agree(world, cause=f"{LAST} failed: Image: {ABSENT}")
 
 
-UNMADE: dict[str, tuple[Callable[[World], None], str]] = {
+UNMADE: dict[str, tuple[Callable[[JobCluster], None], str]] = {
     "a name that is taken": (
         lambda world: setattr(world, "blockers", ("ConfigMap job",)),
         "ConfigMap job exists and is not ours: rename the job or delete it",
@@ -202,8 +202,10 @@ UNMADE: dict[str, tuple[Callable[[World], None], str]] = {
 
 
 @pytest.mark.parametrize(("hinder", "cause"), UNMADE.values(), ids=UNMADE.keys())
-def test_a_job_whose_objects_cannot_be_made_says_why_everywhere(hinder: Callable[[World], None], cause: str) -> None:
-    world = World(paddlejob(worker=2))
+def test_a_job_whose_objects_cannot_be_made_says_why_everywhere(
+    hinder: Callable[[JobCluster], None], cause: str
+) -> None:
+    world = JobCluster(paddlejob(worker=2))
     hinder(world)
     world.settle()
     assert agree(world, cause=cause)["state"] == "waiting"

@@ -1,7 +1,7 @@
 """A cluster in a dictionary: what plans do to it, what a kubelet would do, and every write counted.
 
-`World.step` is one pass of the controller: decide on what is there, then carry the plan out, all of it or (to play a
-crash) only its first writes. Nothing here knows the rules of PaddleJob.
+`JobCluster.step` is one pass of the controller: decide on what is there, then carry the plan out, all of it or (to play
+a crash) only its first writes. Nothing here knows the rules of PaddleJob.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from paddlecloud.controllers.paddlejob.gang.podgroup import ENGINES
 from paddlecloud.controllers.paddlejob.reports.report import Reports
 from paddlecloud.controllers.paddlejob.status import drifted, essence, hold_back
 from paddlecloud.kube.clock import rfc3339
-from paddlecloud.kube.plan import Plan
+from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import Object
+from unit.plan_runner import Crash as Crash
+from unit.plan_runner import PlanRunner, merge
 
 START = 1_700_000_000.0
 
@@ -45,18 +47,13 @@ def paddlejob(name: str = "job", **spec: Any) -> Object:
     }
 
 
-class Crash(Exception):
-    """The controller died here."""
-
-
-class World:
+class JobCluster(PlanRunner):
     def __init__(self, job: Object, *, options: Options | None = None) -> None:
+        super().__init__()
         self.job = job
         self.options = options or Options()
         self.now = START
         self.objects: dict[tuple[str, str], Object] = {}
-        self.writes: list[str] = []
-        self.events: list[str] = []
         self.claim: Object | None = None
         self.sample_set: Object | None = None
         self.cache_nodes: dict[int, tuple[str, str]] = {}
@@ -116,23 +113,7 @@ class World:
         """One pass. With `crash_after` only so many writes happen and `Crash` is raised if there were more."""
         plan = self.plan()
         self._pace(plan)
-        left = [10**9 if crash_after is None else crash_after]
-        if plan.status_first:
-            self._write_status(plan, left)
-        for delete in plan.delete:
-            self._count(f"delete {delete.resource.kind} {delete.name}", left)
-            self._delete(delete.resource.kind, delete.name, delete.grace_period)
-        for patch in plan.patch:
-            self._count(f"patch {patch.resource.kind} {patch.name}", left)
-            if (target := self.objects.get((patch.resource.kind, patch.name))) is not None:
-                self._merge(target, patch.patch)
-        for obj in plan.create:
-            self._create(obj, left)
-        if not plan.status_first:
-            self._write_status(plan, left)
-        for event in plan.events:
-            self._count(f"event {event.reason}", left)
-            self.events.append(f"{event.type} {event.reason}: {event.message}")
+        self.run_plan(plan, crash_after=crash_after)
         return plan
 
     def forget(self) -> None:
@@ -158,10 +139,10 @@ class World:
         if wait > 0:
             plan.status = None
 
-    def _write_status(self, plan: Plan, left: list[int]) -> None:
+    def write_status(self, plan: Plan) -> None:
         if plan.status is None:
             return
-        self._count("status", left)
+        self.count("status")
         if essence(self.status) != essence(plan.status):
             self._drifts = 0
         elif drifted(self.status, plan.status):
@@ -169,16 +150,24 @@ class World:
         self._written = self.now
         self.job["status"] = copy.deepcopy(plan.status)
 
-    def _count(self, what: str, left: list[int]) -> None:
-        if left[0] == 0:
-            raise Crash(what)
-        left[0] -= 1
-        self.writes.append(what)
+    def delete_planned(self, delete: Delete) -> None:
+        kind, name, grace = delete.resource.kind, delete.name, delete.grace_period
+        obj = self.objects.get((kind, name))
+        if obj is None:
+            return
+        if kind != "Pod" or grace == 0 or not obj["spec"].get("nodeName"):
+            del self.objects[(kind, name)]
+        else:
+            obj["metadata"]["deletionTimestamp"] = rfc3339(self.now + (30 if grace is None else grace))
 
-    def _create(self, obj: Object, left: list[int]) -> None:
+    def patch_planned(self, patch: Patch) -> None:
+        if (target := self.objects.get((patch.resource.kind, patch.name))) is not None:
+            merge(target, patch.patch)
+
+    def create_planned(self, obj: Object) -> None:
         key = (obj["kind"], obj["metadata"]["name"])
         assert key not in self.objects, f"created twice: {key}"
-        self._count(f"create {key[0]} {key[1]}", left)
+        self.count(f"create {key[0]} {key[1]}")
         self._uids += 1
         created = copy.deepcopy(obj)
         created["metadata"] |= {"uid": f"u{self._uids}", "creationTimestamp": rfc3339(self.now), "resourceVersion": "1"}
@@ -188,23 +177,9 @@ class World:
             created["status"] = {"phase": "Inqueue"}
         self.objects[key] = created
 
-    def _delete(self, kind: str, name: str, grace: int | None) -> None:
-        obj = self.objects.get((kind, name))
-        if obj is None:
-            return
-        if kind != "Pod" or grace == 0 or not obj["spec"].get("nodeName"):
-            del self.objects[(kind, name)]
-        else:
-            obj["metadata"]["deletionTimestamp"] = rfc3339(self.now + (30 if grace is None else grace))
-
-    def _merge(self, target: Object, patch: Object) -> None:
-        for name, value in patch.items():
-            if isinstance(value, dict):
-                self._merge(target.setdefault(name, {}), value)
-            elif value is None:
-                target.pop(name, None)
-            else:
-                target[name] = value
+    def record(self, event: PlannedEvent) -> None:
+        self.count(f"event {event.reason}")
+        super().record(event)
 
     # The cluster's side
 
@@ -271,7 +246,7 @@ class World:
         """Somebody deleted the pod and it is gone."""
         del self.objects[("Pod", name)]
 
-    def start(self) -> World:
+    def start(self) -> JobCluster:
         """From nothing to Running."""
         self.settle()
         self.assign()
@@ -300,5 +275,5 @@ class World:
         return env
 
 
-def conditions(world: World) -> dict[str, str]:
+def conditions(world: JobCluster) -> dict[str, str]:
     return {c["type"]: c["status"] for c in world.status.get("conditions", ())}

@@ -10,11 +10,11 @@ import pytest
 from paddlecloud.api.names import SOURCE
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.observe import Measure, Observed
-from unit.controllers.paddleservice.world import World, endpoint
+from unit.controllers.paddleservice.world import ServiceCluster, endpoint
 
 
 def test_a_service_becomes_one_knative_service_with_the_names_of_old() -> None:
-    world = World()
+    world = ServiceCluster()
     world.settle()
     assert world.kservice is not None
     template = world.kservice["spec"]["template"]
@@ -34,7 +34,7 @@ def test_a_service_becomes_one_knative_service_with_the_names_of_old() -> None:
 
 
 def test_the_status_is_true_from_the_first_moment() -> None:
-    world = World()
+    world = ServiceCluster()
     world.step()
     assert world.condition("Ready")["status"] == "Unknown"
     world.settle()
@@ -54,7 +54,7 @@ def test_the_status_is_true_from_the_first_moment() -> None:
 
 
 def test_the_same_content_has_the_same_name_and_another_another() -> None:
-    one, same, other = World(), World(), World(containerConcurrency=3)
+    one, same, other = ServiceCluster(), ServiceCluster(), ServiceCluster(containerConcurrency=3)
     for world in (one, same, other):
         world.settle()
     assert one.names("default") == same.names("default")
@@ -62,7 +62,7 @@ def test_the_same_content_has_the_same_name_and_another_another() -> None:
 
 
 def test_a_change_waits_for_the_new_revision_before_anything_moves() -> None:
-    world = World()
+    world = ServiceCluster()
     world.settle()
     (old,) = world.names("default")
     world.change(default=endpoint("two"))
@@ -79,7 +79,7 @@ def test_a_change_waits_for_the_new_revision_before_anything_moves() -> None:
 
 
 def test_a_revision_that_never_becomes_ready_leaves_traffic_where_it_was_and_says_why() -> None:
-    world = World()
+    world = ServiceCluster()
     world.settle()
     (old,) = world.names("default")
     world.change(default=endpoint("bad"))
@@ -100,7 +100,7 @@ def test_a_revision_that_never_becomes_ready_leaves_traffic_where_it_was_and_say
 
 
 def test_only_the_last_defaults_are_kept_to_go_back_to() -> None:
-    world = World()
+    world = ServiceCluster()
     for tag in ("one", "two", "three", "four", "five"):
         world.change(default=endpoint(tag))
         world.settle()
@@ -112,7 +112,7 @@ def test_only_the_last_defaults_are_kept_to_go_back_to() -> None:
 
 
 def test_a_canary_gets_its_share_once_it_is_ready() -> None:
-    world = World(canary=endpoint("new"), canaryTrafficPercent=30)
+    world = ServiceCluster(canary=endpoint("new"), canaryTrafficPercent=30)
     world.settle(start=False)
     (default,) = world.names("default")
     world.ready(default)
@@ -128,7 +128,7 @@ def test_a_canary_gets_its_share_once_it_is_ready() -> None:
 
 
 def test_a_canary_without_a_share_gets_half_and_goes_when_it_is_removed() -> None:
-    world = World(canary=endpoint("new"))
+    world = ServiceCluster(canary=endpoint("new"))
     world.settle()
     (default,), (canary,) = world.names("default"), world.names("canary")
     assert world.shares == {default: 50, canary: 50}
@@ -139,7 +139,7 @@ def test_a_canary_without_a_share_gets_half_and_goes_when_it_is_removed() -> Non
 
 
 def test_the_revision_of_a_canary_goes_with_it_and_a_new_one_may_follow() -> None:
-    world = World(canary=endpoint("new"))
+    world = ServiceCluster(canary=endpoint("new"))
     world.settle()
     (canary,) = world.names("canary")
     world.change(canary=None)
@@ -152,7 +152,7 @@ def test_the_revision_of_a_canary_goes_with_it_and_a_new_one_may_follow() -> Non
 
 
 def test_a_default_that_never_started_goes_when_it_is_taken_back() -> None:
-    world = World()
+    world = ServiceCluster()
     world.settle()
     world.change(default=endpoint("broken"))
     world.settle(start=False)
@@ -164,7 +164,7 @@ def test_a_default_that_never_started_goes_when_it_is_taken_back() -> None:
 
 
 def test_an_earlier_content_is_gone_back_to_without_a_new_revision() -> None:
-    world = World()
+    world = ServiceCluster()
     for tag in ("one", "two", "one"):
         world.change(default=endpoint(tag))
         world.settle()
@@ -174,7 +174,7 @@ def test_an_earlier_content_is_gone_back_to_without_a_new_revision() -> None:
 
 
 def test_a_promoted_canary_becomes_the_default_without_a_moment_alone() -> None:
-    world = World(canary=endpoint("new"))
+    world = ServiceCluster(canary=endpoint("new"))
     world.settle()
     world.change(default=endpoint("new"), canary=None)
     world.settle()
@@ -185,7 +185,7 @@ def test_a_promoted_canary_becomes_the_default_without_a_moment_alone() -> None:
 
 @pytest.mark.parametrize("state", ["False", "Unknown"])
 def test_a_canary_that_is_not_ready_takes_nothing_and_is_reported(state: str) -> None:
-    world = World(canary=endpoint("new"))
+    world = ServiceCluster(canary=endpoint("new"))
     world.settle(start=False)
     world.ready(world.names("default")[0])
     world.settle(start=False)
@@ -201,8 +201,8 @@ def test_a_canary_that_is_not_ready_takes_nothing_and_is_reported(state: str) ->
 STEPS = {"steps": [10, 50], "pauseSeconds": 60, "maxErrorPercent": 5, "maxLatencyMilliseconds": 200}
 
 
-def rolling(**rollout: Any) -> tuple[World, str, str]:
-    world = World(rollout={**STEPS, **rollout})
+def rolling(**rollout: Any) -> tuple[ServiceCluster, str, str]:
+    world = ServiceCluster(rollout={**STEPS, **rollout})
     world.settle()
     world.change(default=endpoint("two"))
     world.settle()
@@ -268,13 +268,13 @@ def test_a_few_errors_among_few_requests_prove_nothing() -> None:
 
 
 def test_the_first_revision_of_a_service_needs_no_steps() -> None:
-    world = World(rollout=STEPS)
+    world = ServiceCluster(rollout=STEPS)
     world.settle()
     assert list(world.shares.values()) == [100]
 
 
 def test_a_roll_out_beside_a_canary_shares_what_the_canary_leaves() -> None:
-    world = World(rollout=STEPS, canary=endpoint("new"), canaryTrafficPercent=20)
+    world = ServiceCluster(rollout=STEPS, canary=endpoint("new"), canaryTrafficPercent=20)
     world.settle()
     world.change(default=endpoint("two"))
     world.settle()
@@ -287,7 +287,7 @@ def test_a_roll_out_beside_a_canary_shares_what_the_canary_leaves() -> None:
 
 
 def test_replicas_pin_the_number_of_pods() -> None:
-    world = World(replicas=3, service={"minScale": 0, "maxScale": 9})
+    world = ServiceCluster(replicas=3, service={"minScale": 0, "maxScale": 9})
     world.settle()
     assert world.kservice is not None
     annotations = world.kservice["spec"]["template"]["metadata"]["annotations"]
@@ -295,7 +295,7 @@ def test_replicas_pin_the_number_of_pods() -> None:
 
 
 def test_a_model_needs_no_image() -> None:
-    world = World(default=None, model="digits:3")
+    world = ServiceCluster(default=None, model="digits:3")
     world.service["spec"].pop("default")
     world.settle()
     (found,) = world.revisions.values()
@@ -322,7 +322,7 @@ def test_what_is_written_for_the_pod_is_passed_on() -> None:
         "containerConcurrency": 4,
         "timeoutSeconds": 30,
     }
-    world = World(**extra)
+    world = ServiceCluster(**extra)
     world.settle()
     (found,) = world.revisions.values()
     spec = found["spec"]
@@ -349,7 +349,7 @@ BAD: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("field", BAD)
 def test_a_spec_that_cannot_be_carried_out_is_reported_and_what_serves_goes_on(field: str) -> None:
-    world = World()
+    world = ServiceCluster()
     world.settle()
     before = (dict(world.shares), list(world.revisions))
     world.change(**BAD[field])
@@ -367,7 +367,7 @@ def test_a_spec_that_cannot_be_carried_out_is_reported_and_what_serves_goes_on(f
 
 
 def test_a_name_in_both_groups_belongs_to_the_first() -> None:
-    world = World()
+    world = ServiceCluster()
     plan = decide(world.service, Observed(rival="elasticserving.paddlepaddle.org/v1"), world.now)
     assert plan.create == []
     assert plan.status is not None
@@ -381,7 +381,7 @@ def test_a_name_in_both_groups_belongs_to_the_first() -> None:
 
 
 def test_a_platform_that_does_not_route_http2_is_quoted_once() -> None:
-    world = World(protocol="grpc")
+    world = ServiceCluster(protocol="grpc")
     world.settle()
     assert "message" not in world.status
     assert world.kservice is not None

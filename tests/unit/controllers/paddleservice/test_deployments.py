@@ -7,16 +7,16 @@ from typing import Any
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.observe import Observed
-from unit.controllers.paddleservice.world import World, endpoint
+from unit.controllers.paddleservice.world import ServiceCluster, endpoint
 
 
-def without_knative(world: World, **observed: Any) -> Any:
+def without_knative(world: ServiceCluster, **observed: Any) -> Any:
     plan = decide(world.service, Observed(engine="Deployment", **observed), world.now)
     return plan, {(o["kind"], o["metadata"]["name"]): o for o in plan.create}
 
 
 def test_without_knative_there_are_deployments_an_autoscaler_and_services() -> None:
-    world = World(canary=endpoint("new"), canaryTrafficPercent=25, service={"minScale": 3, "maxScale": 6})
+    world = ServiceCluster(canary=endpoint("new"), canaryTrafficPercent=25, service={"minScale": 3, "maxScale": 6})
     plan, made = without_knative(world)
     assert set(made) == {
         ("Deployment", "m-default"),
@@ -39,7 +39,7 @@ def test_without_knative_there_are_deployments_an_autoscaler_and_services() -> N
 
 
 def test_without_knative_a_change_is_a_rollout_of_kubernetes() -> None:
-    world = World()
+    world = ServiceCluster()
     _, made = without_knative(world)
     present = made["Deployment", "m-default"]
     present["metadata"] |= {"uid": "d", "generation": 1}

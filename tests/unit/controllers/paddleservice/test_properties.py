@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlecloud.api.names import SOURCE
-from unit.controllers.paddleservice.world import World, endpoint
+from unit.controllers.paddleservice.world import ServiceCluster, endpoint
 
 TAGS = st.sampled_from(["one", "two", "three"])
 MOVES = st.one_of(
@@ -23,7 +23,7 @@ MOVES = st.one_of(
 )
 
 
-def play(world: World, move: tuple[str, object]) -> None:
+def play(world: ServiceCluster, move: tuple[str, object]) -> None:
     kind, value = move
     names = list(world.revisions)
     if kind == "default":
@@ -51,7 +51,7 @@ def play(world: World, move: tuple[str, object]) -> None:
 def test_in_any_order_traffic_is_whole_and_the_wanted_revision_gets_it_in_the_end(
     moves: list[tuple[str, object]],
 ) -> None:
-    world = World()
+    world = ServiceCluster()
     for move in moves:
         play(world, move)
         if world.kservice is not None:
@@ -68,6 +68,6 @@ def test_in_any_order_traffic_is_whole_and_the_wanted_revision_gets_it_in_the_en
     assert world.condition("Ready")["status"] == "True"
 
 
-def _source(world: World, name: str) -> tuple[str, str]:
+def _source(world: ServiceCluster, name: str) -> tuple[str, str]:
     meta = world.revisions[name]["metadata"]
     return meta["labels"]["serving.paddlepaddle.org/endpoint"], json.loads(meta["annotations"][SOURCE])["tag"]

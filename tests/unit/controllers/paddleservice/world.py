@@ -19,7 +19,7 @@ def endpoint(tag: str) -> Object:
     return {"containerImage": "image", "tag": tag, "port": 9292, "arg": "serve"}
 
 
-class World:
+class ServiceCluster:
     """One service in `ns`, called `m`. `settle` runs the controller and Knative until neither has anything to do."""
 
     def __init__(self, **spec: Any) -> None:

@@ -77,7 +77,7 @@ async def process(
         made.close()
 
 
-class World:
+class OneGateway:
     """One real gateway process; `receive` counts what the supervisor has reported."""
 
     def __init__(self, folder: Path, clock: FakeClock) -> None:
@@ -111,8 +111,8 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(tmp_path / "gateway", FakeClock())
+async def world(tmp_path: Path) -> AsyncIterator[OneGateway]:
+    made = OneGateway(tmp_path / "gateway", FakeClock())
     await made.gateways.ensure()
     await eventually(lambda: made.gateways.ready, what="a gateway takes connections")
     yield made
@@ -123,7 +123,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     "goes", [Process.release, Process.close], ids=["the last gateway acknowledges", "the last gateway dies"]
 )
 async def test_a_table_is_followed_when_no_gateway_is_waited_for_any_more(
-    world: World, goes: Callable[[Process], None]
+    world: OneGateway, goes: Callable[[Process], None]
 ) -> None:
     async with process(world.gateways, world.folder, listening=True) as slow:
         version = await world.held(slow)
@@ -135,7 +135,7 @@ async def test_a_table_is_followed_when_no_gateway_is_waited_for_any_more(
         assert world.has(version)
 
 
-async def test_a_gateway_that_hangs_is_waited_for_a_while_and_then_no_more(world: World) -> None:
+async def test_a_gateway_that_hangs_is_waited_for_a_while_and_then_no_more(world: OneGateway) -> None:
     async with process(world.gateways, world.folder, listening=True) as hung:
         version = await world.held(hung)
         await world.clock.advance(LATE - 0.1)
@@ -155,7 +155,7 @@ async def test_a_gateway_that_hangs_is_waited_for_a_while_and_then_no_more(world
         assert not world.has(again), "one that goes on counts again"
 
 
-async def test_a_gateway_that_joins_delays_no_route_that_is_served(world: World) -> None:
+async def test_a_gateway_that_joins_delays_no_route_that_is_served(world: OneGateway) -> None:
     """It takes no connections before it has the whole table; the one after that it must acknowledge like the others."""
     version = world.gateways.publish(HOST)
     await eventually(lambda: world.has(version))
@@ -168,7 +168,7 @@ async def test_a_gateway_that_joins_delays_no_route_that_is_served(world: World)
         assert not world.has(later)
 
 
-async def test_a_gateway_of_an_earlier_release_does_not_hold_routes_back(world: World) -> None:
+async def test_a_gateway_of_an_earlier_release_does_not_hold_routes_back(world: OneGateway) -> None:
     async with process(world.gateways, world.folder, holds="version") as old:  # it acknowledges nothing, ever
         assert world.has(await world.held(old))
 

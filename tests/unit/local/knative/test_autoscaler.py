@@ -16,7 +16,7 @@ from paddlecloud.local.knative.settings import Defaults
 NAME = "ns/r"
 
 
-class World:
+class ScaledRevision:
     """A revision whose pods are ready as soon as they are asked for."""
 
     def __init__(self, clock: FakeClock, **annotations: str) -> None:
@@ -60,8 +60,8 @@ async def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def world(clock: FakeClock) -> AsyncIterator[World]:
-    made = World(clock)
+async def world(clock: FakeClock) -> AsyncIterator[ScaledRevision]:
+    made = ScaledRevision(clock)
     task = asyncio.ensure_future(made.autoscaler.run())
     await clock.settle()
     yield made
@@ -69,7 +69,7 @@ async def world(clock: FakeClock) -> AsyncIterator[World]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_from_one_to_none_to_one_to_many_and_back(world: World, clock: FakeClock) -> None:
+async def test_from_one_to_none_to_one_to_many_and_back(world: ScaledRevision, clock: FakeClock) -> None:
     await world.carry(89, 0)
     assert world.pods == 1, "sixty seconds of window, thirty of grace"
     await world.carry(6, 0)
@@ -86,13 +86,13 @@ async def test_from_one_to_none_to_one_to_many_and_back(world: World, clock: Fak
     assert sorted(set(world.asked[2:]), reverse=True)[0] == 10
 
 
-async def test_a_revision_without_routes_is_put_to_sleep_at_the_next_round(world: World) -> None:
+async def test_a_revision_without_routes_is_put_to_sleep_at_the_next_round(world: ScaledRevision) -> None:
     world.reachable = False
     await world.carry(3, 0)
     assert world.pods == 0
 
 
-async def test_what_was_deleted_meanwhile_is_no_error(world: World) -> None:
+async def test_what_was_deleted_meanwhile_is_no_error(world: ScaledRevision) -> None:
     world.gone = True
     await world.carry(200, 0)
     world.gone = False
@@ -101,7 +101,7 @@ async def test_what_was_deleted_meanwhile_is_no_error(world: World) -> None:
 
 
 async def test_requests_per_second_count_where_they_are_the_metric(clock: FakeClock) -> None:
-    world = World(clock, metric="rps", target="10")
+    world = ScaledRevision(clock, metric="rps", target="10")
     task = asyncio.ensure_future(world.autoscaler.run())
     await world.carry(70, 35)
     assert world.pods == 5

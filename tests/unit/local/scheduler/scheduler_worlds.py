@@ -21,7 +21,7 @@ SOCIAL = {
 
 
 @dataclass
-class World:
+class SchedulerInput:
     nodes: list[Object]
     pods: list[Object]
     groups: list[Object] = field(default_factory=list)
@@ -78,8 +78,8 @@ def asks(draw: st.DrawFn, *, pod_affinity: bool) -> dict[str, Any]:
 @st.composite
 def worlds(
     draw: st.DrawFn, *, pod_affinity: bool = True, gangs: bool = True, queues: bool = True, priorities: int = 3
-) -> World:
-    world = World(draw(nodes()), [])
+) -> SchedulerInput:
+    world = SchedulerInput(draw(nodes()), [])
     priority = st.integers(0, priorities)
     names = [""]
     if queues and draw(st.booleans()):
@@ -97,7 +97,7 @@ def worlds(
     return world
 
 
-def _run_some(draw: Any, world: World, priority: Any, names: list[str], *, pod_affinity: bool) -> None:
+def _run_some(draw: Any, world: SchedulerInput, priority: Any, names: list[str], *, pod_affinity: bool) -> None:
     """Pods where they fit: a cluster is never over its capacity to begin with."""
     for number in range(draw(st.integers(0, 6)) if world.nodes else 0):
         target = draw(st.sampled_from(world.nodes))
@@ -117,7 +117,7 @@ def _run_some(draw: Any, world: World, priority: Any, names: list[str], *, pod_a
         world.pods.append(pod(f"r{number}", cpu, on=where, priority=draw(priority), queue=queue_, **fields))
 
 
-def _add_gangs(draw: Any, world: World, priority: Any, names: list[str], *, pod_affinity: bool) -> None:
+def _add_gangs(draw: Any, world: SchedulerInput, priority: Any, names: list[str], *, pod_affinity: bool) -> None:
     for index in range(draw(st.integers(0, 2))):
         name = f"g{index}"
         members = draw(st.integers(1, 4))

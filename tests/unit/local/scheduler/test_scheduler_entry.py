@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduler_things import group, node, pod, queue, snapshot
-from scheduler_worlds import World, worlds
+from scheduler_worlds import SchedulerInput, worlds
 
 from paddlecloud.cli.render.scheduling import Cluster, entry, lines_of
 from paddlecloud.kube.quantity import amounts
@@ -40,12 +40,12 @@ def rank(applicant: Object) -> int:
     return int(applicant["spec"]["priority"])
 
 
-def ask(world: World, applicant: Object) -> Explanation:
+def ask(world: SchedulerInput, applicant: Object) -> Explanation:
     view = snapshot(world.nodes, world.pods, **world.kinds)
     return explain_entry(view, gang_view(applicant, priority=rank(applicant)))
 
 
-def let_in(world: World, applicant: Object) -> str:
+def let_in(world: SchedulerInput, applicant: Object) -> str:
     """What the scheduler says that keeps its own books; nothing: it lets the group in."""
     state = State()
     for take, objects in ((state.on_queue, world.queues), (state.on_node, world.nodes), (state.on_pod, world.pods)):
@@ -56,38 +56,38 @@ def let_in(world: World, applicant: Object) -> str:
     return "; ".join(found.values())
 
 
-def end(world: World, applicant: Object, data: Any) -> None:
+def end(world: SchedulerInput, applicant: Object, data: Any) -> None:
     gone = {entry["pod"].removeprefix("default/") for entry in data["pods"]}
     world.pods = [obj for obj in world.pods if obj["metadata"]["name"] not in gone]
 
 
-def priority(world: World, applicant: Object, data: Any) -> None:
+def priority(world: SchedulerInput, applicant: Object, data: Any) -> None:
     applicant["spec"]["priority"] = data["atLeast"]
 
 
-def least(world: World, applicant: Object, data: Any) -> None:
+def least(world: SchedulerInput, applicant: Object, data: Any) -> None:
     applicant["spec"]["minResources"] |= data["atMost"]
 
 
-def uncordon(world: World, applicant: Object, data: Any) -> None:
+def uncordon(world: SchedulerInput, applicant: Object, data: Any) -> None:
     next(n for n in world.nodes if n["metadata"]["name"] == data["node"])["spec"].pop("unschedulable")
 
 
-def make_queue(world: World, applicant: Object, data: Any) -> None:
+def make_queue(world: SchedulerInput, applicant: Object, data: Any) -> None:
     world.queues = [q for q in world.queues if q["metadata"]["name"] != data["name"]] + [queue(data["name"])]
 
 
-def capability(world: World, applicant: Object, data: Any) -> None:
+def capability(world: SchedulerInput, applicant: Object, data: Any) -> None:
     next(q for q in world.queues if q["metadata"]["name"] == data["queue"])["spec"]["capability"] |= data["atLeast"]
 
 
-def add_node(world: World, applicant: Object, data: Any) -> None:
+def add_node(world: SchedulerInput, applicant: Object, data: Any) -> None:
     made = node("extra")
     made["status"]["allocatable"] = data["capacity"]
     world.nodes.append(made)
 
 
-DO: dict[str, Callable[[World, Object, Any], None]] = {
+DO: dict[str, Callable[[SchedulerInput, Object, Any], None]] = {
     "end": end,
     "priority": priority,
     "least": least,
@@ -100,7 +100,7 @@ DO: dict[str, Callable[[World, Object, Any], None]] = {
 
 @CASES
 @given(worlds(gangs=False), applicants())
-def test_what_is_said_is_what_is_decided(world: World, applicant: Object) -> None:
+def test_what_is_said_is_what_is_decided(world: SchedulerInput, applicant: Object) -> None:
     verdict = ask(world, applicant)
     decided = let_in(world, applicant)
     assert (verdict.code == LET_IN) == (decided == "")
@@ -110,7 +110,7 @@ def test_what_is_said_is_what_is_decided(world: World, applicant: Object) -> Non
 
 @CASES
 @given(worlds(gangs=False), applicants())
-def test_every_change_it_offers_lets_the_group_in(world: World, applicant: Object) -> None:
+def test_every_change_it_offers_lets_the_group_in(world: SchedulerInput, applicant: Object) -> None:
     for remedy in ask(world, applicant).remedies:
         changed, asking = copy.deepcopy((world, applicant))
         DO[remedy.kind](changed, asking, remedy.data)
@@ -119,7 +119,7 @@ def test_every_change_it_offers_lets_the_group_in(world: World, applicant: Objec
 
 @CASES
 @given(worlds(gangs=False), applicants())
-def test_what_is_called_free_is_free_and_every_node_is_reported(world: World, applicant: Object) -> None:
+def test_what_is_called_free_is_free_and_every_node_is_reported(world: SchedulerInput, applicant: Object) -> None:
     verdict = ask(world, applicant)
     if verdict.code == LET_IN:
         return
@@ -134,7 +134,7 @@ def test_what_is_called_free_is_free_and_every_node_is_reported(world: World, ap
 
 
 def test_a_group_that_lacks_room_sees_what_is_free_where_and_who_has_the_rest() -> None:
-    world = World([node("a", "4"), node("b", "4", unschedulable=True)], [pod("there", "3", on="a")])
+    world = SchedulerInput([node("a", "4"), node("b", "4", unschedulable=True)], [pod("there", "3", on="a")])
     verdict = ask(world, group("g", 2, minResources={"cpu": "4"}, priority=0))
     assert verdict.message == "cpu: needs 4 in all, 1 free of 4"
     assert [(offer.node, offer.rule) for offer in verdict.offers] == [("a", ""), ("b", "cordon")]

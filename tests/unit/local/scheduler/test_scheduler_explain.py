@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from scheduler_things import group, node, play, pod, queue, snapshot
-from scheduler_worlds import World, worlds
+from scheduler_worlds import SchedulerInput, worlds
 
 from paddlecloud.kube.quantity import amounts, parse
 from paddlecloud.kube.resource import Object
@@ -24,7 +24,7 @@ from paddlecloud.local.scheduler.state.snapshot import pod_view
 CASES = settings(max_examples=int(os.environ.get("PDC_EXAMPLES", "50")), deadline=None)
 
 
-def ask(world: World, about: Object) -> Explanation:
+def ask(world: SchedulerInput, about: Object) -> Explanation:
     view = snapshot(world.nodes, world.pods, **world.kinds)
     found = explain(view, [pod_view(obj) for obj in world.waiting], about["metadata"]["uid"])
     assert found is not None
@@ -35,7 +35,7 @@ def group_of(obj: Object) -> str:
     return str(obj["metadata"]["annotations"].get("scheduling.k8s.io/group-name") or "")
 
 
-def unit_of(world: World, about: Object) -> list[Object]:
+def unit_of(world: SchedulerInput, about: Object) -> list[Object]:
     name = group_of(about)
     return [about] if not name else [obj for obj in world.waiting if group_of(obj) == name]
 
@@ -43,17 +43,17 @@ def unit_of(world: World, about: Object) -> list[Object]:
 # What remedies mean, in objects
 
 
-def end(world: World, about: Object, data: Any) -> None:
+def end(world: SchedulerInput, about: Object, data: Any) -> None:
     gone = {entry["pod"].removeprefix("default/") for entry in data["pods"]}
     world.pods = [obj for obj in world.pods if not obj["spec"].get("nodeName") or obj["metadata"]["name"] not in gone]
 
 
-def priority(world: World, about: Object, data: Any) -> None:
+def priority(world: SchedulerInput, about: Object, data: Any) -> None:
     for obj in unit_of(world, about):
         obj["spec"]["priority"] = data["atLeast"]
 
 
-def request(world: World, about: Object, data: Any) -> None:
+def request(world: SchedulerInput, about: Object, data: Any) -> None:
     for obj in unit_of(world, about):
         requests = obj["spec"]["containers"][0]["resources"]["requests"]
         for name, amount in data["atMost"].items():
@@ -61,53 +61,53 @@ def request(world: World, about: Object, data: Any) -> None:
                 requests[name] = amount
 
 
-def uncordon(world: World, about: Object, data: Any) -> None:
+def uncordon(world: SchedulerInput, about: Object, data: Any) -> None:
     next(n for n in world.nodes if n["metadata"]["name"] == data["node"])["spec"].pop("unschedulable")
 
 
-def tolerate(world: World, about: Object, data: Any) -> None:
+def tolerate(world: SchedulerInput, about: Object, data: Any) -> None:
     toleration = {"key": data["key"], "effect": data["effect"]}
     toleration |= {"value": data["value"]} if data["value"] else {"operator": "Exists"}
     for obj in unit_of(world, about):
         obj["spec"].setdefault("tolerations", []).append(toleration)
 
 
-def label(world: World, about: Object, data: Any) -> None:
+def label(world: SchedulerInput, about: Object, data: Any) -> None:
     next(n for n in world.nodes if n["metadata"]["name"] == data["node"])["metadata"]["labels"].update(data["labels"])
 
 
-def min_member(world: World, about: Object, data: Any) -> None:
+def min_member(world: SchedulerInput, about: Object, data: Any) -> None:
     next(g for g in world.groups if g["metadata"]["name"] == group_of(about))["spec"] |= data
 
 
-def pods(world: World, about: Object, data: Any) -> None:
+def pods(world: SchedulerInput, about: Object, data: Any) -> None:
     for number in range(data["more"]):
         twin = copy.deepcopy(unit_of(world, about)[-1])
         twin["metadata"] |= {"name": f"twin-{number}", "uid": f"twin-{number}", "creationTimestamp": "2027"}
         world.pods.append(twin)
 
 
-def make_group(world: World, about: Object, data: Any) -> None:
+def make_group(world: SchedulerInput, about: Object, data: Any) -> None:
     world.groups.append(group(data["name"], data["minMember"]))
 
 
-def make_queue(world: World, about: Object, data: Any) -> None:
+def make_queue(world: SchedulerInput, about: Object, data: Any) -> None:
     world.queues = [q for q in world.queues if q["metadata"]["name"] != data["name"]] + [queue(data["name"])]
 
 
-def capability(world: World, about: Object, data: Any) -> None:
+def capability(world: SchedulerInput, about: Object, data: Any) -> None:
     found = next(q for q in world.queues if q["metadata"]["name"] == data["queue"])
     found["spec"].setdefault("capability", {}).update(data["atLeast"])
 
 
-def add_node(world: World, about: Object, data: Any) -> None:
+def add_node(world: SchedulerInput, about: Object, data: Any) -> None:
     for number in range(data["count"]):
         made = node(f"extra-{number}", labels=data["labels"])
         made["status"]["allocatable"] = data["capacity"]
         world.nodes.append(made)
 
 
-DO: dict[str, Callable[[World, Object, Any], None]] = {
+DO: dict[str, Callable[[SchedulerInput, Object, Any], None]] = {
     "end": end,
     "priority": priority,
     "request": request,
@@ -127,21 +127,21 @@ def test_every_kind_of_remedy_is_carried_out_here() -> None:
     assert set(DO) == set(KINDS)
 
 
-def starts(world: World, about: Object) -> bool:
+def starts(world: SchedulerInput, about: Object) -> bool:
     """Whether the next round places it, or drives others out for it."""
     result = play(world.nodes, world.pods, **world.kinds)
     names = {obj["metadata"]["name"] for obj in unit_of(world, about)}
     return any(pod.key.name in names for pod, _ in [*result.placements, *result.nominations])
 
 
-def carry_out(world: World, about: Object, remedy: Remedy) -> World:
+def carry_out(world: SchedulerInput, about: Object, remedy: Remedy) -> SchedulerInput:
     changed = copy.deepcopy(world)
     target = next(obj for obj in changed.pods if obj["metadata"]["uid"] == about["metadata"]["uid"])
     DO[remedy.kind](changed, target, remedy.data)
     return changed
 
 
-def now_done(world: World) -> World:
+def now_done(world: SchedulerInput) -> SchedulerInput:
     """The cluster after its next round, in which explanations are given."""
     result = play(world.nodes, world.pods, **world.kinds)
     settled = copy.deepcopy(world)
@@ -161,7 +161,7 @@ def now_done(world: World) -> World:
 
 @CASES
 @given(worlds())
-def test_the_explanation_agrees_with_the_decision(world: World) -> None:
+def test_the_explanation_agrees_with_the_decision(world: SchedulerInput) -> None:
     result = play(world.nodes, world.pods, **world.kinds)
     placed = {pod.uid: name for pod, name in result.placements}
     refused = {p.uid: r.why for r in result.refused for unit in r.units for p in unit.pods}
@@ -176,7 +176,7 @@ def test_the_explanation_agrees_with_the_decision(world: World) -> None:
 
 @CASES
 @given(worlds())
-def test_every_remedy_works(world: World) -> None:
+def test_every_remedy_works(world: SchedulerInput) -> None:
     for obj in world.waiting:
         verdict = ask(world, obj)
         if verdict.placed or verdict.code == "Preempting":
@@ -190,7 +190,7 @@ def test_every_remedy_works(world: World) -> None:
 
 @CASES
 @given(worlds(queues=False, pod_affinity=False))
-def test_a_refused_pod_always_has_a_remedy(world: World) -> None:
+def test_a_refused_pod_always_has_a_remedy(world: SchedulerInput) -> None:
     for obj in world.waiting:
         verdict = ask(world, obj)
         assert verdict.placed or verdict.code in ("Preempting", "GangIncomplete") or verdict.remedies
@@ -202,7 +202,7 @@ def need(obj: Object) -> dict[str, int]:
 
 @CASES
 @given(worlds())
-def test_what_is_said_to_be_free_is_free(world: World) -> None:
+def test_what_is_said_to_be_free_is_free(world: SchedulerInput) -> None:
     settled = now_done(world)
     for obj in world.waiting:
         verdict = ask(world, obj)
@@ -216,7 +216,7 @@ def test_what_is_said_to_be_free_is_free(world: World) -> None:
 
 @CASES
 @given(worlds())
-def test_blockers_are_there_and_hold_what_is_said(world: World) -> None:
+def test_blockers_are_there_and_hold_what_is_said(world: SchedulerInput) -> None:
     settled = {obj["metadata"]["uid"]: obj for obj in now_done(world).pods}
     for obj in world.waiting:
         for blocker in ask(world, obj).blockers:
@@ -229,7 +229,7 @@ def test_blockers_are_there_and_hold_what_is_said(world: World) -> None:
 # A few by hand
 
 
-def the(world: World, name: str) -> Object:
+def the(world: SchedulerInput, name: str) -> Object:
     return next(obj for obj in world.pods if obj["metadata"]["name"] == name)
 
 
@@ -238,7 +238,7 @@ def kinds(verdict: Explanation) -> dict[str, Any]:
 
 
 def test_a_full_node_names_who_fills_it_and_what_would_do() -> None:
-    world = World([node("n", "4")], [pod("there", "3", on="n"), pod("p", "2")])
+    world = SchedulerInput([node("n", "4")], [pod("there", "3", on="n"), pod("p", "2")])
     verdict = ask(world, the(world, "p"))
     assert [(str(b.pod.key), b.node) for b in verdict.blockers] == [("default/there", "n")]
     assert kinds(verdict) == {
@@ -251,7 +251,7 @@ def test_a_full_node_names_who_fills_it_and_what_would_do() -> None:
 
 def test_no_remedy_ends_a_pod_of_the_same_owner() -> None:
     """A job that is scaled beyond its node: to end a sibling would only move the shortage."""
-    world = World([node("n", "4")], [pod("job-0", "3", on="n"), pod("job-1", "2")])
+    world = SchedulerInput([node("n", "4")], [pod("job-0", "3", on="n"), pod("job-1", "2")])
     for obj in world.pods:
         obj["metadata"]["ownerReferences"] = [{"kind": "PaddleJob", "name": "job", "uid": "u", "controller": True}]
     verdict = ask(world, the(world, "job-1"))
@@ -259,7 +259,7 @@ def test_no_remedy_ends_a_pod_of_the_same_owner() -> None:
     assert [str(b.pod.key) for b in verdict.blockers] == ["default/job-0"], "that it holds the room is true"
     world.pods.append(pod("stranger", "1", on="n"))
     assert "end" not in kinds(ask(world, the(world, "job-1"))), "nobody else holds enough"
-    world = World([node("n", "8")], [*world.pods, pod("large", "4", on="n")])
+    world = SchedulerInput([node("n", "8")], [*world.pods, pod("large", "4", on="n")])
     assert kinds(ask(world, the(world, "job-1")))["end"] == {"pods": [{"pod": "default/large", "node": "n"}]}
 
 
@@ -276,13 +276,13 @@ def test_no_remedy_ends_a_pod_of_the_same_owner() -> None:
     ],
 )
 def test_a_closed_node_can_be_opened(fields: Any, spec: Any, expected: Any) -> None:
-    world = World([node("n", **fields)], [pod("p", **spec)])
+    world = SchedulerInput([node("n", **fields)], [pod("p", **spec)])
     found = kinds(ask(world, the(world, "p")))
     assert {name: found[name] for name in expected} == expected
 
 
 def test_a_gang_too_big_may_be_smaller() -> None:
-    world = World([node("n", "4")], [pod(f"g{n}", "2", group="g") for n in range(3)], [group("g", 3)])
+    world = SchedulerInput([node("n", "4")], [pod(f"g{n}", "2", group="g") for n in range(3)], [group("g", 3)])
     found = kinds(ask(world, the(world, "g1")))
     assert found["min-member"] == {"minMember": 2}
     assert found["request"] == {"atMost": {"cpu": "1333m"}}
@@ -290,7 +290,7 @@ def test_a_gang_too_big_may_be_smaller() -> None:
 
 
 def test_a_full_queue_may_be_widened() -> None:
-    world = World(
+    world = SchedulerInput(
         [node("n", "8")],
         [pod("t", "3", on="n", queue="q"), pod("p", "2", queue="q")],
         queues=[queue("q", capability={"cpu": "4"})],
@@ -301,7 +301,7 @@ def test_a_full_queue_may_be_widened() -> None:
 
 
 def test_the_verdict_for_programs_has_the_same_numbers() -> None:
-    world = World([node("n", "4")], [pod("there", "3", on="n"), pod("p", "2")])
+    world = SchedulerInput([node("n", "4")], [pod("there", "3", on="n"), pod("p", "2")])
     body = machine_readable(ask(world, the(world, "p")))
     assert body["needs"] == {"each": {"cpu": "2"}, "pods": 1}
     assert body["nodes"][0]["free"] == {"cpu": "1", "pods": "99"}
@@ -310,5 +310,5 @@ def test_the_verdict_for_programs_has_the_same_numbers() -> None:
 
 
 def test_what_can_be_placed_is_said_to_be_placed() -> None:
-    world = World([node("n", "4")], [pod("p", "2")])
+    world = SchedulerInput([node("n", "4")], [pod("p", "2")])
     assert ask(world, the(world, "p")).node == "n"

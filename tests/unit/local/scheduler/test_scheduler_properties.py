@@ -9,7 +9,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduler_things import snapshot
-from scheduler_worlds import World, worlds
+from scheduler_worlds import SchedulerInput, worlds
 
 from paddlecloud.kube.quantity import total
 from paddlecloud.kube.resource import Object
@@ -26,16 +26,16 @@ CASES = settings(max_examples=int(os.environ.get("PDC_EXAMPLES", "50")), deadlin
 policies = st.sampled_from([POLICIES["spread"], POLICIES["pack"], replace(POLICIES["spread"], sample=1, start=3)])
 
 
-def view(world: World) -> Snapshot:
+def view(world: SchedulerInput) -> Snapshot:
     return snapshot(world.nodes, world.pods, **world.kinds)
 
 
-def play(world: World, policy: Policy = POLICIES["spread"]) -> Round:
+def play(world: SchedulerInput, policy: Policy = POLICIES["spread"]) -> Round:
     taken = view(world)
     return decide(taken, units_of([pod_view(obj) for obj in world.waiting], taken.gangs), policy=policy)
 
 
-def after(world: World, result: Round) -> Snapshot:
+def after(world: SchedulerInput, result: Round) -> Snapshot:
     """The cluster once everything decided is done."""
     draft = Draft(view(world), POLICIES["spread"])
     for eviction in result.evictions:
@@ -47,7 +47,7 @@ def after(world: World, result: Round) -> Snapshot:
 
 @CASES
 @given(worlds(), policies)
-def test_no_node_is_ever_over_its_capacity(world: World, policy: Policy) -> None:
+def test_no_node_is_ever_over_its_capacity(world: SchedulerInput, policy: Policy) -> None:
     for node in after(world, play(world, policy)).nodes.values():
         for resource, amount in total(pod.requests for pod in node.pods).items():
             assert amount <= node.allocatable.get(resource, 0) or not amount
@@ -55,7 +55,7 @@ def test_no_node_is_ever_over_its_capacity(world: World, policy: Policy) -> None
 
 @CASES
 @given(worlds(), policies)
-def test_bindings_alone_fit_beside_what_is_still_there(world: World, policy: Policy) -> None:
+def test_bindings_alone_fit_beside_what_is_still_there(world: SchedulerInput, policy: Policy) -> None:
     """Victims leave in their own time: what is bound now must fit without their leaving."""
     result = play(world, policy)
     draft = Draft(view(world), policy)
@@ -67,7 +67,7 @@ def test_bindings_alone_fit_beside_what_is_still_there(world: World, policy: Pol
 
 @CASES
 @given(worlds(), policies)
-def test_a_gang_is_placed_from_its_least_number_on_or_not_at_all(world: World, policy: Policy) -> None:
+def test_a_gang_is_placed_from_its_least_number_on_or_not_at_all(world: SchedulerInput, policy: Policy) -> None:
     result = play(world, policy)
     for gang in view(world).gangs.values():
         placed = sum(1 for pod, _ in result.placements if pod.group == gang.key)
@@ -76,7 +76,7 @@ def test_a_gang_is_placed_from_its_least_number_on_or_not_at_all(world: World, p
 
 @CASES
 @given(worlds(), policies)
-def test_every_waiting_pod_is_placed_or_gets_a_reason(world: World, policy: Policy) -> None:
+def test_every_waiting_pod_is_placed_or_gets_a_reason(world: SchedulerInput, policy: Policy) -> None:
     result = play(world, policy)
     placed = [pod.uid for pod, _ in result.placements]
     reported = [pod.uid for refused in result.refused for unit in refused.units for pod in unit.pods]
@@ -86,7 +86,7 @@ def test_every_waiting_pod_is_placed_or_gets_a_reason(world: World, policy: Poli
 
 @CASES
 @given(worlds(), policies)
-def test_no_rule_is_broken_by_a_placement(world: World, policy: Policy) -> None:
+def test_no_rule_is_broken_by_a_placement(world: SchedulerInput, policy: Policy) -> None:
     """Each pod, taken out again alone, is welcome where it was put; but company may have been found later."""
     result = play(world, policy)
     draft = Draft(view(world), policy)
@@ -98,7 +98,7 @@ def test_no_rule_is_broken_by_a_placement(world: World, policy: Policy) -> None:
 
 @CASES
 @given(worlds())
-def test_queues_stay_within_their_limits(world: World) -> None:
+def test_queues_stay_within_their_limits(world: SchedulerInput) -> None:
     result = play(world)
     taken = view(world)
     for queue in taken.queues.values():
@@ -110,7 +110,7 @@ def test_queues_stay_within_their_limits(world: World) -> None:
 
 @CASES
 @given(worlds(queues=False))
-def test_only_less_important_pods_are_made_to_leave(world: World) -> None:
+def test_only_less_important_pods_are_made_to_leave(world: SchedulerInput) -> None:
     result = play(world)
     ranks = {unit.key: unit.priority for refused in result.refused for unit in refused.units}
     for eviction in result.evictions:
@@ -120,7 +120,7 @@ def test_only_less_important_pods_are_made_to_leave(world: World) -> None:
 
 @CASES
 @given(worlds(queues=False, gangs=False, pod_affinity=False))
-def test_no_victim_could_have_stayed(world: World) -> None:
+def test_no_victim_could_have_stayed(world: SchedulerInput) -> None:
     result = play(world)
     if len({eviction.preemptor for eviction in result.evictions}) != 1:
         return  # with several, one's victim may be another's room
@@ -132,7 +132,7 @@ def test_no_victim_could_have_stayed(world: World) -> None:
 
 @CASES
 @given(worlds(priorities=0, queues=False))
-def test_who_is_refused_really_finds_no_node(world: World) -> None:
+def test_who_is_refused_really_finds_no_node(world: SchedulerInput) -> None:
     """On the cluster as it is after the round, no node takes a single pod that was refused for want of one."""
     result = play(world)
     end = after(world, result)
@@ -151,7 +151,7 @@ def _seeks_company(pod: Pod) -> bool:
 
 @CASES
 @given(worlds(), st.randoms(use_true_random=False))
-def test_what_the_state_keeps_equals_what_is_there(world: World, random: object) -> None:
+def test_what_the_state_keeps_equals_what_is_there(world: SchedulerInput, random: object) -> None:
     """Fed in any order, with repeats, the incremental state gives the snapshot that the objects themselves give."""
     state = State()
     news: list[tuple[str, Object]] = [("node", obj) for obj in world.nodes]

@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.clock import rfc3339
-from paddlecloud.kube.plan import Plan
+from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.resource import Object, controller_of
+from unit.plan_runner import Crash as Crash
+from unit.plan_runner import PlanRunner, merge
 
 START = 1_700_000_000.0
 NAMESPACE = "default"
-
-
-class Crash(Exception):
-    """The controller died here."""
 
 
 class Row(NamedTuple):
@@ -42,13 +40,13 @@ def make(kind: str, api_version: str, name: str, spec: Object, **meta: Any) -> O
     }
 
 
-class Cluster:
+class Cluster(PlanRunner):
     def __init__(self, controllers: dict[str, Row] | None = None) -> None:
+        super().__init__()
         self.controllers = controllers or {}
+        self._reconciled = ("", "")
         self.now = START
         self.objects: dict[tuple[str, str], Object] = {}
-        self.writes: list[str] = []
-        self.events: list[str] = []
         self.refuse: Callable[[Object], bool] = lambda obj: False
         self._numbers = itertools.count(1)
 
@@ -84,7 +82,7 @@ class Cluster:
     def change(self, kind: str, name: str, patch: Object) -> None:
         """A merge patch by a user or a plan: it counts generations and versions as a server does."""
         obj = copy.deepcopy(self.get(kind, name))
-        _merge(obj, patch)
+        merge(obj, patch)
         old = self.get(kind, name)
         if obj == old:
             return
@@ -127,43 +125,34 @@ class Cluster:
     def step(self, kind: str, name: str, *, crash_after: int | None = None) -> Plan:
         """One pass. With `crash_after` only so many writes happen and `Crash` is raised if there were more."""
         plan = self.plan(kind, name)
-        left = [10**9 if crash_after is None else crash_after]
-        if plan.status_first:
-            self._write_status(kind, name, plan, left)
-        for delete in plan.delete:
-            self._count(f"delete {delete.resource.kind} {delete.name}", left)
-            victim = self.objects.get((delete.resource.kind, delete.name))
-            if victim is not None and delete.uid in (None, victim["metadata"]["uid"]):
-                self.delete(delete.resource.kind, delete.name, grace=delete.grace_period)
-        for patch in plan.patch:
-            self._count(f"patch {patch.resource.kind} {patch.name}", left)
-            if (patch.resource.kind, patch.name) in self.objects:
-                self.change(patch.resource.kind, patch.name, patch.patch)
-        for obj in plan.create:
-            if self.refuse(obj):
-                continue
-            self._count(f"create {obj['kind']} {obj['metadata']['name']}", left)
-            self.add(obj)
-        if not plan.status_first:
-            self._write_status(kind, name, plan, left)
-        self.events += [f"{event.type} {event.reason}: {event.message}" for event in plan.events]
+        self._reconciled = (kind, name)
+        self.run_plan(plan, crash_after=crash_after)
         return plan
 
-    def _write_status(self, kind: str, name: str, plan: Plan, left: list[int]) -> None:
+    def write_status(self, plan: Plan) -> None:
+        kind, name = self._reconciled
         obj = self.objects.get((kind, name))
         if plan.status is None or obj is None or (obj.get("status") or {}) == plan.status:
             return
-        self._count(f"status of {kind} {name}", left)
+        self.count(f"status of {kind} {name}")
         obj = copy.deepcopy(obj)
         obj["status"] = copy.deepcopy(plan.status)
         obj["metadata"]["resourceVersion"] = str(next(self._numbers))
         self.objects[(kind, name)] = obj
 
-    def _count(self, what: str, left: list[int]) -> None:
-        if left[0] == 0:
-            raise Crash(what)
-        left[0] -= 1
-        self.writes.append(what)
+    def delete_planned(self, delete: Delete) -> None:
+        victim = self.objects.get((delete.resource.kind, delete.name))
+        if victim is not None and delete.uid in (None, victim["metadata"]["uid"]):
+            self.delete(delete.resource.kind, delete.name, grace=delete.grace_period)
+
+    def patch_planned(self, patch: Patch) -> None:
+        if (patch.resource.kind, patch.name) in self.objects:
+            self.change(patch.resource.kind, patch.name, patch.patch)
+
+    def create_planned(self, obj: Object) -> None:
+        if not self.refuse(obj):
+            self.count(f"create {obj['kind']} {obj['metadata']['name']}")
+            self.add(obj)
 
     def settle(self, *kinds: str, passes: int = 30) -> None:
         """Passes of all controllers until none has anything left to do at this moment."""
@@ -213,13 +202,3 @@ class Cluster:
 
 def names(objects: Iterable[Object]) -> list[str]:
     return sorted(obj["metadata"]["name"] for obj in objects)
-
-
-def _merge(target: Object, patch: Object) -> None:
-    for name, value in patch.items():
-        if isinstance(value, dict) and isinstance(target.get(name, {}), dict):
-            _merge(target.setdefault(name, {}), value)
-        elif value is None:
-            target.pop(name, None)
-        else:
-            target[name] = copy.deepcopy(value)
