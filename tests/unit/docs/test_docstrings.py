@@ -24,7 +24,7 @@ OTHER_NAMES = {
 }
 
 QUOTED = re.compile(r"(?<!`)`([a-z_][a-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*|(?:[a-z0-9_]+/)+[a-z0-9_]+\.py)`")
-COMMENT = re.compile(r"(?:^|\s)# .*`.*")
+COMMENT = re.compile(r"(?:^|\s)# .*")
 
 
 class Mention(NamedTuple):
@@ -35,7 +35,6 @@ class Mention(NamedTuple):
 class Source(NamedTuple):
     mentions: list[Mention]
     identifiers: set[str]
-    defined: set[str]
 
 
 @cache
@@ -45,53 +44,38 @@ def sources() -> dict[Path, Source]:
 
 
 def read(program: str) -> Source:
-    tree = ast.parse(program)
-    # Attributes have docstrings, too: a string that stands alone documents what is above it.
-    documentation = [
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    ]
-    mentions = [mention for text in documentation for mention in quoted(text.lineno, str(text.value))]
-    for number, line in enumerate(program.splitlines(), 1):
+    """What the documentation of a module mentions, and the words of its code."""
+    mentions: list[Mention] = []
+    lines = program.splitlines()
+    for node in ast.walk(ast.parse(program)):
+        # Attributes have docstrings, too: a string that stands alone documents what is above it.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            mentions += quoted(node.lineno, str(node.value.value))
+            first, last = node.lineno - 1, node.end_lineno or node.lineno
+            lines[first:last] = [""] * (last - first)
+    for number, line in enumerate(lines):
         if comment := COMMENT.search(line):
-            mentions += quoted(number, comment[0])
-    return Source(mentions, identifiers(tree, {id(text) for text in documentation}), set(definitions(tree)))
+            mentions += quoted(number + 1, comment[0])
+            lines[number] = line[: comment.start()]
+    return Source(mentions, set(re.findall(r"\w+", "\n".join(lines))))
 
 
 def quoted(line: int, text: str) -> list[Mention]:
     return [Mention(line + text[: match.start()].count("\n"), match[1]) for match in QUOTED.finditer(text)]
 
 
-def identifiers(tree: ast.Module, documentation: set[int]) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
-                found.add(name)
-            case (
-                ast.FunctionDef(name=name)
-                | ast.AsyncFunctionDef(name=name)
-                | ast.ClassDef(name=name)
-                | ast.alias(name=name)
-            ):
-                found |= set(name.split("."))
-            case ast.Constant(value=str(text)) if id(node) not in documentation:
-                found |= set(re.findall(r"\w+", text))
-            case ast.Constant(value=bytes(data)):
-                found |= set(re.findall(r"\w+", data.decode("latin-1")))
-    return found
-
-
-def definitions(tree: ast.Module) -> list[str]:
+@cache
+def defined(module: Path) -> set[str]:
     """Names that the module gives to its importers, and those of the classes in it."""
-    found: list[str] = []
-    for statement in ast.walk(tree):
+    found: set[str] = set()
+    for statement in ast.walk(ast.parse(module.read_text())):
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.append(name)
+                found.add(name)
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-                found.append(name)
+                found.add(name)
             case ast.Import(names=names) | ast.ImportFrom(names=names):
-                found += [alias.asname or alias.name for alias in names]
+                found |= {alias.asname or alias.name for alias in names}
     return found
 
 
@@ -144,8 +128,7 @@ def leads(path: Path, rest: list[str]) -> bool:
     if path.is_dir():
         inside = [path / rest[0], path / f"{rest[0]}.py"]
         return any(leads(place, rest[1:]) for place in inside if place.exists()) or leads(path / "__init__.py", rest)
-    source = sources().get(path.relative_to(SOURCE))
-    return source is not None and set(rest) <= source.defined
+    return path.exists() and set(rest) <= defined(path)
 
 
 def test_every_module_that_a_docstring_names_exists() -> None:
