@@ -117,7 +117,7 @@ def test_the_first_restart_is_immediate_and_the_next_waits_as_crash_loop() -> No
     plan = decide(pod, Observed(runs={"main": ended(1, attempt=1, streak=1, ago=4)}), NOW)
     assert plan.start == []
     assert plan.waiting["main"] == Waiting("CrashLoopBackOff", "back-off 10s restarting failed container=main")
-    assert plan.look_again == NOW - 4 + 10
+    assert plan.requeue_at == NOW - 4 + 10
     later = decide(pod, Observed(runs={"main": ended(1, attempt=1, streak=1, ago=10)}), NOW)
     assert later.start == [Start("main", 2, 2)]
 
@@ -162,7 +162,7 @@ def test_sidecars_are_stopped_after_the_main_containers_ended_and_then_the_pod_i
 def test_a_deadline_stops_everything_and_says_why() -> None:
     pod = make_pod(activeDeadlineSeconds=60)
     before = decide(pod, Observed(runs={"main": running()}, start_time=NOW - 59), NOW)
-    assert (before.stop, before.look_again) == ([], NOW + 1)
+    assert (before.stop, before.requeue_at) == ([], NOW + 1)
     after = decide(pod, Observed(runs={"main": running()}, start_time=NOW - 60), NOW)
     assert [stop.name for stop in after.stop] == ["main"]
     assert after.outcome is not None
@@ -216,7 +216,7 @@ def test_an_unhealthy_container_is_stopped_with_the_grace_its_probe_names() -> N
 @given(st.floats(-1e6, 1e6))
 def test_a_clock_that_jumps_never_makes_a_container_wait_longer(jump: float) -> None:
     plan = decide(make_pod(), Observed(runs={"main": ended(1, streak=1)}), NOW + jump)
-    assert plan.start or (plan.look_again is not None and plan.look_again - (NOW + jump) <= 10)
+    assert plan.start or (plan.requeue_at is not None and plan.requeue_at - (NOW + jump) <= 10)
 
 
 def test_a_pod_that_took_too_much_has_a_second_to_end() -> None:

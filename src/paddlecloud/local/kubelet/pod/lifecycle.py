@@ -76,11 +76,11 @@ class Plan:
     """No process is left and none will start: the shim may go."""
     remove: bool = False
     """Deleted and done: its object may go."""
-    look_again: float | None = None
+    requeue_at: float | None = None
     """When time alone will change this plan."""
 
-    def wake_at(self, moment: float) -> None:
-        self.look_again = moment if self.look_again is None else min(self.look_again, moment)
+    def requeue_no_later_than(self, moment: float) -> None:
+        self.requeue_at = moment if self.requeue_at is None else min(self.requeue_at, moment)
 
 
 def backoff_delay(streak: int) -> float:
@@ -152,7 +152,7 @@ def _deadline(pod: Object, observed: Observed, now: float, plan: Plan) -> PodEnd
     if now >= due:
         ended = (pod["metadata"].get("annotations") or {}).get(ENDED_ANNOTATION)
         return PodEnd("Failed", ENDED_REASON, ended) if ended else PodEnd("Failed", DEADLINE_REASON, DEADLINE_MESSAGE)
-    plan.wake_at(due)
+    plan.requeue_no_later_than(due)
     return None
 
 
@@ -207,7 +207,7 @@ def _advance(pod: Object, container: Object, observed: Observed, *, now: float, 
         if now < due:
             text = f"back-off {int(backoff_delay(streak))}s restarting failed container={name}"
             plan.waiting[name] = Waiting("CrashLoopBackOff", text)
-            plan.wake_at(due)
+            plan.requeue_no_later_than(due)
             return
     if name in observed.blocked:
         plan.waiting[name] = observed.blocked[name]

@@ -168,7 +168,7 @@ class PodWorker:
             await self._clear_away()
             await self._publisher.remove(self.pod)
             return True
-        times = (plan.look_again, again, self._obstacles.next_retry(now))
+        times = (plan.requeue_at, again, self._obstacles.next_retry(now))
         await self._pause(min((moment for moment in times if moment is not None), default=None))
         return False
 
