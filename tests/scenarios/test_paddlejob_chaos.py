@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from harness import Kubectl, Target, until
-from paddlecloud.controllers.paddlejob.failure.cause import CONSEQUENCES
+from paddlecloud.controllers.paddlejob.failure.cause import SECONDARY
 from paddlecloud.kube.resource import Object
 
 from .hands import APART, EXAMPLES, Hands, apply, identities, kill, mortal_node, nodes_of, reached, status
@@ -130,7 +130,7 @@ def test_training_goes_on_from_its_checkpoint_whatever_is_killed(
     assert [failure["action"] for failure in found["failures"]] == ["Restart", "Restart", "Fail"]
     classes = [failure["failureClass"] for failure in found["failures"]]
     assert classes[-1] == "Killed", "what a job fails with is waited for"
-    assert set(classes) <= {"Killed", *CONSEQUENCES}, found["failures"]
+    assert set(classes) <= {"Killed", *SECONDARY}, found["failures"]
     before = training.step()
     kubectl("annotate", "pdj/elastic", "paddlepaddle.org/retry-at=now")
     training.goes_on(SAVED_EVERY)
