@@ -38,8 +38,8 @@ class Epoch:
     stall_seconds: float = 0.0
 
 
-class Follower(Protocol):
-    """Who wants to know the order of reads."""
+class ReadListener(Protocol):
+    """Is called on each read, in the order of reads."""
 
     def begin(self, epoch: int) -> None: ...
 
@@ -55,7 +55,7 @@ class Tally:
         """`report` is called with the figures of all epochs now and then."""
         self._report = report
         self._process = os.getpid()
-        self._follower: Follower | None = None
+        self._listener: ReadListener | None = None
         self._reading, self._writing = os.pipe()
         os.set_blocking(self._writing, False)
         os.set_blocking(self._reading, False)
@@ -73,10 +73,10 @@ class Tally:
         self._thread = threading.Thread(target=self._run, name="paddlecloud-tally", daemon=True)
         self._thread.start()
 
-    def follow(self, follower: Follower) -> None:
+    def follow(self, listener: ReadListener) -> None:
         """Pass all further reads on."""
         with self._lock:
-            self._follower = follower
+            self._listener = listener
 
     def note(self, index: int, seconds: float, *, hit: bool | None) -> None:
         """A sample was read, in so many seconds; from the cache, from elsewhere, or (None) there is no telling."""
@@ -102,8 +102,8 @@ class Tally:
         self._drain()
         with self._lock:
             self._epoch, self._watched = epoch, True
-            if self._follower is not None:
-                self._follower.begin(epoch)
+            if self._listener is not None:
+                self._listener.begin(epoch)
 
     def waited(self, seconds: float) -> None:
         """The training loop waited for data."""
@@ -145,7 +145,7 @@ class Tally:
                     self._account(index, seconds, kind)
 
     def _account(self, index: int, seconds: float, kind: int) -> None:
-        planned = self._epoch if self._follower is None else self._follower.on_read(index)
+        planned = self._epoch if self._listener is None else self._listener.on_read(index)
         epoch = self._epochs.setdefault(self._epoch if self._watched else planned, Epoch())
         epoch.hits += kind == _HIT
         epoch.misses += kind == _MISS

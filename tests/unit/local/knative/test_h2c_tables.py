@@ -69,7 +69,7 @@ def test_without_pods_the_activator_is_the_only_endpoint() -> None:
     assert endpoint["endpoint"]["address"] == {"pipe": {"path": "wake-1"}}
 
 
-TOLD = """\
+STATISTICS = """\
 # TYPE envoy_cluster_upstream_rq counter
 envoy_cluster_grpc_0{envoy_cluster_name="ns/r"} 6
 envoy_cluster_grpc_3{envoy_cluster_name="ns/r"} 1
@@ -86,7 +86,7 @@ envoy_cluster_upstream_rq_time_sum{envoy_cluster_name="ns/r"} 1500.25
 
 
 def test_envoys_figures_are_read() -> None:
-    (totals,) = read(TOLD).values()
+    (totals,) = read(STATISTICS).values()
     assert (totals.inside, totals.codes, totals.failed_calls) == (3, {"200": 9, "503": 1}, 2)
     assert (totals.latencies[0], totals.latencies[1], totals.latencies[-1]) == (4, 8, 10)
     assert totals.seconds == pytest.approx(1.50025)

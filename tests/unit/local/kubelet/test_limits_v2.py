@@ -71,7 +71,7 @@ async def test_a_container_and_what_is_run_beside_it_share_a_place_of_their_own(
 
 
 async def test_a_crowd_that_left_its_parents_ends_with_its_container(given: PodCgroups, shims: ShimHarness) -> None:
-    pod = given.pod("crowd")
+    pod = given.pod("several")
     assert pod is not None
     root = shims.pod_dir(cgroup=pod)
     runtime = await shims.spawn(root)
@@ -89,15 +89,15 @@ def test_the_kernel_ends_everything_in_a_place_at_once(place: CgroupPath) -> Non
     leaf = place.below("leaf")
     cgroups.make(leaf, Limits(memory=1, cpu_millis=1, pids=1))  # of controllers that the place does not have: nothing
     script = 'echo 0 > "$1"; for i in $(seq 20); do setsid -f sleep 600; done; echo ready; exec sleep 600'
-    crowd = subprocess.Popen(
+    processes = subprocess.Popen(
         ["sh", "-c", script, "sh", os.path.join(leaf.paths[0], cgroups.PROCS)], stdout=subprocess.PIPE
     )
-    assert crowd.stdout is not None
-    with crowd, crowd.stdout:
-        assert crowd.stdout.readline() == b"ready\n"
+    assert processes.stdout is not None
+    with processes, processes.stdout:
+        assert processes.stdout.readline() == b"ready\n"
         assert not cgroups.remove(leaf), "somebody is in it"
         assert cgroups.kill(leaf)
-        assert crowd.wait(timeout=10) == -9
+        assert processes.wait(timeout=10) == -9
     until(lambda: cgroups.remove(leaf))
     assert not os.path.exists(leaf.paths[0])
 

@@ -13,7 +13,7 @@ from paddlecloud.kube.resource import Object
 APPS = ("x", "y")
 TAINT = {"key": "special", "effect": "NoSchedule"}
 TOLERATION = {"key": "special", "operator": "Exists"}
-SOCIAL = {
+AFFINITY = {
     "apart": ("podAntiAffinity", "kubernetes.io/hostname"),
     "zone-apart": ("podAntiAffinity", "zone"),
     "near": ("podAffinity", "zone"),
@@ -69,7 +69,7 @@ def asks(draw: st.DrawFn, *, pod_affinity: bool) -> dict[str, Any]:
     if draw(st.integers(0, 3)) == 0:
         fields["tolerations"] = [TOLERATION]
     if pod_affinity and draw(st.integers(0, 2)) == 0:
-        kind, key = SOCIAL[draw(st.sampled_from(sorted(SOCIAL)))]
+        kind, key = AFFINITY[draw(st.sampled_from(sorted(AFFINITY)))]
         term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": draw(st.sampled_from(APPS))}}}
         fields["affinity"] = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     return fields

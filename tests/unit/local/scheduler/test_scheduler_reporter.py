@@ -40,8 +40,8 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def crowd(state: State) -> None:
-    """Groups with a pod each that waits: nobody is in a hurry to know."""
+def waiting_groups(state: State) -> None:
+    """Groups with a pod each that waits; what is said about them may be late."""
     for number in range(GROUPS):
         state.on_group(None, group(f"g{number}"))
         state.on_pod(None, pod(f"p{number}", group=f"g{number}"))
@@ -52,7 +52,7 @@ async def test_groups_that_wait_are_looked_at_when_something_changed_and_when_th
 ) -> None:
     state, written = State(), Written()
     reporter = Counting(cast(Client, written), clock, state, cast(Watches, None))
-    crowd(state)
+    waiting_groups(state)
     for _ in range(20):
         await reporter._pass()
     assert (reporter.looked, written.paths) == (GROUPS, [])

@@ -97,7 +97,7 @@ def test_what_did_not_change_is_not_written() -> None:
     assert [patch.resource.kind for patch in moved.patch] == ["EndpointSlice", "Endpoints"]
 
 
-def crowd(count: int, first: int = 0) -> list[Object]:
+def many_pods(count: int, first: int = 0) -> list[Object]:
     return [pod(f"p{number:05}") for number in range(first, first + count)]
 
 
@@ -121,7 +121,7 @@ def sizes(slices: list[Object]) -> list[int]:
 
 
 def test_many_pods_are_spread_over_slices_and_each_stays_where_it_is() -> None:
-    svc, pods = service(), crowd(250)
+    svc, pods = service(), many_pods(250)
     slices = stored(decide(svc, Observed(tuple(pods))))
     assert sizes(slices) == [50, SLICE_SIZE, SLICE_SIZE]
     pods[120]["status"]["conditions"][0]["status"] = "False"
@@ -129,13 +129,13 @@ def test_many_pods_are_spread_over_slices_and_each_stays_where_it_is() -> None:
     assert len([patch for patch in plan.patch if patch.resource.kind == "EndpointSlice"]) == 1
     fewer = stored(decide(svc, Observed(tuple(pods[60:]), tuple(slices))), slices)
     assert sizes(fewer) == [40, 50, SLICE_SIZE]
-    refilled = stored(decide(svc, Observed((*pods[60:], *crowd(130, 1000)), tuple(fewer))), fewer)
+    refilled = stored(decide(svc, Observed((*pods[60:], *many_pods(130, 1000)), tuple(fewer))), fewer)
     assert sizes(refilled) == [20, SLICE_SIZE, SLICE_SIZE, SLICE_SIZE]
 
 
 def test_slices_that_are_empty_go_all_but_one() -> None:
     svc = service()
-    slices = stored(decide(svc, Observed(tuple(crowd(150)))))
+    slices = stored(decide(svc, Observed(tuple(many_pods(150)))))
     left = stored(decide(svc, Observed((), tuple(slices))), slices)
     assert sizes(left) == [0]
     assert sizes(stored(decide(svc, Observed((), tuple(left))), left)) == [0]
@@ -147,7 +147,7 @@ def test_whatever_comes_and_goes_every_pod_is_in_one_slice(rounds: list[set[int]
     svc = service()
     slices: list[Object] = []
     for present in rounds:
-        pods = tuple(crowd(1, number)[0] for number in present)
+        pods = tuple(many_pods(1, number)[0] for number in present)
         slices = stored(decide(svc, Observed(pods, tuple(slices))), slices)
         uids = [endpoint["targetRef"]["uid"] for piece in slices for endpoint in piece["endpoints"]]
         assert sorted(uids) == sorted(one["metadata"]["uid"] for one in pods)

@@ -1,8 +1,8 @@
 """A SampleJob with a schedule: it does nothing itself, it makes a SampleJob each time it is due.
 
 `status.nextScheduleTime` is all it remembers. When that time has come, the last due time up to now is what counts:
-runs missed while nobody was there are not made up for one by one. The name of a run is derived from its time, so no
-crash can make one twice.
+of the runs missed while the controller was down, only the latest is run. The name of a run is derived from its time,
+so no crash can make one twice.
 """
 
 from __future__ import annotations

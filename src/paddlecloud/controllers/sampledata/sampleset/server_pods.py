@@ -71,6 +71,7 @@ def clear_work(case: SampleSetCase) -> Work:
     """Empty the caches of servers that leave for good; one that merely restarts keeps what it has."""
     options = {"paths": transfer.clear_paths((), case.cache_dirs)}
     salt = case.sample_set["metadata"].get("deletionTimestamp") or case.sample_set["metadata"].get("generation")
+    # "farewell" is part of the job id that servers of earlier releases remember.
     return Work(names.job_id(case.uid, "farewell", options, salt), "clear", options)
 
 

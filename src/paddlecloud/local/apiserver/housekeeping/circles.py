@@ -20,8 +20,8 @@ def in_a_circle(start: T, dependents: Set[T], waiting_owners: Callable[[T], Iter
     """Whether each of the dependents is itself waiting for `start`, directly or through others.
 
     `waiting_owners` gives for each reference of an object the owner that waits for this object to go first, None if
-    there is no such owner. Those nearest to `start` are looked at first, so that a crowd in which everybody owns
-    everybody is found at once.
+    there is no such owner. Those nearest to `start` are looked at first, so that many objects that all own each
+    other are found at once.
     """
     missing = set(dependents)
     found: set[T] = set()

@@ -1,9 +1,9 @@
 """TLS for the connections of a server: bytes from the socket, plain bytes to the protocol behind it, and back.
 
 asyncio does this too, for everybody: clients, servers, connections that turn to TLS on their way. Here is one case, a
-server that speaks nothing else, and it takes half the time: no read that must fail to show its end, no backlog, no
+server that accepts nothing else, and it takes half the time: no read that must fail to show its end, no backlog, no
 state machine, no quarter of a megabyte per connection. Left out is what this case never needs: `start_tls`,
-renegotiation, waiting for the client's farewell.
+renegotiation, waiting for the client's close_notify.
 
 Between socket and protocol stays asyncio's own transport, which buffers, controls the flow and closes.
 """
@@ -92,7 +92,7 @@ class _Connection(asyncio.BufferedProtocol):
                 self._flush()
                 self._socket.close()
                 return
-            if not data:  # the client said farewell
+            if not data:  # the client sent close_notify
                 plain.get_protocol().eof_received()
                 plain.close()
                 return
@@ -105,11 +105,11 @@ class _Connection(asyncio.BufferedProtocol):
             self._tls.write(data if len(data) <= PIECE else memoryview(data)[start : start + PIECE])
             self._socket.write(self._outgoing.read())
 
-    def farewell(self) -> None:
+    def send_close_notify(self) -> None:
         try:
             self._tls.unwrap()
         except ssl.SSLError:
-            pass  # it now waits for the client's farewell, and we do not; or the connection had broken before
+            pass  # it now waits for the client's close_notify, and we do not; or the connection had broken before
         self._flush()
         self._socket.close()
 
@@ -181,7 +181,7 @@ class Transport(asyncio.Transport):
         """After what was written has been sent."""
         if not self.closing:
             self.closing = True
-            self._connection.farewell()
+            self._connection.send_close_notify()
 
     def abort(self) -> None:
         self.closing = True

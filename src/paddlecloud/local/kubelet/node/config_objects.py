@@ -1,7 +1,8 @@
 """ConfigMaps and Secrets that pods refer to: read when a pod needs one, and watched from then on.
 
-Only metadata is kept. Contents are wanted when a pod starts or a change was heard, and the API server, in the same
-process, has them at hand; a second copy of every ConfigMap and Secret would cost more memory than the store itself.
+Only metadata is kept. Contents are read when a pod starts or a watch reports a change, and the API server, in the
+same process, has them at hand; a second copy of every ConfigMap and Secret would cost more memory than the store
+itself.
 """
 
 from __future__ import annotations

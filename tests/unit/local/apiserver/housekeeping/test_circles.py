@@ -32,16 +32,16 @@ def test_an_object_may_go_when_all_it_waits_for_wait_for_it(
 
 @pytest.mark.parametrize("leads_on", [True, False])
 def test_given_a_crowd_that_owns_each_other_then_looking_at_one_object_takes_few_steps(leads_on: bool) -> None:
-    crowd = range(2_000)
+    owners = range(2_000)
     looked_at = []
 
     def references(name: int) -> Iterator[int | None]:
-        for owner in crowd:
+        for owner in owners:
             looked_at.append(owner)
             yield owner if leads_on or owner == name + 1 else None
 
     assert in_a_circle(0, {1}, references)
-    assert len(looked_at) <= len(crowd)
+    assert len(looked_at) <= len(owners)
     looked_at.clear()
     assert not in_a_circle(0, {-1}, references)
     assert len(looked_at) <= MOST_STEPS + 1
