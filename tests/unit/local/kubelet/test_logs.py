@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from harness import PATIENCE
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
+from paddlecloud.local.kubelet.streams.inotify import Watch, _Instance
 from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, read_log, read_now
 
 from .conftest import ShimHarness
@@ -150,3 +152,71 @@ async def test_a_flood_of_output_is_bounded_on_disk_and_does_not_stop_the_contai
     path = root / "logs" / "main" / "0.log"
     assert sum(piece.stat().st_size for piece in path.parent.iterdir()) < 3_000_000
     assert read(path, tail=1).endswith("last\n")
+
+
+async def test_all_who_follow_share_one_inotify_instance_and_each_notices_its_own(tmp_path: Path) -> None:
+    def instances() -> int:
+        return sum(
+            os.readlink(entry) == "anon_inode:inotify"
+            for entry in Path("/proc/self/fd").iterdir()
+            if entry.is_symlink()
+        )
+
+    before = instances()
+    folders = [tmp_path / f"{number % 100}" for number in range(300)]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    watches = [Watch(str(folder)) for folder in folders]
+    try:
+        assert instances() - before == 1
+        (folders[7] / "new").write_text("x")
+        await asyncio.wait_for(asyncio.gather(watches[7].wait(), watches[107].wait()), PATIENCE)
+        quiet = asyncio.ensure_future(watches[8].wait())
+        (folders[9] / "new").write_text("x")
+        await asyncio.wait_for(watches[9].wait(), PATIENCE)
+        assert not quiet.done()
+        watches.pop(109).close()
+        (folders[9] / "newer").write_text("x")
+        await asyncio.wait_for(watches[9].wait(), PATIENCE)
+        quiet.cancel()
+    finally:
+        for watch in watches:
+            watch.close()
+    assert instances() == before
+
+
+async def test_where_the_user_has_no_more_instances_a_log_is_followed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Instance, "shared", lambda: None)
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path))
+    done = False
+    seen: list[bytes] = []
+    stream = read_log(path, LogOptions(follow=True), pod_dir=tmp_path, ended=lambda: done)
+    reading = asyncio.create_task(collect(stream, seen))
+    await asyncio.sleep(0)
+    file.write(format_chunk(b"stdout", b"later\n", NOON))
+    file.close()
+    done = True
+    await asyncio.wait_for(reading, PATIENCE)
+    assert seen == [b"later\n"]
+
+
+async def test_a_log_of_which_no_line_is_asked_for_holds_up_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(format_chunk(b"stdout", b"x\n" * 500_000, NOON))
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    for options in (LogOptions(since=NOON + 1), LogOptions(tail=499_999, since=NOON + 1)):
+        turns = 0
+        assert [data async for data in read_log(path, options, pod_dir=tmp_path, ended=lambda: True)] == []
+        assert turns > 2
+    beside.cancel()

@@ -5,12 +5,14 @@ Depends on nothing but the pod directory, so the logs of a pod that ended are re
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from paddlecloud.kube.clock import rfc3339_micro
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.kubelet.streams.inotify import Watch
 
 BLOCK = 256 * 1024
@@ -131,7 +133,7 @@ async def read_log(
     `ended` is asked after every change in the pod directory.
     """
     if not options.follow:
-        for data in read_now(path, options):
+        async for data in _follow(path, options, None, lambda: True):
             yield data
         return
     watch = Watch(str(pod_dir), str(path.parent))
@@ -142,14 +144,29 @@ async def read_log(
         watch.close()
 
 
-async def _follow(path: Path, options: LogOptions, watch: Watch, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
+def _open_first(path: Path, tail: int | None) -> int | None:
+    """The file to begin with, open where to begin."""
+    files, offset = (segments(path), 0) if tail is None else tail_position(path, tail)
+    if not files:
+        return None
+    fd = os.open(files[0], os.O_RDONLY | os.O_CLOEXEC)
+    os.lseek(fd, offset, os.SEEK_SET)
+    return fd
+
+
+async def _follow(
+    path: Path, options: LogOptions, watch: Watch | None, ended: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """Without a `watch` it must have ended. Lines are counted in a thread, and others are served between blocks: a log
+    has a million lines, of which none may be asked for."""
     formatter = Formatter(options)
-    files, offset = (segments(path), 0) if options.tail is None else tail_position(path, options.tail)
+    slice_ = TimeSlice()
     fd: int | None = None
     try:
-        if files:
-            fd = os.open(files[0], os.O_RDONLY | os.O_CLOEXEC)
-            os.lseek(fd, offset, os.SEEK_SET)
+        if options.tail is None:
+            fd = _open_first(path, None)
+        else:
+            fd = await asyncio.to_thread(_open_first, path, options.tail)
         while True:
             last = ended()  # asked before reading: what was written before the end is read after it
             while True:
@@ -159,13 +176,14 @@ async def _follow(path: Path, options: LogOptions, watch: Watch, ended: Callable
                             yield data
                         if formatter.full:
                             return
+                        await slice_.checkpoint()
                 newer = _next_segment(path, fd)
                 if newer is None:
                     break
                 if fd is not None:
                     os.close(fd)
                 fd = os.open(newer, os.O_RDONLY | os.O_CLOEXEC)
-            if last:
+            if last or watch is None:
                 return
             watch.add(str(path.parent))  # the container may not have run when the reader came
             await watch.wait()
