@@ -107,6 +107,12 @@ def test_a_token_dies_with_its_account(here: ScratchNamespace, robot: ScratchNam
     eventually(lambda: robot.api.send("GET", here.path(CONFIGMAPS)).status, 401)
 
 
+def test_a_token_is_not_bound_to_a_pod_of_another_account(here: ScratchNamespace, account: str) -> None:
+    here.create(PODS, sleeping_pod("p"))
+    with pytest.raises(errors.BadRequest, match="different serviceaccount name"):
+        token_for(here, account, boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
+
+
 def test_a_token_may_be_bound_to_a_pod(here: ScratchNamespace, account: str) -> None:
     pod = here.create(PODS, sleeping_pod("p", spec={"serviceAccountName": "robot"}))
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "p", "uid": pod["metadata"]["uid"]}

@@ -107,6 +107,10 @@ class ControlPlane:
         self._https = HttpsServer(self.api, self.authenticator, tls=certs.server_context(self.certs))
         self._plug_in()
 
+    def _account_of_pod(self, namespace: str, name: str) -> str | None:
+        record = self.store.get(Address("/pods", namespace, name))
+        return record.object["spec"].get("serviceAccountName") if record is not None else None
+
     def _uid_of(self, kind: str, namespace: str, name: str) -> str | None:
         """For tokens: the object behind one, if it still exists."""
         record = self.store.get(Address(f"/{kind.lower()}s", namespace, name))
@@ -142,7 +146,9 @@ class ControlPlane:
             {
                 ("", "pods", "binding"): pods.binding(self.verbs, self.clock),
                 ("", "pods", "eviction"): pods.eviction(self.verbs),
-                **reviews.handlers(self.verbs, self.authorizer, self.authenticator, self.tokens, self._uid_of),
+                **reviews.handlers(
+                    self.verbs, self.authorizer, self.authenticator, self.tokens, self._uid_of, self._account_of_pod
+                ),
             }
         )
         self.extensions.paths.update(documents.paths(self.tokens, self.metrics.registry, url=lambda: self.url))
