@@ -193,6 +193,28 @@ def test_a_revision_that_cannot_start_fails_within_a_second_with_the_reason(kube
     assert "nobody/has-this:1" in condition["message"]
 
 
+def test_a_request_that_wakes_a_service_whose_program_now_fails_is_answered_with_the_reason(
+    kubectl: Kubectl, namespace: str
+) -> None:
+    marks = {f"autoscaling.knative.dev/{name}": value for name, value in QUICK.items()}
+    kubectl("apply", "-n", "knative-serving", "-f", "-", input=json.dumps(AUTOSCALER))
+    service = kservice("s", "one", annotations=marks)
+    container = service["spec"]["template"]["spec"]["containers"][0]
+    line = 'if [ "$DAMAGED" ]; then echo "$DAMAGED" >/dev/termination-log; exit 2; fi; exec "$@"'
+    container["command"] = ["sh", "-c", line, "sh", *container["command"]]
+    source = {"configMapKeyRef": {"name": "model", "key": "damaged", "optional": True}}
+    container["env"] = [{"name": "DAMAGED", "valueFrom": source}]
+    apply(kubectl, service)
+    url = url_of(kubectl, "ksvc", "s")
+    until(lambda: read(kubectl, "rev", "s-00001")["status"]["actualReplicas"] == 0)
+    kubectl("create", "configmap", "model", "--from-literal=damaged=the model is damaged")
+    status, text = ask(url, timeout=120)
+    assert status == 503
+    assert "the model is damaged" in json.loads(text)["error"]
+    kubectl("delete", "configmap", "model")
+    until(lambda: ask(url, timeout=120)[0] == 200, timeout=120)
+
+
 def test_what_knatives_webhook_refuses_is_refused_in_its_words(kubectl: Kubectl, namespace: str) -> None:
     bad = kservice("s", "one", containerConcurrency=1001)
     refused = kubectl("apply", "-f", "-", input=json.dumps(bad), check=False)

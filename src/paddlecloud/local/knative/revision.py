@@ -7,7 +7,7 @@ container that cannot start makes it fail at once, with the container's own word
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.conditions import ConditionState, condition_in, conditions_of
@@ -250,14 +250,26 @@ def _healthy(revision: Object, active: list[Object], ready: list[Object]) -> Con
     return ConditionState("Unknown", "Deploying", "")
 
 
-def _trouble(pods: list[Object]) -> ConditionState | None:
+def lasting_failure(pods: Iterable[Object]) -> ConditionState | None:
+    """Why no pod will serve a waiting request, as far as the kubelet reports it; None while one is ready or may become
+    so, and while there is none.
+
+    A container that ended counts from its second end on: the first may be an accident, and it is restarted at once.
+    Knative's activator has no such rule and holds the request until its timeout.
+    """
+    found = [None if is_ready(pod) else _trouble([pod], restarts=1) for pod in pods if is_active(pod)]
+    return found[0] if found and all(found) else None
+
+
+def _trouble(pods: list[Object], *, restarts: int = 0) -> ConditionState | None:
+    """The first container that cannot start, or that ended after so many restarts."""
     for pod in pods:
         for container in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (container.get("state") or {}).get("waiting") or {}
             if waiting.get("reason") in HOPELESS:
                 return ConditionState("False", str(waiting["reason"]), _words(container, waiting))
             ended = (container.get("state") or {}).get("terminated") or {}
-            if ended and not container.get("ready"):
+            if ended and not container.get("ready") and int(container.get("restartCount") or 0) >= restarts:
                 return ConditionState("False", f"ExitCode{ended.get('exitCode')}", _words(container, ended))
     return None
 
@@ -268,7 +280,8 @@ def _words(container: Object, state: Object) -> str:
     parts = [state.get("message", "")]
     if last:
         why = f" ({last['reason']})" if last.get("reason") not in (None, "Error", "Completed") else ""
-        parts.append(f"it last exited with code {last.get('exitCode')}{why} {last.get('message', '')}".strip())
+        said = str(last.get("message") or "").strip()
+        parts.append(f"it last exited with code {last.get('exitCode')}{why}" + (f": {said}" if said else ""))
     if "exitCode" in state:
         parts.append(f"it exited with code {state['exitCode']}")
     text = "; ".join(part for part in parts if part)

@@ -9,7 +9,7 @@ from paddlecloud.kube.resource import Key, Object
 from paddlecloud.local.knative.gateway.table import H2C_PORT, HOST, PATH, PORT, REVISION
 from paddlecloud.local.knative.names import REVISION as REVISION_LABEL
 from paddlecloud.local.knative.names import hosts_of, is_label, key
-from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, port_of, speaks_h2c
+from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, lasting_failure, port_of, speaks_h2c
 from paddlecloud.local.workloads.pods import is_active, is_ready
 
 Entries = dict[str, Any]
@@ -57,7 +57,10 @@ def route_entries(route: Object, ports: Mapping[str, int] = NO_PORTS, *, h2c: bo
 
 
 def revision_entry(revision: Object, pods: Iterable[Object], slots: Callable[[str, int], str]) -> Entries:
-    """The pods that take requests. `slots` gives the pipe by which gateways keep a pod's limit together."""
+    """The pods that take requests, or why there will be none. `slots` gives the pipe by which gateways keep a pod's
+    limit together."""
+    pods = list(pods)
+    failure = lasting_failure(pods)
     spec = revision.get("spec") or {}
     limit = int(spec.get("containerConcurrency") or 0)
     port = port_of(revision)
@@ -71,6 +74,7 @@ def revision_entry(revision: Object, pods: Iterable[Object], slots: Callable[[st
         "limit": limit,
         "timeout": int(spec.get("timeoutSeconds") or DEFAULT_TIMEOUT),
         **({"h2c": True} if speaks_h2c(revision) else {}),
+        **({"failed": f"{failure.reason}: {failure.message}"} if failure else {}),
     }
     return {f"{REVISION}{key(revision)}": body}
 

@@ -255,9 +255,9 @@ def test_a_program_that_does_not_listen_is_waited_for_in_words() -> None:
 
 def test_a_program_that_outgrew_its_memory_is_reported_as_such() -> None:
     broken = pod(is_ready=False, waiting={"reason": "CrashLoopBackOff", "message": "back-off"})
-    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    ended = {"exitCode": 137, "reason": "OOMKilled", "message": "too large"}
     broken["status"]["containerStatuses"][0]["lastState"] = {"terminated": ended}
-    assert "137 (OOMKilled)" in condition(judged(obj("Revision", "r", template()["spec"]), broken))["message"]
+    assert "137 (OOMKilled): too large" in condition(judged(obj("Revision", "r", template()["spec"]), broken))["message"]
 
 
 # Routes
@@ -421,6 +421,39 @@ def test_only_pods_that_take_requests_are_in_the_table() -> None:
     pods = [pod(), pod(is_ready=False, uid="p2"), pod(uid="p3", deletionTimestamp="2026-01-01T00:00:00Z")]
     entries = revision_entry(made, pods, lambda uid, limit: f"{uid}/{limit}")
     assert entries == {"rev:ns/r": {"pods": [["127.9.9.9", 8080, "p1", "p1/3"]], "limit": 3, "timeout": 9}}
+
+
+ENDED: Object = {"terminated": {"exitCode": 2, "message": "no model"}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "failed"),
+    [
+        ([], False),
+        ([{"waiting": {"reason": "ContainerCreating"}}], False),
+        ([{"waiting": {"reason": "ErrImagePull"}}], True),
+        ([{"waiting": {"reason": "CrashLoopBackOff"}}], True),
+        ([{"waiting": {"reason": "CrashLoopBackOff"}}, {"running": {}}], False),
+        ([ENDED], False),
+        ([ENDED, 1], True),
+        ([ENDED, 1, {"waiting": {"reason": "ImagePullBackOff"}}], True),
+    ],
+)
+def test_the_table_says_why_a_revision_will_have_no_pods_once_all_of_them_failed_for_good(
+    pods: list[Any], failed: bool
+) -> None:
+    made = obj("Revision", "r", template()["spec"])
+    found: list[Object] = []
+    for number, state in enumerate(pods):
+        if isinstance(state, int):
+            found[-1]["status"]["containerStatuses"][0]["restartCount"] = state
+        else:
+            found.append(pod(is_ready=False, uid=f"p{number}"))
+            found[-1]["status"]["containerStatuses"] = [{"name": "c", "ready": False, "state": state}]
+    (entry,) = revision_entry(made, found, lambda uid, limit: "").values()
+    assert bool(entry.get("failed")) is failed
+    (entry,) = revision_entry(made, [*found, pod(uid="ready")], lambda uid, limit: "").values()
+    assert "failed" not in entry, "a ready pod serves"
 
 
 def test_routes_are_found_by_what_they_lead_to_and_by_what_they_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -193,3 +194,33 @@ async def test_a_refused_client_that_never_hangs_up_is_hung_up_on(gate: Gateway)
     gate.time.ahead = LINGER + 1
     gate.table.sweep()
     await eventually(lambda: not gate.table.clients)
+
+
+WHY = "CrashLoopBackOff: Container model: it last exited with code 2: inference.json is damaged"
+
+
+async def test_requests_that_wait_for_pods_that_fail_for_good_get_the_reason(gate: Gateway) -> None:
+    gate.pods()
+    asked = [asyncio.ensure_future(gate.ask()) for _ in range(3)]
+    await eventually(lambda: len(gate.table.revisions["ns/r"].waiting) == 3)
+    gate.pods(failed=WHY)
+    for status, text in await asyncio.gather(*asked):
+        assert (status, json.loads(text)["error"]) == (503, WHY)
+    assert (await gate.ask())[0] == 503, "and so do those that come later"
+    assert gate.table.revisions["ns/r"].stats.inside == 0
+
+
+async def test_a_revision_that_failed_serves_again_with_its_first_pod(gate: Gateway) -> None:
+    gate.pods(failed=WHY)
+    assert (await gate.ask())[0] == 503
+    gate.pods()
+    asked = asyncio.ensure_future(gate.ask())
+    await eventually(lambda: len(gate.table.revisions["ns/r"].waiting) == 1)
+    async with Pod() as pod:
+        gate.pods(pod.entry())
+        assert await asked == (200, b"one")
+
+
+async def test_a_request_is_not_refused_while_a_pod_could_serve_it(gate: Gateway, pod: Pod) -> None:
+    gate.pods(pod.entry(), failed=WHY)
+    assert await gate.ask() == (200, b"one")

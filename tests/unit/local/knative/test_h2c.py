@@ -273,6 +273,17 @@ async def test_a_call_to_a_revision_that_sleeps_wakes_it_and_is_answered(world: 
         assert world.woken == ["ns/r"]
 
 
+async def test_a_call_that_waits_for_pods_that_fail_for_good_is_unavailable(world: H2cGateways) -> None:
+    await world.start(r=entry())
+    async with world.channel() as channel:
+        call = asyncio.ensure_future(say(channel))
+        await eventually(lambda: world.woken == ["ns/r"])
+        world.publish(r={**entry(), "failed": "CrashLoopBackOff: the model is damaged"})
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
 async def test_a_pod_has_no_more_calls_at_once_than_it_may_and_the_others_wait(world: H2cGateways) -> None:
     async with Pod("one") as pod:
         await world.start(r=entry(pod, limit=2))

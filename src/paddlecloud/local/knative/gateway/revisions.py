@@ -1,7 +1,8 @@
 """The pods of a revision as one gateway process sees them: who gets the next request, and who waits for a pod.
 
 Requests are given to the less busy of two pods chosen at random. With a limit of concurrent requests per pod they wait
-their turn; without any pod they wait for the first, which is reported to the autoscaler at once.
+their turn; without any pod they wait for the first, which is reported to the autoscaler at once. While the control
+plane reports that the pods of a revision fail for good, its requests are answered with the reason instead.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ class Revision:
         self._clock = clock
         self._wake = wake
         self._limit = 0
+        self._failure = ""
+        """Why no pod will become ready; empty while one is or may become so."""
         self._backends: dict[PodId, Backend] = {}
         self._list: list[Backend] = []
         self._later: asyncio.TimerHandle | None = None
@@ -93,6 +96,7 @@ class Revision:
         """Follow the control plane's word on pods and limits."""
         self.timeout = float(entry.get("timeout") or DEFAULT_TIMEOUT)
         self._limit = int(entry.get("limit") or 0)
+        self._failure = str(entry.get("failed") or "")
         wanted: dict[PodId, Backend] = {}
         for ip, port, uid, slots in entry.get("pods") or ():
             identity = (ip, port, f"{uid} {slots}")
@@ -103,6 +107,8 @@ class Revision:
         self._backends = wanted
         self._list = list(wanted.values())
         self.dispatch()
+        if self._is_failed:
+            self._refuse_waiting(self._failure)
 
     def enter(self, exchange: Exchange) -> None:
         """A request has come: on to a pod, or into the queue."""
@@ -111,6 +117,9 @@ class Revision:
         if backend is not None:
             backend.active += 1
             exchange.go(backend)
+            return
+        if self._is_failed:
+            exchange.refuse(503, self._failure)
             return
         if len(self.waiting) >= self._most_waiting():
             exchange.refuse(503, "too many requests wait for this revision", retry_after=1)
@@ -122,6 +131,9 @@ class Revision:
 
     def again(self, exchange: Exchange) -> None:
         """A request that could not be delivered goes to the head of the queue."""
+        if self._is_failed:
+            exchange.refuse(503, self._failure)
+            return
         self.waiting.appendleft(exchange)
         self.dispatch()
 
@@ -149,9 +161,16 @@ class Revision:
         for backend in self._list:
             backend.retire()
         self._backends, self._list = {}, []
+        self._refuse_waiting("the revision was removed")
+
+    @property
+    def _is_failed(self) -> bool:
+        return bool(self._failure) and not self._list
+
+    def _refuse_waiting(self, why: str) -> None:
         for exchange in list(self.waiting):
             if not exchange.over:
-                exchange.refuse(503, "the revision was removed")
+                exchange.refuse(503, why)
         self.waiting.clear()
 
     def _pick(self, now: float) -> Backend | None:

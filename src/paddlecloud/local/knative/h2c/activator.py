@@ -1,7 +1,8 @@
 """Where Envoy sends requests for a revision that has no pods: connections wait here for the first one.
 
 It works on bytes and knows no HTTP/2. A connection is accepted, the revision is woken, and when it has a pod the
-connection leads there, for as long as the requests on it last; Envoy sends later ones to pods by itself.
+connection leads there, for as long as the requests on it last; Envoy sends later ones to pods by itself. When the pods
+of the revision fail for good, the connection is closed, and Envoy answers 503 (gRPC: UNAVAILABLE).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Activator:
         self._wake = wake
         self._pods: Mapping[str, Sequence[Address]] = {}
         self._patience: Mapping[str, float] = {}
+        self._failures: Mapping[str, str] = {}
         self._servers: dict[str, asyncio.AbstractServer] = {}
         self._moved = asyncio.Condition()
 
@@ -36,6 +38,7 @@ class Activator:
         """Have a socket for each of these revisions, and lead on what waits for those that have pods by now."""
         self._pods = {key: [(ip, port) for ip, port, *_ in entry["pods"]] for key, entry in revisions.items()}
         self._patience = {key: float(entry["timeout"]) for key, entry in revisions.items()}
+        self._failures = {key: str(entry["failed"]) for key, entry in revisions.items() if entry.get("failed")}
         for gone in self._servers.keys() - revisions.keys():
             self._servers.pop(gone).close()
             (self._folder / socket(gone)).unlink(missing_ok=True)
@@ -61,7 +64,9 @@ class Activator:
         async with self._moved:
             if not self._pods.get(key):
                 self._wake(key)
-            await self._moved.wait_for(lambda: self._pods.get(key))
+            await self._moved.wait_for(lambda: self._pods.get(key) or key in self._failures)
+            if not self._pods.get(key):
+                raise ConnectionError(self._failures[key])
             return random.choice(self._pods[key])  # noqa: S311 - not a secret
 
 
