@@ -44,6 +44,7 @@ PHRASES: dict[str, tuple[str, str]] = {
     "no-reason": ("no reason given", "没有说明原因"),
     "cordoned": ("cordoned: takes no new pods", "已封锁（cordon）：不再接收新的 Pod"),
     "ready": ("ready", "已就绪"),
+    "canary-failed": ("ready; its canary failed: {text}", "已就绪；其灰度（canary）失败：{text}"),
     "replicas": ("{ready} of {wanted} replicas are ready", "{wanted} 个副本中有 {ready} 个就绪"),
     "detail": ("{what}: {detail}", "{what}：{detail}"),
     "warning": ("{text}; last warning{where}: {warning}", "{text}；最近的警告{where}：{warning}"),

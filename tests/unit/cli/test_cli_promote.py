@@ -101,6 +101,19 @@ def test_a_broken_canary_is_refused_with_its_cause(stub: Stub, pdc: Pdc, service
     assert result.code == 4
     assert "it is starting: b: container c waits: ErrImagePull: no recipe answers" in result.err
     verdict = pdc("explain", "pds/flowers").out
-    assert verdict.startswith("pds/flowers: failed (ErrImagePull)")
+    assert verdict.startswith("pds/flowers: ok (CanaryFailed)\n  ready; its canary failed: b: container c waits: ErrImagePull")
     late = pdc("wait", "pds/flowers", "--for=condition=CanaryEndpointReady", "--timeout=50ms")
     assert (late.code, "no recipe answers" in late.err) == (124, True)
+
+
+def test_the_cause_that_the_condition_names_is_printed_once(stub: Stub, pdc: Pdc, service: dict[str, Any]) -> None:
+    said = "Container c: it last exited with code 2: inference.json is damaged"
+    failed = {"type": "CanaryEndpointReady", "status": "False", "reason": "CrashLoopBackOff", "message": said}
+    service["status"]["conditions"] = [{"type": "Ready", "status": "True"}, failed]
+    ended = {"exitCode": 2, "message": "inference.json is damaged"}
+    state = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}
+    labels = {SERVICE_LABEL: "flowers", ENDPOINT: "canary"}
+    status = {"phase": "Running", "containerStatuses": [{"name": "c", **state}]}
+    stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "labels": labels}, "status": status})
+    result = pdc("promote", "flowers")
+    assert (result.code, result.err.count("is damaged")) == (4, 1)

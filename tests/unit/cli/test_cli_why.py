@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.api.names import ENDPOINT
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.members import member
 from paddlecloud.cli.objects.why import why
@@ -353,9 +354,23 @@ def test_a_service_is_settled_with_its_canary(canary: str, state: str | None) ->
     }
     found = outcome.settled(service)
     assert (found.state if found else None) == state
-    assert (why(service, now=NOW).state == "ok") is (state == "ready")
+    assert (why(service, now=NOW).state == "waiting") is (state is None)
     del service["spec"], conditions[1]
     assert outcome.settled(service) is not None, "without one, only the default counts"
+
+
+def test_a_service_whose_canary_alone_failed_is_ok_and_says_so() -> None:
+    ended = {"exitCode": 2, "message": "inference.json is damaged"}
+    state = {"waiting": {"reason": "CrashLoopBackOff"}}
+    broken = pod("c", phase="Running", containerStatuses=container(state=state, lastState={"terminated": ended}))
+    broken["metadata"]["labels"] = {ENDPOINT: "canary"}
+    conditions = [{"type": "Ready", "status": "True"}, {"type": "CanaryEndpointReady", "status": "False"}]
+    service = {"kind": "PaddleService", "metadata": {"name": "s"}, "status": {"conditions": conditions}}
+    verdict = why(service, pods=[broken], now=NOW)
+    assert (verdict.state, verdict.reason) == ("ok", "CanaryFailed")
+    assert verdict.text.startswith("ready; its canary failed: c: container main ended with exit code 2")
+    conditions[0]["status"] = "False"
+    assert why(service, pods=[broken], now=NOW).state == "failed", "the default does not serve either"
 
 
 def endpoint(kind: str, status: str, reason: str, *, generation: int = 2) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.members import members_of
 from paddlecloud.cli.objects.placing import ObjectRef
-from paddlecloud.cli.objects.why import why
+from paddlecloud.cli.objects.why import SELF_EXPLAINING, why
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
@@ -71,6 +71,9 @@ def run_promote(session: Session, args: argparse.Namespace) -> int:
 
 def _why_not_ready(session: Session, service: Object, state: Object) -> str:
     """The cause, from the canary's pods where its condition does not name one; empty when nothing is known."""
+    said, reason = str(state.get("message") or ""), str(state.get("reason") or "")
+    if said and (reason in SELF_EXPLAINING or reason.startswith("ExitCode")):
+        return said
     try:
         found = [one.pod for one in members_of(session, service)]
     except Forbidden:
@@ -78,7 +81,6 @@ def _why_not_ready(session: Session, service: Object, state: Object) -> str:
     pods = [pod for pod in found if (pod["metadata"].get("labels") or {}).get(ENDPOINT) == "canary"]
     alone = {**service, "status": {"conditions": [state] if state else []}}
     verdict = why(alone, pods=pods, now=time.time())
-    said = str(state.get("message") or "")
     return said if verdict.state == "ok" or said in verdict.text else f"{said}: {verdict.text}"
 
 

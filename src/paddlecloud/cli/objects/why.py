@@ -11,6 +11,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from paddlecloud.api.names import ENDPOINT
 from paddlecloud.api.outputs import first_and_last, verdict_of
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
@@ -201,6 +202,8 @@ class _Judge:
         refused = self._condition(obj, "Valid", "False")
         if refused is not None and outcome.finished(obj) is None:
             return refused  # all else follows from an older spec, or from none
+        if (canary := self._failed_canary(obj, pods)) is not None:
+            return canary
         own = self._conditions(obj) or self._phase(obj)
         if own is not None and (own.state == FAILED or own.reason == "Unschedulable"):
             return own._replace(details=_last_output(obj)) if own.state == FAILED else own
@@ -221,6 +224,17 @@ class _Judge:
                     )
                 return verdict._replace(text=self._say("one-pod", **values))
         return own or Verdict(OK, self._say("fine"))
+
+    def _failed_canary(self, obj: Object, pods: Sequence[Object]) -> Verdict | None:
+        """Of a service that serves, and whose canary alone does not."""
+        entry = outcome.condition(obj, "CanaryEndpointReady")
+        if entry is None or entry.get("status") == "True" or not outcome.is_true(obj, "Ready"):
+            return None
+        own = [pod for pod in pods if (pod["metadata"].get("labels") or {}).get(ENDPOINT) == "canary"]
+        canary = self._owner({**obj, "status": {"conditions": [entry]}}, own)
+        if entry.get("status") != "False" and canary.state != FAILED:
+            return None
+        return Verdict(OK, self._say("canary-failed", text=canary.text), "CanaryFailed", canary.details)
 
     def _conditions(self, obj: Object) -> Verdict | None:
         """What the conditions tell. The end of a job comes first, since a finished job is not Ready."""
