@@ -303,6 +303,18 @@ def test_apply_wait_ends_as_the_job_does(stub: Stub, pdc: Pdc, tmp_path: Path, p
     assert "paddlejob.batch.paddlepaddle.org/train" in result.err
 
 
+def test_apply_wait_warns_of_what_a_ready_service_does_not_do(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
+    stub.kinds.append(("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService", True, ["pds"]))
+    text = "apiVersion: serving.paddlepaddle.org/v1\nkind: PaddleService\nmetadata: {name: s, namespace: default}\n"
+    (tmp_path / "s.yaml").write_text(text)
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "message": "HTTP/2 is not routed: pip install it"}
+    stub.watch_events = [{"type": "MODIFIED", "object": {**yaml.safe_load(text), "status": status}}]
+    result = pdc("apply", "-f", str(tmp_path / "s.yaml"), "--wait", "--timeout", "60s")
+    assert result.code == 0
+    assert "/s ready\n" in result.err
+    assert "Warning: paddleservice.serving.paddlepaddle.org/s: HTTP/2 is not routed: pip install it" in result.err
+
+
 def test_apply_wait_gives_up(stub: Stub, pdc: Pdc, tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob\nmetadata: {name: train}\n")

@@ -373,6 +373,15 @@ def test_a_service_whose_canary_alone_failed_is_ok_and_says_so() -> None:
     assert why(service, pods=[broken], now=NOW).state == "failed", "the default does not serve either"
 
 
+def test_what_the_controller_adds_to_a_ready_service_is_said() -> None:
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "message": "HTTP/2 is not routed:\n pip install it"}
+    service = {"kind": "PaddleService", "metadata": {"name": "s"}, "status": status}
+    assert why(service, now=NOW).text == "ready: HTTP/2 is not routed: pip install it"
+    found = outcome.settled(service)
+    assert found is not None
+    assert (found.state, found.message) == ("ready", "HTTP/2 is not routed: pip install it")
+
+
 def endpoint(kind: str, status: str, reason: str, *, generation: int = 2) -> dict[str, Any]:
     text = f"{reason} of {kind}"
     return {"type": kind, "status": status, "reason": reason, "message": text, "observedGeneration": generation}

@@ -140,7 +140,12 @@ def _wait(session: Session, done: list[Applied]) -> int:
     for applied in done:
         left = None if deadline is None else max(0.001, deadline - time.monotonic())
         result = wait_for(session, applied.place, settled_goal(), timeout=left)
-        message = f": {result.message}" if result.message else ""
-        session.note(f"{applied.place.display} {result.state}{message}")
+        if result.state == "ready":
+            session.note(f"{applied.place.display} ready")
+            if result.message:
+                session.warn(f"{applied.place.display}: {result.message}")
+        else:
+            message = f": {result.message}" if result.message else ""
+            session.note(f"{applied.place.display} {result.state}{message}")
         code = code or result.exit_code
     return code

@@ -81,7 +81,12 @@ def settled(obj: Object) -> Outcome | None:
         return finished(obj)
     if kind == "PaddleService" and (failed := _failed(obj, *_awaited_of(obj))) is not None:
         return failed
-    return Outcome("ready", OK) if _READY.get(kind, _generic)(obj) else None
+    return Outcome("ready", OK, remark(obj)) if _READY.get(kind, _generic)(obj) else None
+
+
+def remark(obj: Object) -> str:
+    """What the controller adds to a service that is ready: that its platform does not route HTTP/2, for one."""
+    return " ".join(str((obj.get("status") or {}).get("message") or "").split()) if obj.get("kind") == "PaddleService" else ""
 
 
 def _failed(service: Object, *wanted: str) -> Outcome | None:

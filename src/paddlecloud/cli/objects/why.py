@@ -256,7 +256,7 @@ class _Judge:
         if (obj.get("spec") or {}).get("unschedulable"):
             return Verdict(WAITING, self._say("cordoned"), "Cordoned")
         ready = outcome.condition(obj, "Ready") or outcome.condition(obj, "Available")
-        return Verdict(OK, self._say("ready"), "Ready") if ready else None
+        return Verdict(OK, self._detail(self._say("ready"), outcome.remark(obj)), "Ready") if ready else None
 
     def _condition(self, obj: Object, name: str, bad: str) -> Verdict | None:
         entry = outcome.condition(obj, name)

@@ -77,6 +77,17 @@ async def test_a_pod_that_speaks_something_else_is_a_bad_gateway(gate: Gateway, 
     assert (await gate.ask())[0] == 502
 
 
+async def test_a_client_and_a_pod_of_http2_are_answered_with_what_to_install(gate: Gateway, pod: Pod) -> None:
+    client = await gate.connect()
+    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    status, text = await client.answer()
+    assert (status, "pip install 'paddlecloud[h2c]'" in json.loads(text)["error"]) == (505, True)
+    gate.pods(pod.entry(), h2c=True)
+    pod.answer = wrote(b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\r\n\r\n")
+    status, text = await gate.ask()
+    assert (status, "pip install 'paddlecloud[h2c]'" in json.loads(text)["error"]) == (502, True)
+
+
 async def test_a_slow_pod_is_given_up_after_the_services_timeout(gate: Gateway, pod: Pod) -> None:
     pod.gate = asyncio.Event()
     gate.pods(pod.entry(), timeout=7)

@@ -14,7 +14,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from paddlecloud.local.knative.gateway.bodies import LAST_CHUNK, Body, UntilClose, body_of, chunk
-from paddlecloud.local.knative.gateway.http1 import CHUNKED, UNTIL_CLOSE, BadMessage, RequestHead, ResponseHead, render
+from paddlecloud.local.knative.gateway.http1 import (
+    CHUNKED,
+    HTTP2_ADVICE,
+    UNTIL_CLOSE,
+    BadMessage,
+    RequestHead,
+    ResponseHead,
+    render,
+)
 from paddlecloud.local.knative.gateway.outgoing import OutgoingBody
 from paddlecloud.local.knative.gateway.upstream import Upstream, connect, idle_connection
 
@@ -267,6 +275,8 @@ class Exchange:
             self._break()
             return
         self.keep_alive = self.keep_alive and self._body.whole
+        if status == 502 and self.revision.h2c:
+            message = f"{message}; {HTTP2_ADVICE}"
         self.client.say(status, message, keep_alive=self.keep_alive, retry_after=retry_after)
         self._end(status, keep=False)
 

@@ -23,6 +23,11 @@ CHUNKED = -1
 """As a length: the body says itself where it ends."""
 UNTIL_CLOSE = -2
 """As a length of an answer: it ends with the connection."""
+HTTP2_ADVICE = (
+    "HTTP/2 and gRPC are routed at status.url of a service with protocol h2c, by Envoy; if it is not installed: "
+    "pip install 'paddlecloud[h2c]', then pdc down and pdc up"
+)
+"""For clients that meet the wrong port or a platform without Envoy."""
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST = re.compile(rb"(" + _TOKEN + rb") ([\x21-\x7e]+) HTTP/1\.([01])\r\n")
@@ -96,7 +101,7 @@ def read_request(head: bytes) -> RequestHead:
     line = _REQUEST.match(head)
     if line is None:
         if head.startswith(b"PRI * HTTP/2"):
-            raise BadMessage(505, "HTTP/2 is not spoken on this port; a service with protocol h2c has its own URL")
+            raise BadMessage(505, f"this port takes HTTP/1.1 only; {HTTP2_ADVICE}")
         raise BadMessage(400, "the request line is not METHOD TARGET HTTP/1.1")
     method, target, minor = line.groups()
     modern = minor == b"1"

@@ -85,6 +85,8 @@ class Revision:
         self.waiting: deque[Exchange] = deque()
         self._clock = clock
         self._wake = wake
+        self.h2c = False
+        """Whether its port serves HTTP/2, as the name of the port says."""
         self._limit = 0
         self._failure = ""
         """Why no pod will become ready; empty while one is or may become so."""
@@ -97,6 +99,7 @@ class Revision:
         self.timeout = float(entry.get("timeout") or DEFAULT_TIMEOUT)
         self._limit = int(entry.get("limit") or 0)
         self._failure = str(entry.get("failed") or "")
+        self.h2c = bool(entry.get("h2c"))
         wanted: dict[PodId, Backend] = {}
         for ip, port, uid, slots in entry.get("pods") or ():
             identity = (ip, port, f"{uid} {slots}")
