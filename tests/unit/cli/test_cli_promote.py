@@ -101,7 +101,8 @@ def test_a_broken_canary_is_refused_with_its_cause(stub: Stub, pdc: Pdc, service
     assert result.code == 4
     assert "it is starting: b: container c waits: ErrImagePull: no recipe answers" in result.err
     verdict = pdc("explain", "pds/flowers").out
-    assert verdict.startswith("pds/flowers: ok (CanaryFailed)\n  ready; its canary failed: b: container c waits: ErrImagePull")
+    assert verdict.startswith("pds/flowers: ok (CanaryFailed)\n")
+    assert "ready; its canary failed: b: container c waits: ErrImagePull" in verdict
     late = pdc("wait", "pds/flowers", "--for=condition=CanaryEndpointReady", "--timeout=50ms")
     assert (late.code, "no recipe answers" in late.err) == (124, True)
 

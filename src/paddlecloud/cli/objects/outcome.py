@@ -86,7 +86,9 @@ def settled(obj: Object) -> Outcome | None:
 
 def remark(obj: Object) -> str:
     """What the controller adds to a service that is ready: that its platform does not route HTTP/2, for one."""
-    return " ".join(str((obj.get("status") or {}).get("message") or "").split()) if obj.get("kind") == "PaddleService" else ""
+    if obj.get("kind") != "PaddleService":
+        return ""
+    return " ".join(str((obj.get("status") or {}).get("message") or "").split())
 
 
 def _failed(service: Object, *wanted: str) -> Outcome | None:

@@ -257,7 +257,8 @@ def test_a_program_that_outgrew_its_memory_is_reported_as_such() -> None:
     broken = pod(is_ready=False, waiting={"reason": "CrashLoopBackOff", "message": "back-off"})
     ended = {"exitCode": 137, "reason": "OOMKilled", "message": "too large"}
     broken["status"]["containerStatuses"][0]["lastState"] = {"terminated": ended}
-    assert "137 (OOMKilled): too large" in condition(judged(obj("Revision", "r", template()["spec"]), broken))["message"]
+    status = judged(obj("Revision", "r", template()["spec"]), broken)
+    assert "137 (OOMKilled): too large" in condition(status)["message"]
 
 
 # Routes
