@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, Resource
 
-from .world import ScratchNamespace, a
+from .world import ScratchNamespace, a, sleeping_pod
 
 
 def test_create(here: ScratchNamespace) -> None:
@@ -98,6 +98,23 @@ def test_deletecollection(here: ScratchNamespace) -> None:
         here.make(SECRETS, name)
     here.delete_collection(SECRETS, dry_run=True)
     assert here.names(SECRETS) == ["a", "b"]
+
+
+@pytest.mark.parametrize("where", ["url", "body"])
+def test_eviction(here: ScratchNamespace, where: str) -> None:
+    made = here.create(PODS, sleeping_pod("p", spec={"nodeSelector": {"no": "such"}}))
+    eviction: dict[str, Any] = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "p", "namespace": made["metadata"]["namespace"]},
+    }
+    if where == "body":
+        eviction["deleteOptions"] = {"dryRun": ["All"]}
+    query = {"dryRun": "All"} if where == "url" else {}
+    answer = here.api.send("POST", f"{here.path(PODS, 'p')}/eviction", eviction, query=query)
+    assert answer.status == 201
+    found = here.get(PODS, "p")["metadata"]
+    assert (found["uid"], found.get("deletionTimestamp")) == (made["metadata"]["uid"], None)
 
 
 def test_what_would_be_refused_is_refused(here: ScratchNamespace) -> None:

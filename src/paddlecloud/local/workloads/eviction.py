@@ -11,10 +11,10 @@ from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.pods import is_leaving, phase_of
 from paddlecloud.kube.resource import PODDISRUPTIONBUDGETS, Object
 from paddlecloud.local.apiserver.api import Handler
-from paddlecloud.local.apiserver.http import negotiation
+from paddlecloud.local.apiserver.builtin.pods import eviction_options
 from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
-from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
+from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.workloads.disruption import selects
@@ -28,9 +28,8 @@ def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clo
 
     async def guarded(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb == "create":
-            body = negotiation.read_small(request.body, request.header("content-type"))
+            options = eviction_options(request, info)
             pod = verbs.get(kind, info.namespace, info.name).object
-            options = DeleteOptions.parse(body.get("deleteOptions"), {})
             budget = _budget_of(store, pod)
             budgets = registry.find(
                 PODDISRUPTIONBUDGETS.group, PODDISRUPTIONBUDGETS.version, PODDISRUPTIONBUDGETS.plural

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.resource import Object
@@ -112,15 +114,23 @@ def binding(verbs: Verbs, clock: Clock) -> Handler:
     return bind
 
 
+def eviction_options(request: Request, info: RequestInfo) -> DeleteOptions:
+    """How the pod is to be deleted. A dry run that the URL asks for is one whatever the body says."""
+    body = negotiation.read_small(request.body, request.header("content-type"))
+    named = (body.get("metadata") or {}).get("name") or info.name
+    if named != info.name:
+        raise errors.BadRequest("name in URL does not match name in Eviction object")
+    options = DeleteOptions.parse(body.get("deleteOptions"), {})
+    return replace(options, dry_run=options.dry_run or write_options(request).dry_run)
+
+
 def eviction(verbs: Verbs) -> Handler:
     """POST pods/NAME/eviction: a deletion that asks first."""
 
     async def evict(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "create":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on pods/eviction")
-        body = negotiation.read_small(request.body, request.header("content-type"))
-        options = DeleteOptions.parse(body.get("deleteOptions"), {})
-        await verbs.delete(kind, info.namespace, info.name, options)
+        await verbs.delete(kind, info.namespace, info.name, eviction_options(request, info))
         return Response(status=201, body=negotiation.encode(success({})))
 
     return evict
