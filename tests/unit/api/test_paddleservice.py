@@ -83,6 +83,14 @@ def test_replicas_pin_the_scale() -> None:
     assert "replicas" in found.warnings[0]
 
 
+def test_zero_replicas_take_the_pin_away() -> None:
+    found = paddleservice.normalise(
+        service({"default": ENDPOINT, "replicas": 0, "service": {"minScale": 2, "maxScale": 5}})
+    )
+    assert (found.settings.scaling.min_scale, found.settings.scaling.max_scale) == (2, 5)
+    assert found.warnings == []
+
+
 def test_a_model_needs_no_image() -> None:
     for spec in ({"model": "digits:1"}, {"default": {"model": "digits:1"}}):
         assert paddleservice.validate(service(spec)) == []

@@ -151,3 +151,21 @@ def test_a_job_that_its_run_policy_suspends_is_resumed(stub: Stub, pdc: Pdc) -> 
 )
 def test_acts_that_cannot_be(stub: Stub, pdc: Pdc, arguments: list[str], code: int) -> None:
     assert pdc(*arguments).code == code
+
+
+def test_given_a_service_then_scale_says_that_it_is_pinned_and_the_way_back(
+    stub: Stub, pdc: Pdc, tmp_path: Path
+) -> None:
+    stub.kinds.append(("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService", True, ["pds"]))
+    service = {"apiVersion": "serving.paddlepaddle.org/v1", "kind": "PaddleService", "metadata": {"name": "s"}}
+    stub.add({**service, "spec": {"model": "digits:1", "replicas": 2}})
+    result = pdc("scale", "pds/s", "--replicas", "2")
+    assert result.out == "paddleservice.serving.paddlepaddle.org/s scaled\n"
+    assert "pinned to 2 pods" in result.err
+    assert "pdc scale pds/s --replicas 0" in result.err
+    assert "follows its requests" in pdc("scale", "pds/s", "--replicas", "0").err
+    for spec, said in (({"model": "digits:2"}, True), ({"model": "digits:2", "replicas": 2}, False)):
+        (tmp_path / "s.json").write_text(json.dumps({**service, "spec": spec}))
+        stub.add({**service, "spec": {"model": "digits:1", "replicas": 2}})
+        applied = pdc("apply", "-f", str(tmp_path / "s.json"))
+        assert (applied.code, "pdc scale pds/s --replicas 0" in applied.err) == (0, said)

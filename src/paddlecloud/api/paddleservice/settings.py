@@ -154,7 +154,7 @@ def _endpoint(endpoint: EndpointSpec) -> EndpointSettings:
 
 def _scaling(service: ServiceSpec, replicas: int | None, warnings: list[str]) -> ScalingSettings:
     low, high = service.min_scale or 0, service.max_scale or 0
-    if replicas is not None:
+    if replicas:  # 0, as `scale --replicas 0` writes it, takes the pin away
         if service.min_scale is not None or service.max_scale is not None:
             warnings.append("spec.replicas pins the number of pods: service.minScale and maxScale are ignored")
         low = high = replicas

@@ -106,7 +106,9 @@ class PaddleServiceSpec(Wire):
         bool | None, doc("Fetch models over http:// without `#sha256=HEX` in the reference.")
     ] = None
     service: Annotated[ServiceSpec | None, doc("How the service scales.")] = None
-    replicas: Annotated[Int32 | None, doc("Pin the number of pods; set by `kubectl scale`.", minimum=0)] = None
+    replicas: Annotated[
+        Int32 | None, doc("Pin the number of pods; set by `kubectl scale`. 0 leaves it to the autoscaler.", minimum=0)
+    ] = None
     runtime_version: Annotated[str | None, doc("Name of the container; paddleserving when left out.")] = None
     resources: Annotated[
         Embedded | None,

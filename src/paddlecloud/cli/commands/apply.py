@@ -13,13 +13,13 @@ import sys
 from paddlecloud.cli.failures import CONFLICT, OK, CliError, InputError, UsageError, render
 from paddlecloud.cli.objects.manifests import Manifest, load
 from paddlecloud.cli.objects.next_run import is_resized, unused_change
-from paddlecloud.cli.objects.resizing import restart_note
+from paddlecloud.cli.objects.resizing import restart_note, scale_note
 from paddlecloud.cli.objects.serverside import Applied, Applier, add_flags
 from paddlecloud.cli.parsing import Parsers, add_files, duration
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import question
-from paddlecloud.kube.resource import PADDLEJOBS
+from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -91,10 +91,21 @@ def _note_unused_changes(session: Session, done: list[Applied]) -> list[Applied]
         is_job = applied.place.resource.full_name == PADDLEJOBS.full_name
         if is_job and before is not None and is_resized(before, applied.after) and (note := restart_note(before)):
             session.note(f"{applied.place.display}: {note}")
+        if text := _kept_pin(applied):
+            session.note(f"{applied.place.display}: {text}")
         if text := unused_change(applied):
             session.note(f"{applied.place.display}: {text}")
             unused.append(applied)
     return unused
+
+
+def _kept_pin(applied: Applied) -> str:
+    """A number that `scale` set stays when the file has none: another tool may have set it."""
+    pinned = int((applied.after.get("spec") or {}).get("replicas") or 0)
+    written = (applied.manifest.object.get("spec") or {}).get("replicas")
+    if applied.place.resource.kind != PADDLESERVICES.kind or not pinned or written is not None:
+        return ""
+    return scale_note(applied.place.name, pinned)
 
 
 def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format) -> int:

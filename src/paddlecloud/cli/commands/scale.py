@@ -12,14 +12,14 @@ from typing import Any
 from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting, from_api
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.placing import ObjectRef
-from paddlecloud.cli.objects.resizing import restart_note
+from paddlecloud.cli.objects.resizing import restart_note, scale_note
 from paddlecloud.cli.objects.suggestions import append
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import Invalid, MethodNotAllowed, NotFound
-from paddlecloud.kube.resource import KUBEFLOW_PADDLEJOBS, PADDLEJOBS, Object
+from paddlecloud.kube.resource import KUBEFLOW_PADDLEJOBS, PADDLEJOBS, PADDLESERVICES, Object
 
 SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
     (PADDLEJOBS.group, PADDLEJOBS.kind): ("spec", "suspend"),
@@ -34,7 +34,9 @@ SCALE = """Set the number of workers of a PaddleJob, or of replicas of any kind 
 
 Another number of workers restarts all pods of a job, since every rank knows the number of the others. For a job that
 runs and is not elastic, the pods and the checkpoint they begin from are shown first; on a terminal you are asked,
-unless -y is given. What has ended is refused."""
+unless -y is given. What has ended is refused.
+
+A PaddleService is pinned to the number and no longer scales by its requests; 0 leaves it to the autoscaler again."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -57,7 +59,11 @@ def run_scale(session: Session, args: argparse.Namespace) -> int:
             if job is not None:
                 _warn_of_restart(session, where, job, args.replicas)
         answers = [(where, _scale(session, where, args.replicas), "scaled") for where in places]
-    return _print(session, answers, fmt)
+    _print(session, answers, fmt)
+    for where in places:
+        if where.resource.kind == PADDLESERVICES.kind:
+            session.note(f"{where.display}: {scale_note(where.name, args.replicas)}")
+    return 0
 
 
 def _scaled(session: Session, words: list[str]) -> list[ObjectRef]:

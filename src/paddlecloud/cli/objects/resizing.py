@@ -1,5 +1,5 @@
 """What another number of workers does to a job that runs: all its pods restart, since every rank knows the number of
-the others. Pure; behind `scale` and `apply`.
+the others; and what a pinned number means for a service. Pure; behind `scale` and `apply`.
 
 An elastic job is made for that: nothing is said of it.
 """
@@ -38,3 +38,11 @@ def _beginning(status: Object) -> str:
         return "they report no checkpoint, so training begins anew unless the program loads one"
     step = f", step {found['step']}" if found.get("step") is not None else ""
     return f"training goes on from the last checkpoint reported ({found.get('path') or 'without a path'}{step})"
+
+
+def scale_note(name: str, replicas: int) -> str:
+    """What a number of replicas means for a PaddleService, and the way back."""
+    if not replicas:
+        return "its number of pods follows its requests, within minScale and maxScale"
+    pods = "1 pod" if replicas == 1 else f"{replicas} pods"
+    return f"pinned to {pods}, whatever its requests; back to the autoscaler: pdc scale pds/{name} --replicas 0"

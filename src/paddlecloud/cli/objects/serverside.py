@@ -29,6 +29,7 @@ class Applied(NamedTuple):
     place: ObjectRef
     before: Object | None
     after: Object
+    manifest: Manifest
 
     @property
     def action(self) -> str:
@@ -144,7 +145,7 @@ class Applier:
             dry_run=dry_run,
             field_validation=validation,
         )
-        return Applied(where, before, session.api.do(call))
+        return Applied(where, before, session.api.do(call), manifest)
 
     def _resource(self, obj: Object) -> Resource:
         deadline = time.monotonic() + KIND_SECONDS
