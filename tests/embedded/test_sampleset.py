@@ -291,3 +291,45 @@ def test_nodes_that_hold_a_set_only_together_pass_its_samples_on(kubectl: Kubect
         assert "both passed samples on" in kubectl("logs", f"passing-on-worker-{rank}").stdout
     kubectl("delete", "pdj", "passing-on", "--timeout=60s")
     kubectl("delete", "sampleset", "halves", "--timeout=60s")
+
+
+def test_data_of_a_deleted_set_is_taken_over_from_its_own_source_alone_and_removed_by_a_command(
+    kubectl: Kubectl, config: str, folder: Path, tmp_path: Path
+) -> None:
+    sources = [tmp_path / "first", tmp_path / "second"]
+    for source in sources:
+        source.mkdir()
+        (source / f"{source.name}.csv").write_text(source.name)
+    first, second = (sample_set("kept", f"file://{source}") for source in sources)
+    data = folder / "samplesets" / "default" / "kept" / "data"
+
+    def files() -> list[str]:
+        return sorted(path.name for path in data.iterdir())
+
+    def delete() -> None:
+        done = pdc("delete", "sampleset", "kept", "-y", "--kubeconfig", config)
+        assert "pdc sampleset rm-data kept" in done.stderr
+
+    for _ in range(2):  # the second set of that name has the same source
+        kubectl("apply", "-f", "-", input=first)
+        ready(kubectl, "kept")
+        assert files() == ["first.csv"]
+        in_use = pdc("sampleset", "rm-data", "kept", "-y", "--kubeconfig", config, check=False)
+        assert (in_use.returncode, "in use" in in_use.stderr) == (4, True), in_use
+        delete()
+    listed = json.loads(pdc("sampleset", "retained", "-o", "json", "--kubeconfig", config).stdout)["items"]
+    assert [(item["name"], item["source"], item["files"]) for item in listed if item["name"] == "kept"] == [
+        ("kept", f"file://{sources[0]}", 1)
+    ]
+
+    kubectl("apply", "-f", "-", input=second)
+    until(lambda: "left data of" in str(status(kubectl, "sampleset", "kept").get("message")), timeout=30)
+    assert files() == ["first.csv"], "nothing of another source is mixed in"
+    why = pdc("explain", "sampleset/kept", "--kubeconfig", config, check=False).stdout
+    assert "pdc sampleset rm-data kept" in why
+    assert "1 file (5 B)" in pdc("sampleset", "rm-data", "kept", "-y", "--kubeconfig", config).stdout
+    ready(kubectl, "kept")
+    assert files() == ["second.csv"]
+    delete()
+    pdc("sampleset", "rm-data", "kept", "-y", "--kubeconfig", config)
+    assert not data.parent.exists()

@@ -167,6 +167,9 @@ class SampleJobStatus(Wire):
     message: Annotated[str | None, doc("One sentence for the phase: what is awaited, or what went wrong.")] = None
     progress: Annotated[TransferProgress | None, doc("How far it has come.")] = None
     partitions: Annotated[Int32 | None, doc("Cache servers the work was given to.")] = None
+    sample_set_uid: Annotated[
+        str | None, doc("Uid of the SampleSet that the work was done to; another set of its name is another set.")
+    ] = None
     missing: Annotated[list[str] | None, doc("Partitions that were not covered, when it failed.")] = None
     start_time: Annotated[Time | None, doc("When the work began.")] = None
     completion_time: Annotated[Time | None, doc("When it ended.")] = None

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from paddlecloud.cache.retained import SetFolders
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddlejob import ListenAddress, Options, PaddleJobController
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
@@ -100,7 +101,13 @@ class EmbeddedPlatform:
         for_jobs = Options(
             python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
         )
-        for_sets = replace(SampleSetOptions.of(os.environ), local_root=sets, caches=caches, sources=reading)
+        for_sets = replace(
+            SampleSetOptions.of(os.environ),
+            local_root=sets,
+            caches=caches,
+            sources=reading,
+            retained=SetFolders(Path(sets)).source_of,
+        )
         return (
             PaddleJobController(
                 self._client("paddlejob", "paddlejob-controller"),

@@ -181,7 +181,7 @@ def test_doctor_prints_for_people(stub: Stub, pdc: Pdc) -> None:
         (["node", "add", ""], set()),
         (["top", ""], {"nodes", "pods", "pdj"}),
         (["top", "nodes", ""], {"n1"}),
-        (["sampleset", ""], {"advise"}),
+        (["sampleset", ""], {"advise", "retained", "rm-data"}),
         (["apply", "--dry-run", ""], {"none", "client", "server"}),
         (["run", "--workers", ""], set()),
         (["get", "pods", "-o", "js"], {"json", "jsonpath="}),

@@ -20,6 +20,7 @@ from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupO
 from paddlecloud.cache.orders import Orders
 from paddlecloud.cache.placement import Wanted, place
 from paddlecloud.cache.progress import Task
+from paddlecloud.cache.retained import note_source
 from paddlecloud.kube.sizes import binary_size
 from paddlecloud.storage.credentials import Credentials
 
@@ -32,6 +33,7 @@ class LocalEngine:
         self._data = settings.data.rstrip("/")
         os.makedirs(self._data, exist_ok=True)
         self._partition = settings.partition
+        self._shared = settings.shared
         hidden = Path(self._data) / OWN
         own = (settings.shared or hidden) / manifests.NAME
         if own.parent != hidden:
@@ -57,6 +59,8 @@ class LocalEngine:
     # Work
 
     def sync(self, options: SyncOptions, credentials: Credentials, task: Task) -> None:
+        if self._shared is not None and not options.dry:
+            note_source(self._shared, self._data, options.source)
         if not self._orders.copy(options, credentials, task):
             self._manifest.reconcile(manifests.walk(self._data))
         with self._lock:  # copies of what was replaced or deleted must not be read any more

@@ -19,7 +19,7 @@ from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_files, add_
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import SAMPLESETS, Object
 
 USAGE = "pdc delete KIND NAME…, KIND/NAME…, KIND -l LABELS, KIND --all, or -f FILE"
 SHOWN = 10
@@ -57,13 +57,13 @@ def run(session: Session, args: argparse.Namespace) -> int:
     missing: list[ObjectRef] = []
     if args.dry_run == "none" and doomed:
         session.confirm(_question(doomed))
-    gone: list[tuple[ObjectRef, str]] = []
+    gone: list[tuple[ObjectRef, Object]] = []
     for where in doomed:
-        uid = _delete(session, where)
-        if uid is None:
+        answer = _delete(session, where)
+        if answer is None:
             missing.append(where)
             continue
-        gone.append((where, uid))
+        gone.append((where, answer))
         if fmt.name in ("", "name"):
             note = "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"
             session.print(where.display if fmt.name else f"{where.display} deleted{note}")
@@ -72,6 +72,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
         output.print_report(session, "DeleteReport", {"dryRun": args.dry_run != "none", "items": items})
     if args.wait and args.dry_run == "none":
         _wait(session, gone)
+    if args.dry_run == "none":
+        _note_kept_data(session, gone)
     return _report_missing(args, missing)
 
 
@@ -116,11 +118,11 @@ def _question(doomed: list[ObjectRef]) -> str:
     return f"Delete {names}{more}?"
 
 
-def _delete(session: Session, where: ObjectRef) -> str | None:
-    """The uid of what was deleted; None when it was not there."""
+def _delete(session: Session, where: ObjectRef) -> Object | None:
+    """The server's answer, a Status or the object while it lingers; None when it was not there."""
     args = session.args
     if args.dry_run == "client":
-        return ""
+        return {}
     try:
         with attempting(f"delete {where}"):
             call = session.api.client.delete(
@@ -131,7 +133,7 @@ def _delete(session: Session, where: ObjectRef) -> str | None:
                 grace_period=0 if args.force else args.grace_period,
                 dry_run=args.dry_run == "server",
             )
-            return _uid(session.api.do(call))
+            return session.api.do(call)
     except CliError as failure:
         if isinstance(failure.__cause__, NotFound):
             return None
@@ -139,18 +141,27 @@ def _delete(session: Session, where: ObjectRef) -> str | None:
 
 
 def _uid(answer: Object) -> str:
-    """A server answers with a Status that names the uid, or with the object while it lingers."""
+    """Of what was deleted; a Status names it in its details."""
     source = answer.get("details") if answer.get("kind") == "Status" else answer.get("metadata")
     return str((source or {}).get("uid") or "")
 
 
-def _wait(session: Session, gone: list[tuple[ObjectRef, str]]) -> None:
+def _note_kept_data(session: Session, gone: list[tuple[ObjectRef, Object]]) -> None:
+    """The data of a SampleSet outlives it. Where it is a folder of this machine there is a command to remove it."""
+    for where, answer in gone:
+        if where.resource == SAMPLESETS and (answer.get("status") or {}).get("driver") == "local":
+            command = f"pdc sampleset rm-data {where.name} -n {where.namespace}"
+            session.note(f"the data of SampleSet {where.name} is kept: `{command}` removes it")
+
+
+def _wait(session: Session, gone: list[tuple[ObjectRef, Object]]) -> None:
     from paddlecloud.cli.objects.waiting import DeadlineError, until
 
     sys.stdout.flush()
     timeout = session.args.timeout
     deadline = None if timeout is None else time.monotonic() + timeout
-    for where, uid in gone:
+    for where, answer in gone:
+        uid = _uid(answer)
 
         def check(obj: Object | None, uid: str = uid) -> bool | None:
             return True if obj is None or (uid and obj["metadata"].get("uid") != uid) else None

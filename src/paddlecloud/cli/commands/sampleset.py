@@ -1,10 +1,12 @@
-"""`pdc sampleset advise`: how long training will wait for its data, and which cache would end the waiting.
+"""`pdc sampleset`: how much cache a set needs (`advise`), and the data that deleted sets left on this machine.
 
   pdc sampleset advise SET --link 50Mbit --samples-per-second 380
   pdc sampleset advise SET --link 50Mbit --job train        the speed that a PaddleJob reports
   pdc sampleset advise --samples 1281167 --size 138Gi --nodes 4 --cache 20Gi --link 1Gbit --samples-per-second 1200
+  pdc sampleset retained [-A]               data of deleted sets, with its source
+  pdc sampleset rm-data NAME                remove it; a set of that name must not use it
 
-What is left out comes from the set: its files and their size, its partitions, the quotas of its cache levels.
+What `advise` is not given comes from the set: its files and their size, its partitions, the quotas of its cache levels.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 
 from paddlecloud.cli.failures import InputError, UsageError, attempting
 from paddlecloud.cli.objects import targets
-from paddlecloud.cli.parsing import Parsers, number
+from paddlecloud.cli.parsing import Parsers, add_all_namespaces, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, SAMPLESETS, Object
@@ -55,11 +57,13 @@ def positive(text: str) -> float:
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser(
-        "sampleset", description=__doc__, usage="pdc sampleset advise [SET] --link RATE [flags]"
+        "sampleset",
+        description=__doc__,
+        usage="pdc sampleset advise [SET] --link RATE [flags], retained, or rm-data NAME",
     )
-    parser.add_argument("action", choices=("advise",))
+    parser.add_argument("action", choices=("advise", "retained", "rm-data"))
     parser.add_argument("set", nargs="?", metavar="SET", help="name of the SampleSet")
-    parser.add_argument("--link", type=rate, required=True, metavar="RATE", help="from the source, as 50Mbit or 6MB")
+    parser.add_argument("--link", type=rate, metavar="RATE", help="from the source, as 50Mbit or 6MB")
     parser.add_argument(
         "--samples-per-second", type=positive, metavar="N", help="what training takes when data is there"
     )
@@ -71,12 +75,27 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--epochs", type=number(1), default=10, metavar="N", help="of the whole run (default: 10)")
     parser.add_argument("--no-shuffle", action="store_true", help="every epoch reads in the same order")
     parser.add_argument("--handover", action="store_true", help="nodes pass samples on to their next reader")
+    add_all_namespaces(parser)
     parser.set_defaults(run=run)
 
 
 def run(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.cli.commands import sampleset_data
+
+    if args.action == "advise":
+        return _advise(session, args)
+    if args.action == "retained":
+        return sampleset_data.list_retained(session)
+    if not args.set:
+        raise UsageError("say whose data to remove", next="pdc sampleset retained")
+    return sampleset_data.remove_data(session, args.set)
+
+
+def _advise(session: Session, args: argparse.Namespace) -> int:
     from paddlecloud.cache.plan import Measured, advise
 
+    if args.link is None:
+        raise UsageError("say how fast the source is", next="--link RATE, as 50Mbit or 6MB")
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     known = _of_set(session, args.set) if args.set else {}
     wanted = {

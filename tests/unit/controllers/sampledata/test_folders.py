@@ -15,12 +15,12 @@ from paddlecloud.controllers.sampledata.sampleset import objects
 from paddlecloud.controllers.sampledata.sampleset.case import Options
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
-from paddlecloud.kube.resource import PERSISTENTVOLUMES, SAMPLESETS, STATEFULSETS
+from paddlecloud.kube.resource import PERSISTENTVOLUMES, SAMPLESETS, STATEFULSETS, Object
 from paddlecloud.platform.assembly import own_folders
 from tools import original
 
 from .test_vectors import case, settings
-from .world import NAMESPACE, SampleDataCluster, condition
+from .world import NAMESPACE, SampleDataCluster, condition, done, failed
 
 CACHES = NodeFolders.for_caches({})
 
@@ -300,3 +300,54 @@ async def test_cache_servers_of_this_machine_get_the_rule_and_no_folder_of_it(he
     assert not [v for v in pod["volumes"] if (v.get("hostPath") or {}).get("path", "").startswith("/home")]
     assert "--sourceRoots=/home/me" in pod["containers"][0]["command"]
     assert "--sourceClosed=/home/me/platform" in pod["containers"][0]["command"]
+
+
+@pytest.mark.parametrize(("left", "named"), [("s3://other/data/", "s3://other/data/"), ("", "an unknown source")])
+async def test_data_of_a_deleted_set_is_not_mixed_with_that_of_another_source(
+    here: SampleDataCluster, left: str, named: str
+) -> None:
+    """The set waits, says what to do, and goes on when the data is gone."""
+    there: list[str] = [left]
+    await here.stop_controllers()
+    here.options = replace(here.options, retained=lambda namespace, name: there[0] if there else None)
+    here.start_controllers()
+    await here.create_set()
+    await here.said("imagenet", "ErrorDataRetained")
+    status = await here.status(SAMPLESETS, "imagenet")
+    value, message = condition(status, "Valid")
+    assert (value, message) == ("False", status["message"])
+    assert named in message
+    assert "pdc sampleset rm-data imagenet" in message
+    assert "noSync" in message
+    assert await here.get(PERSISTENTVOLUMES, "imagenet", None) is None
+    there.clear()
+    await here.phase("Ready")
+
+
+@pytest.mark.parametrize(
+    ("left", "spec"),
+    [
+        ("bos://bucket.endpoint/imagenet/", {}),
+        ("s3://other/data", {"noSync": True}),
+    ],
+)
+async def test_data_of_a_deleted_set_is_taken_over_from_the_same_source_and_without_an_import(
+    here: SampleDataCluster, left: str, spec: Object
+) -> None:
+    await here.stop_controllers()
+    here.options = replace(here.options, retained=lambda namespace, name: left)
+    here.start_controllers()
+    await here.create_set(**spec)
+    await here.phase("Ready")
+
+
+async def test_a_set_that_has_begun_keeps_its_data_whatever_its_source_was(here: SampleDataCluster) -> None:
+    """Sets of earlier releases have no note of it; and a failed import may have left files of a mistaken source."""
+    here.servers.ends["sync"] = failed("NotFound: played")
+    await here.create_set()
+    await here.phase("SyncFailed")
+    await here.stop_controllers()
+    here.options = replace(here.options, retained=lambda namespace, name: "")
+    here.servers.ends["sync"] = done()
+    here.start_controllers()
+    await here.phase("Ready")

@@ -13,7 +13,7 @@ from paddlecloud.controllers.sampledata.servers.responses import Coverage, Figur
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import SAMPLEJOBS, SAMPLESETS, SECRETS, Object
 
-from .world import NAMESPACE, SampleDataCluster, done, failed, world
+from .world import NAMESPACE, SampleDataCluster, condition, done, failed, world
 
 RUNTIMES = ["imagenet-runtime-0", "imagenet-runtime-1"]
 
@@ -413,3 +413,33 @@ async def test_runs_go_with_their_schedule(here: SampleDataCluster) -> None:
     await here.client.delete(SAMPLEJOBS, "nightly", namespace=NAMESPACE)
     await here.gone(SAMPLEJOBS, "nightly")
     await here.gone(SAMPLEJOBS, name)
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["noted", "of-an-earlier-release"])
+async def test_a_job_of_a_deleted_set_is_not_credited_to_the_next_set_of_that_name(
+    here: SampleDataCluster, noted: bool
+) -> None:
+    await here.create_job("again", "sync", secretRef={"name": "none"})
+    await ended(here, "again")
+    if not noted:
+        without = {"status": {"sampleSetUid": None}}
+        await here.client.patch(SAMPLEJOBS, "again", without, namespace=NAMESPACE, subresource="status")
+    await here.client.delete(SAMPLESETS, "imagenet", namespace=NAMESPACE)
+    await here.gone(SAMPLESETS, "imagenet")
+    await here.create_set(partitions=2)
+    status = await here.phase("Ready")
+    assert condition(status, "Warm") == ("False", "no SampleJob of type warmup has been run on all of it")
+
+
+async def test_a_job_that_runs_when_its_set_is_made_anew_fails_and_is_not_done_to_the_new_one(
+    here: SampleDataCluster,
+) -> None:
+    del here.servers.ends["warmup"]
+    await here.create_job("warm", "warmup")
+    await here.phase("Running", "warm", of=SAMPLEJOBS)
+    await here.stop_controllers()
+    of_another = {"status": {"sampleSetUid": "of-another"}}
+    await here.client.patch(SAMPLEJOBS, "warm", of_another, namespace=NAMESPACE, subresource="status")
+    here.start_controllers()
+    status = await ended(here, "warm", "Failed")
+    assert status["message"] == "SampleSet imagenet was deleted"

@@ -177,7 +177,7 @@ def _start(draft: SampleJobDraft) -> None:
         draft.end("Failed", "BadOptions", str(error))
         return
     if observed.refused:
-        draft.set(job_name=wanted.id, partitions=len(targets))
+        draft.set(job_name=wanted.id, partitions=len(targets), sample_set_uid=case.uid)
         _end(draft, phase.PhaseResult("Failed", observed.refused, ()))
         return
     if settings.terminate:
@@ -191,6 +191,7 @@ def _start(draft: SampleJobDraft) -> None:
         phase="Pending",
         job_name=wanted.id,
         partitions=len(targets),
+        sample_set_uid=case.uid,
         message=None,
         start_time=rfc3339(draft.now),
     )
@@ -210,7 +211,7 @@ def _lacks_secret(draft: SampleJobDraft) -> bool:
 def _follow(draft: SampleJobDraft) -> None:
     """Ask how it goes; a server that does not know the work is given it again."""
     case = _case_of_set(draft)
-    if case is None:
+    if case is None or draft.old.sample_set_uid not in (None, case.uid):
         _end(draft, phase.PhaseResult("Failed", f"SampleSet {draft.settings.sample_set} was deleted", ()))
         return
     if draft.observed.refused:

@@ -40,6 +40,9 @@ class Options:
     exists: Callable[[str], bool] = os.path.exists
     is_file: Callable[[str], bool] = os.path.isfile
     """Whether this machine has a file or folder; asked for sources that `sources` allows."""
+    retained: Callable[[str, str], str | None] = lambda namespace, name: None
+    """The source of the data that the engine `local` has under the name of a set, empty when it is not known; None
+    where there is no data."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Options:
@@ -161,6 +164,8 @@ class Observed:
     """The folder of this machine that is to be imported and does not exist."""
     file_source: str = ""
     """What is to be imported of this machine and is a file."""
+    retained: str | None = None
+    """The source of data that a deleted set of this name left, empty when it is not known; None where there is none."""
 
     @property
     def access(self) -> Access | None:

@@ -27,6 +27,14 @@ def source_folder(case: SampleSetCase) -> str:
     return transfer.folder_of(source)
 
 
+def needs_retained(case: SampleSetCase) -> bool:
+    """A new set is to be imported into the folder of its name, where a deleted one may have left its data.
+
+    Not asked of a set that has begun: the data there is its own.
+    """
+    return case.driver == "local" and case.imports and not case.phase and case.observed.volume is None
+
+
 def needs_last_warning(case: SampleSetCase) -> bool:
     """Server 0 is awaited, and its pod may say why it does not start."""
     return case.phase == "Bound" and not any(server.ready for server in case.observed.cache_servers)

@@ -17,6 +17,7 @@ from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
     cache_servers,
     epochs_of,
     handle_of,
+    is_done_to,
     only_metadata,
     only_reading,
     read_secret,
@@ -94,6 +95,8 @@ class Observer:
         own = case.settings.namespace
         secrets = {s: await read_secret(self._client, s, namespace=own) for s in lookups.secrets(case)}
         case = _knowing(case, secrets=secrets, **await self._faulty(lookups.source_folder(case)))
+        if lookups.needs_retained(case):
+            case = _knowing(case, retained=await asyncio.to_thread(self._options.retained, own, case.settings.name))
         if lookups.needs_last_warning(case):
             case = _knowing(case, warning=await self._last_warning(key))
         if lookups.needs_clearing(case):
@@ -107,6 +110,7 @@ class Observer:
         stateful_set = await self._named(STATEFULSETS, Key(key.namespace, names.runtime(key.name))) if begun else None
         secret = self.owned[SECRETS].cache.get(Key(key.namespace, names.runtime_keys(key.name)))
         jobs = self.paddle_jobs.cache.by_index("set", str(key))
+        done = self.sample_jobs.cache.by_index("set", str(key))
         return Observed(
             volume=volume,
             taken=taken,
@@ -116,7 +120,7 @@ class Observer:
             stateful_set=stateful_set,
             secret=secret,
             cache_servers=cache_servers(self.pods.cache, key, stateful_set, sample_set["metadata"]["uid"]),
-            jobs=tuple(sample_job_view(job) for job in self.sample_jobs.cache.by_index("set", str(key))),
+            jobs=tuple(sample_job_view(job) for job in done if is_done_to(job, sample_set)),
             readers=training(jobs),
             reads=tuple(report for job in jobs for report in epochs_of(job)),
             fresh_access=fresh_access() if begun and secret is None else {},

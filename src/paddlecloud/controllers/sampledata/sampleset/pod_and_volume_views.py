@@ -127,6 +127,18 @@ def same_handle(volumes: Cache, ours: Object | None) -> tuple[str, ...]:
     return tuple(sorted(found - {ours["metadata"]["name"]} if ours else ()))
 
 
+def is_done_to(job: Object, sample_set: Object) -> bool:
+    """Whether a SampleJob that names the set is about this very one, not about a deleted set of the same name.
+
+    Jobs of earlier releases do not note the set's uid: those that ended before the set was made are not its own.
+    """
+    status, meta = job.get("status") or {}, sample_set["metadata"]
+    if uid := status.get("sampleSetUid"):
+        return bool(uid == meta["uid"])
+    ended, made = status.get("completionTime"), meta.get("creationTimestamp")
+    return not (ended and made and parse_rfc3339(ended) < parse_rfc3339(made))
+
+
 def sample_job_view(job: Object) -> SampleJobView:
     """A SampleJob of the set; one that has not ended has no time of completion."""
     spec, status = job.get("spec") or {}, job.get("status") or {}

@@ -45,6 +45,16 @@ def check(draft: SampleSetDraft) -> bool:
         draft.report_problem("Valid", "SourceIsFile", text, event="ErrorSourceIsFile")
         draft.requeue_after(AGAIN)
         return False
+    if case.observed.retained is not None and not _is_from_here(case, case.observed.retained):
+        origin = case.observed.retained or "an unknown source (imported by an earlier release)"
+        command = f"pdc sampleset rm-data {settings.name} -n {settings.namespace}"
+        text = (
+            f"a deleted SampleSet {settings.name} left data of {origin}: `{command}` removes it and the import begins; "
+            "spec.noSync: true takes it over as it is; or give this set another name"
+        )
+        draft.report_problem("Valid", "DataRetained", text, event="ErrorDataRetained")
+        draft.requeue_after(AGAIN)
+        return False
     if case.driver == "juicefs" and settings.secret is None:
         text = "spec.secretRef.name: the juicefs engine needs the Secret of its file system"
         draft.report_problem("Valid", "SecretNotExist", text, event="ErrorSecretNotExist")
@@ -64,6 +74,11 @@ def check(draft: SampleSetDraft) -> bool:
             draft.requeue_after(AGAIN)
             return False
     return True
+
+
+def _is_from_here(case: SampleSetCase, origin: str) -> bool:
+    """Whether data was imported from the set's own source: a folder is the same with and without its last slash."""
+    return origin.rstrip("/") == case.settings.uri.rstrip("/")
 
 
 def _refused_folder(case: SampleSetCase) -> str:
