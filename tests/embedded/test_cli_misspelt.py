@@ -54,6 +54,12 @@ SET: dict[str, Any] = {
     "metadata": {"name": "words"},
     "spec": {"partitions": 1, "source": {"uri": "s3://nowhere/x"}, "secretRef": {"name": "none"}},
 }
+NIGHTLY: dict[str, Any] = {
+    "apiVersion": "batch.paddlepaddle.org/v1alpha1",
+    "kind": "SampleJob",
+    "metadata": {"name": "nightly"},
+    "spec": {"type": "clear", "sampleSetRef": {"name": "words"}},
+}
 
 
 @pytest.fixture
@@ -235,6 +241,12 @@ FILES = [
             ("/data/x", "must be SCHEME://BUCKET[.ENDPOINT][/PREFIX]"),
             ("file://tmp/x", "the address of a folder must have three slashes, as in file:///data/x"),
         )
+    ),
+    (
+        {**NIGHTLY, "spec": {**NIGHTLY["spec"], "schedule": "30 2 * *"}},
+        INVALID,
+        'spec.schedule: Invalid value: "30 2 * *"',
+        "pdc explain samplejob.spec.schedule",
     ),
     (
         {**MODEL, "spec": {"model": "file://models/digits"}},

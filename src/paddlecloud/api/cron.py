@@ -27,6 +27,10 @@ _FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("day of week", 0, 7, _DAYS),
 )
 
+FORM = "five fields (minute, hour, day, month, weekday), as in 30 2 * * *, or a name like @daily"
+PATTERN = "^ *(@[A-Za-z]+|([-0-9*/,]+ +){3}[-0-9A-Za-z*/,]+ +[-0-9A-Za-z*/,]+) *$"
+"""What an API server judges: the number of fields and their characters. The values are left to `parse`."""
+
 
 class BadSchedule(ValueError):
     """The text is not a schedule; the message names the field."""
@@ -49,9 +53,7 @@ class Schedule:
 def parse(text: str) -> Schedule:
     fields = _NAMED.get(text.strip().lower(), text).split()
     if len(fields) != len(_FIELDS):
-        raise BadSchedule(
-            f'"{text}" must have five fields (minute, hour, day, month, weekday) or be a name like @daily'
-        )
+        raise BadSchedule(f'"{text}" must be {FORM}')
     minutes, hours, days, months, weekdays = (
         _values(field, *rule) for field, rule in zip(fields, _FIELDS, strict=True)
     )

@@ -136,7 +136,11 @@ class SampleJobSpec(Wire):
     rmr_options: Annotated[RmrOptions | None, doc("For type rmr, which cannot do without.")] = None
     clear_options: Annotated[ClearOptions | None, doc("For type clear.")] = None
     schedule: Annotated[
-        str | None, doc("Cron schedule in UTC. This job then creates a SampleJob each time it is due.")
+        str | None,
+        doc(
+            f"Cron schedule in UTC: {cron.FORM}. This job then creates a SampleJob each time it is due.",
+            pattern=cron.PATTERN,
+        ),
     ] = None
     suspend: Annotated[bool | None, doc("Create no further jobs from the schedule.")] = None
     concurrency_policy: Annotated[

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.api.cron import BadSchedule, parse
+from paddlecloud.api.cron import PATTERN, BadSchedule, parse
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,7 @@ def test_any_text_is_a_schedule_or_refused_and_a_schedule_is_never_empty(text: s
         schedule = parse(text)
     except BadSchedule:
         return
+    assert re.search(PATTERN, text), "the API server takes every schedule"
     assert schedule.minutes <= set(range(60))
     assert schedule.weekdays <= set(range(7))
     assert all((schedule.minutes, schedule.hours, schedule.days, schedule.months, schedule.weekdays))

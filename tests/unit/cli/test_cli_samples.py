@@ -63,6 +63,9 @@ def test_a_schedule_stays_and_terminate_is_passed_on() -> None:
         ("warmup", "imagenet", "--source", "file:///x"),
         ("melt", "imagenet"),
         ("warmup", "imagenet", "--batch-size", "0"),
+        ("clear", "imagenet", "--schedule", "30 2 * *"),
+        ("clear", "imagenet", "--schedule", "99 2 * * *"),
+        ("clear", "imagenet", "--schedule", ""),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_sent(words: tuple[str, ...]) -> None:

@@ -148,8 +148,8 @@ def build(args: argparse.Namespace, namespace: str) -> Object:
         spec["secretRef"] = {"name": args.secret}
     if args.terminate:
         spec["terminate"] = True
-    if args.schedule:
-        spec["schedule"] = args.schedule
+    if args.schedule is not None:
+        spec["schedule"] = _schedule(args.schedule)
     elif not args.name:
         spec["ttlSecondsAfterFinished"] = KEPT_SECONDS
     called = {"name": args.name} if args.name else {"generateName": f"{args.set}-{args.type}-"}
@@ -159,6 +159,18 @@ def build(args: argparse.Namespace, namespace: str) -> Object:
         "metadata": {**called, "namespace": namespace},
         "spec": spec,
     }
+
+
+def _schedule(text: str) -> str:
+    from paddlecloud.api import cron
+
+    try:
+        cron.parse(text)
+    except cron.BadSchedule as error:
+        raise UsageError(
+            "--schedule is no cron schedule", why=str(error), next='--schedule "30 2 * * *", every day at 2:30 UTC'
+        ) from None
+    return text
 
 
 def _follow(session: Session, place: ObjectRef, args: argparse.Namespace) -> Object:
