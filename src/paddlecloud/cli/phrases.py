@@ -14,6 +14,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "being deleted (for {since}); held by finalizers: {holders}",
         "正在删除（已 {since}），被 finalizer 阻挡：{holders}",
     ),
+    "deleting-waits": ("being deleted (for {since}): {what}", "正在删除（已 {since}）：{what}"),
     "deleting-grace": (
         "being deleted; its processes have until the grace period ends",
         "正在删除，等待进程在宽限期内结束",

@@ -555,6 +555,18 @@ def test_delete_that_does_not_end_says_who_holds_it(pods: Stub, pdc: Pdc, monkey
     assert pdc("delete", "pod", "h", "-y", "--wait=false").code == 0
 
 
+def test_delete_says_what_the_object_waits_for(pods: Stub, pdc: Pdc) -> None:
+    text = "deletion waits for Pod train-worker-0 to end"
+    meta = {"name": "d", "finalizers": ["x.org/hold"], "deletionTimestamp": "2027-01-15T07:55:00Z"}
+    status = {"phase": "Ready", "conditions": [{"type": "InUse", "status": "True", "message": text}]}
+    held = pods.add({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": status})
+    pods.refuse[("DELETE", "/api/v1/namespaces/default/pods/d")] = (200, held)
+    result = pdc("delete", "pod", "d", "-y", "--timeout", "1s")
+    assert result.code == 124
+    assert f"pod/d in default: {text}\n" in result.err
+    assert f"is still there after 1 s: {text}" in result.err
+
+
 def test_delete_for_programs(pods: Stub, pdc: Pdc) -> None:
     report = pdc("delete", "pods", "-l", "app=web", "-y", "-o", "json").json()
     assert report["kind"] == "DeleteReport"

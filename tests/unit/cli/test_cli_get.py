@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from paddlecloud.cli.render import server_table
 from unit.cli.conftest import Pdc
 from unit.cli.samples import pod_with
 from unit.cli.stub import Stub
@@ -221,3 +222,12 @@ def test_get_watch_prints_changes_until_interrupted(stub: Stub) -> None:
     assert lines == [["NAME", "STATUS"], ["p", "Pending"], ["p", "Running"]]
     assert child.returncode == 130
     assert "Traceback" not in err
+
+
+def test_what_is_being_deleted_is_shown_as_terminating_whatever_its_last_phase_was() -> None:
+    columns = [server_table.Column("Name"), server_table.Column("Phase")]
+    rows = [
+        server_table.Row(["a", "Ready"], {"metadata": {"name": "a", "deletionTimestamp": "2027-01-15T07:55:00Z"}}),
+        server_table.Row(["b", "Ready"], {"metadata": {"name": "b"}}),
+    ]
+    assert [server_table.Shape().cells(columns, row) for row in rows] == [["a", "Terminating"], ["b", "Ready"]]

@@ -139,6 +139,17 @@ OTHERS = [
         "deleting",
         "being deleted (for 5m); held by finalizers: a/b",
     ),
+    (
+        {
+            "kind": "SampleSet",
+            "metadata": {"name": "x", "deletionTimestamp": "2027-01-15T07:55:00Z", "finalizers": ["a/b"]},
+            "status": {
+                "conditions": [{"type": "InUse", "status": "True", "message": "deletion waits for Pod p to end"}]
+            },
+        },
+        "deleting",
+        "being deleted (for 5m): deletion waits for Pod p to end",
+    ),
 ]
 
 

@@ -12,7 +12,7 @@ import time
 from typing import Literal
 
 from paddlecloud.cli.failures import NOT_FOUND, OK, TIMEOUT, CliError, UsageError, attempting
-from paddlecloud.cli.objects import targets
+from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.manifests import load
 from paddlecloud.cli.objects.placing import ObjectRef, of_object, place
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_files, add_selectors, duration, number
@@ -163,8 +163,16 @@ def _wait(session: Session, gone: list[tuple[ObjectRef, Object]]) -> None:
     for where, answer in gone:
         uid = _uid(answer)
 
-        def check(obj: Object | None, uid: str = uid) -> bool | None:
-            return True if obj is None or (uid and obj["metadata"].get("uid") != uid) else None
+        said = ""
+
+        def check(obj: Object | None, uid: str = uid, where: ObjectRef = where) -> bool | None:
+            nonlocal said
+            if obj is None or (uid and obj["metadata"].get("uid") != uid):
+                return True
+            if (held := outcome.holding_deletion(obj)) and held != said:
+                said = held
+                session.note(f"{where}: {held}")
+            return None
 
         left = None if deadline is None else max(0.001, deadline - time.monotonic())
         try:
@@ -172,7 +180,9 @@ def _wait(session: Session, gone: list[tuple[ObjectRef, Object]]) -> None:
                 until(session.api, where, check, timeout=left)
         except DeadlineError as late:
             finalizers = (late.last or {"metadata": {}})["metadata"].get("finalizers") or []
-            why = f"held by finalizers {', '.join(finalizers)}" if finalizers else "its processes have not ended"
+            why = said or (
+                f"held by finalizers {', '.join(finalizers)}" if finalizers else "its processes have not ended"
+            )
             raise CliError(
                 f"{where} is still there after {timeout:g} s",
                 why=why,

@@ -41,6 +41,12 @@ def finished(obj: Object) -> Outcome | None:
     return Outcome(state, OK if state == "succeeded" else JOB_FAILED, message_of(obj))
 
 
+def holding_deletion(obj: Object) -> str:
+    """What the deletion of an object waits for, as its controller reports it; empty where it reports nothing."""
+    entry = condition(obj, "InUse") if obj["metadata"].get("deletionTimestamp") else None
+    return str(entry.get("message") or "") if entry and entry.get("status") == "True" else ""
+
+
 def next_step(obj: Object) -> str:
     """The command that mends a job whose program could not even begin; empty where its output says what to mend."""
     failures = (obj.get("status") or {}).get("failures") or [{}]

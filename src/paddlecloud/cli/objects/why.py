@@ -118,6 +118,8 @@ class _Judge:
             return Verdict(DELETING, self._say("deleting-grace"), "GracePeriod")
         holders = ", ".join(str(name) for name in finalizers)
         since = times.age(meta["deletionTimestamp"], self._now)
+        if said := outcome.holding_deletion(obj):
+            return Verdict(DELETING, self._say("deleting-waits", since=since, what=_line(said)), "InUse")
         return Verdict(DELETING, self._say("deleting-held", since=since, holders=holders), "Finalizers")
 
     # Pods

@@ -53,7 +53,8 @@ class Shape(NamedTuple):
         return [*names, "Labels"] if self.labels else names
 
     def cells(self, columns: list[Column], row: Row) -> list[Any]:
-        values = [value for column, value in zip(columns, row.cells, strict=False) if self._shown(column)]
+        cells = zip(columns, row.cells, strict=False)
+        values = [_phase(column, row, value) for column, value in cells if self._shown(column)]
         if self.prefix and values:
             values[0] = f"{self.prefix}{values[0]}"
         if self.namespace:
@@ -66,6 +67,11 @@ class Shape(NamedTuple):
 
     def _shown(self, column: Column) -> bool:
         return self.wide or column.priority == 0 or column.name in self.also
+
+
+def _phase(column: Column, row: Row, value: Any) -> Any:
+    """An object that is being deleted keeps its last phase, which is no news; servers show this of pods themselves."""
+    return "Terminating" if column.name.lower() == "phase" and row.metadata.get("deletionTimestamp") else value
 
 
 def filled(table: Table, names: Collection[str], *, with_text: str = "") -> frozenset[str]:
