@@ -237,6 +237,17 @@ async def test_a_container_leaves_a_message_about_its_end(machine: TestMachine) 
         assert state_of(pod)["state"]["terminated"]["message"] == message
 
 
+async def test_the_message_of_a_long_exception_begins_with_the_line_that_names_it(machine: TestMachine) -> None:
+    """The end of a log alone would show what was printed after it, a whole program for instance."""
+    await machine.run(
+        "echo 'TypeError: clone()'; seq 1000; exit 1",
+        container={"terminationMessagePolicy": "FallbackToLogsOnError"},
+    )
+    pod = await machine.phase("pod", "Failed")
+    lines = state_of(pod)["state"]["terminated"]["message"].splitlines()
+    assert (lines[0], lines[-1]) == ("TypeError: clone()", "1000")
+
+
 async def test_a_killed_shim_is_noticed_and_its_container_restarted(machine: TestMachine) -> None:
     pod = await machine.run("echo up; sleep 600 & sleep 600", policy="Always")
     await machine.printed("pod", "up")

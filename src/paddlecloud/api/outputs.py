@@ -17,8 +17,25 @@ _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)(:|$)")
 def verdict_of(output: str) -> str:
     """The line that says what went wrong: the last, unless an exception's stands before what came out of a buffer."""
     lines = output.strip().splitlines()
-    raised = [line for line in lines if _RAISED.match(line)]
-    return first_words((raised or lines or [""])[-1], SENTENCE)
+    return first_words(raised_in(output) or (lines or [""])[-1], SENTENCE)
+
+
+def raised_in(output: str) -> str:
+    """The line of the last exception, empty where there is none. Its text may go on for many lines."""
+    return next((line for line in reversed(output.splitlines()) if _RAISED.match(line)), "")
+
+
+def after_the_exception(output: str, end: str) -> str:
+    """`end`, what was kept of an output, begun with the line of the exception where that stands before the cut.
+
+    What is put before it is taken off the rest, so that the text is no longer than it was.
+    """
+    raised = raised_in(output)
+    if not raised or raised_in(end) or end.strip() in raised:
+        return end
+    line = first_words(raised, SENTENCE)
+    rest = end[len(line) + 1 :]
+    return f"{line}\n{rest.partition(chr(10))[2] or rest}"
 
 
 def first_and_last(message: str) -> str:

@@ -19,6 +19,8 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.checking import ArgumentError
 
 DEFAULT_IMAGE = "paddlecloud/paddle:3.3"
+SERVERS_IMAGE = "paddlecloud/paddle:2.6"
+"""Of jobs with parameter servers, which later releases of Paddle do not have."""
 NAME_LENGTH = 40
 """Leaves room for `-<n>` and for `-worker-<index>` within the 63 characters of a host name."""
 
@@ -192,7 +194,8 @@ def prepare(
     mounts = [Mount(directory, host=directory)] if local else []
     mounts += [mount(text, local=local, directory=directory) for text in volumes]
     workdir = directory if local else ""
-    return Training(command=command, image=image or DEFAULT_IMAGE, mounts=mounts, workdir=workdir, **rest)
+    fitting = SERVERS_IMAGE if rest.get("servers") else DEFAULT_IMAGE
+    return Training(command=command, image=image or fitting, mounts=mounts, workdir=workdir, **rest)
 
 
 def mount(text: str, *, local: bool, directory: str) -> Mount:

@@ -42,6 +42,14 @@ def test_the_current_directory_is_where_the_program_runs(
     assert pod["volumes"][0]["hostPath"] == {"path": str(tmp_path)}
 
 
+def test_a_job_with_servers_gets_a_paddle_that_has_them_unless_an_image_is_named(ours: Stub, pdc: Pdc) -> None:
+    for flags, image in (([], "paddlecloud/paddle:2.6"), (["--image", "me/mine:1"], "me/mine:1")):
+        assert pdc("run", "-d", "--ps", "1", *flags, "--", "python", "ps.py").code == 0
+        spec = sent(ours)["spec"]
+        roles = (spec["ps"], spec["worker"])
+        assert [role["template"]["spec"]["containers"][0]["image"] for role in roles] == [image, image]
+
+
 def test_other_clusters_are_refused_without_an_image(stub: Stub, pdc: Pdc) -> None:
     result = pdc("run", "--", "python", "train.py")
     assert result.code == 2

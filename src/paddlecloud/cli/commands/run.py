@@ -22,9 +22,19 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import AlreadyExists
 from paddlecloud.kube.resource import PADDLEJOBS, Object
 from paddlecloud.sdk import claims
-from paddlecloud.sdk.training import DEFAULT_IMAGE, Training, TrainingError, job, next_name, prepare, stem
+from paddlecloud.sdk.training import (
+    DEFAULT_IMAGE,
+    SERVERS_IMAGE,
+    Training,
+    TrainingError,
+    job,
+    next_name,
+    prepare,
+    stem,
+)
 
 USAGE = "pdc run [flags] -- python train.py"
+IMAGE_HELP = f"what the pods run on (default {DEFAULT_IMAGE}; with --ps {SERVERS_IMAGE})"
 TRIES = 20
 """How often a derived name may be taken by somebody else between looking and creating."""
 
@@ -36,7 +46,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--workers", type=number(1), metavar="N", help="how many workers (default 1)")
     parser.add_argument("--ps", type=number(0), default=0, metavar="N", help="how many parameter servers (default 0)")
     parser.add_argument("--elastic", type=_bounds, metavar="MIN:MAX", help="workers may change within these bounds")
-    parser.add_argument("--image", metavar="IMAGE", help=f"what the pods run on (default {DEFAULT_IMAGE})")
+    parser.add_argument("--image", metavar="IMAGE", help=IMAGE_HELP)
     parser.add_argument("--gpus", type=number(0), default=0, metavar="N", help="GPUs of each pod")
     parser.add_argument("--cpu", default="", metavar="AMOUNT", help="CPUs each pod asks for: 2, 500m")
     parser.add_argument("--memory", default="", metavar="AMOUNT", help="memory of each pod, also its limit: 4Gi")

@@ -419,14 +419,35 @@ def test_a_paddle_without_servers_fails_at_once_with_the_cure() -> None:
     assert "use 2.6.2" in world.status["message"]
 
 
+CLONE = "TypeError: clone(): incompatible function arguments. The following argument types are supported:"
+"""What Paddle 3.3 raises in a job with servers; pybind prints the whole program after it."""
+PROGRAM = "\n".join(
+    ["Invoked with: {", *(f'    (%{n}) = "pd_op.matmul"' for n in range(60)), "}; kwargs: for_test=False"]
+)
+
+
 @pytest.mark.parametrize(("ps", "kind"), [(1, "NoParameterServer"), (0, "UserError")])
-def test_a_static_program_that_servers_cannot_use_is_reported_only_where_there_are_servers(ps: int, kind: str) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [">>> pred = paddle.less_than(x, y)\n>>> paddle.static.nn.cond(pred, ...)", f"{CLONE}\n{PROGRAM}", PROGRAM],
+    ids=["cond", "clone", "clone-cut-off"],
+)
+def test_a_static_program_that_servers_cannot_use_is_reported_only_where_there_are_servers(
+    ps: int, kind: str, said: str
+) -> None:
     world = JobCluster(paddlejob(worker=1, withGloo=1, backoffLimit=0, **({"ps": ps} if ps else {}))).start()
-    world.fail(
-        "job-worker-0", code=1, message=">>> pred = paddle.less_than(x, y)\n>>> paddle.static.nn.cond(pred, ...)"
-    )
+    world.fail("job-worker-0", code=1, message=said)
     world.settle()
     assert world.status["failures"][-1]["failureClass"] == kind
+
+
+def test_the_line_of_an_exception_is_kept_however_long_its_text_is() -> None:
+    world = JobCluster(paddlejob(worker=1, backoffLimit=0)).start()
+    world.fail("job-worker-0", code=1, message=f"Traceback:\n{CLONE}\n{PROGRAM}")
+    world.settle()
+    assert f"UserError (exit code 1): {CLONE}" in world.status["message"]
+    kept = world.status["failures"][-1]["message"]
+    assert (kept.splitlines()[0], kept.splitlines()[-1]) == (CLONE, "}; kwargs: for_test=False")
 
 
 def test_a_node_that_does_not_know_its_own_name_is_reported_with_the_cure() -> None:

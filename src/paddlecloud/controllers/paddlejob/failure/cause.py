@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from paddlecloud.api.outputs import first_and_last, verdict_of
+from paddlecloud.api.outputs import after_the_exception, first_and_last, verdict_of
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.paddlejob.cause import waiting_reason
 from paddlecloud.controllers.paddlejob.observe import PodView, first_container
@@ -70,7 +70,10 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 """Classes recognised by the last lines of output, tried in order; everything else is the program's own error."""
 
 
-_NEW_PROGRAMS = re.compile(r"triggers bool\(Tensor\)|paddle\.static\.nn\.cond\(pred")
+_NEW_PROGRAMS = re.compile(
+    r"triggers bool\(Tensor\)|paddle\.static\.nn\.cond\(pred"
+    r"|\bclone\(\): incompatible function arguments|; kwargs: for_test="
+)
 """How a Paddle whose static programs parameter servers cannot use stumbles over one, before it misses the servers."""
 
 _HINTS = {
@@ -243,7 +246,7 @@ def _of_ended(pod: PodView) -> Failure:
         kind=kind,
         reason=reason or str(ended.get("reason") or "Error"),
         exit_code=code,
-        message=last_lines(text, MESSAGE_LIMIT),
+        message=after_the_exception(text, last_lines(text, MESSAGE_LIMIT)),
         finished=str(ended.get("finishedAt") or ""),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paddlecloud.api.outputs import after_the_exception
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.model import Run
 from paddlecloud.local.kubelet.pod.paths import PodPaths
@@ -9,6 +10,9 @@ from paddlecloud.local.kubelet.streams.logreader import LogOptions, read_now
 
 MAX_BYTES = 4096
 LOG_LINES, LOG_BYTES = 80, 2048
+"""The end of a log that a message holds, as in Kubernetes (`kubelet/kuberuntime/kuberuntime_container.go`)."""
+EXCEPTION_LINES = 2000
+"""Lines from the end in which the line of an exception is looked for, whose text fills the rest."""
 
 
 def termination_message(container: Object, run: Run, paths: PodPaths) -> str:
@@ -22,5 +26,6 @@ def termination_message(container: Object, run: Run, paths: PodPaths) -> str:
         written = ""
     if written or not run.failed or container.get("terminationMessagePolicy") != "FallbackToLogsOnError":
         return written
-    tail = b"".join(read_now(paths.log(container["name"], run.attempt), LogOptions(tail=LOG_LINES)))
-    return tail[-LOG_BYTES:].decode(errors="replace")
+    log = b"".join(read_now(paths.log(container["name"], run.attempt), LogOptions(tail=EXCEPTION_LINES)))
+    tail = b"".join(log.splitlines(keepends=True)[-LOG_LINES:])
+    return after_the_exception(log.decode(errors="replace"), tail[-LOG_BYTES:].decode(errors="replace"))
