@@ -68,9 +68,16 @@ def test_numbers_are_taken_where_they_are_natural(client: pc.Client) -> None:
     assert pod.spec["containers"][0]["resources"]["requests"] == {"cpu": "250m"}
 
 
+def test_a_script_that_does_not_exist_is_refused(client: pc.Client, here: Path) -> None:
+    script(here, "train.py", RANK)
+    with pytest.raises(TrainingError, match='there is no tarin.py in .*; did you mean "train.py"'):
+        client.jobs.run("tarin.py", image=PYTHON)
+    assert client.jobs.list() == []
+
+
 def test_a_volume_that_does_not_exist_is_refused(client: pc.Client, namespace: str) -> None:
     with pytest.raises(TrainingError, match=f'SampleSet "imagnet" in namespace {namespace}; a directory is written'):
-        client.jobs.run("train.py", image=PYTHON, volumes=["imagnet:/data"])
+        client.jobs.run("true", image=PYTHON, volumes=["imagnet:/data"])
     assert client.jobs.list() == []
 
 

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from paddlecloud.api.names import PADDLEJOB
+from paddlecloud.kube.nearest import question
 from paddlecloud.kube.quantity import ONE, Amount, QuantityError, parse
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.checking import ArgumentError
@@ -30,6 +31,9 @@ MOST_GIBIBYTES = 64
 """A larger number without a unit is more likely one of mebibytes."""
 
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
+_PYTHON = re.compile(r"python[0-9.]*")
+_FLAGS = "bBdEiIOPqRsSuvx"
+"""Of python, without a value."""
 _INTERPRETERS = re.compile(r"(python|pypy|bash|sh)[0-9.]*")
 
 
@@ -194,8 +198,40 @@ def prepare(
     mounts = [Mount(directory, host=directory)] if local else []
     mounts += [mount(text, local=local, directory=directory) for text in volumes]
     workdir = directory if local else ""
+    if local:
+        _check_script(command, directory, [one.path for one in mounts[1:]])
     fitting = SERVERS_IMAGE if rest.get("servers") else DEFAULT_IMAGE
     return Training(command=command, image=image or fitting, mounts=mounts, workdir=workdir, **rest)
+
+
+def _check_script(command: Sequence[str], directory: str, mounted: Sequence[str]) -> None:
+    """Refuses a relative script that is not in the directory where the program starts. What may come from elsewhere,
+    as an absolute path, a module or a file of another volume, is left to the pod."""
+    script = script_of(command)
+    path = os.path.normpath(os.path.join(directory, script))
+    outside = any(path == one or path.startswith(one.rstrip("/") + "/") for one in mounted)
+    if not script or os.path.isabs(script) or outside or os.path.exists(path):
+        return
+    folder = os.path.dirname(script)
+    beside = os.path.join(directory, folder)
+    found = [name for name in os.listdir(beside) if name.endswith(".py")] if os.path.isdir(beside) else []
+    meant = question(script, [os.path.join(folder, name) for name in found])
+    raise TrainingError(f"there is no {script} in {directory}" + (f"; {meant}" if meant else ""))
+
+
+def script_of(command: Sequence[str]) -> str:
+    """The script that an interpreter of Python is given; empty for modules (`-m`), texts (`-c`) and other programs."""
+    words = iter(command)
+    if not _PYTHON.fullmatch(PurePosixPath(next(words, "")).name):
+        return ""
+    for word in words:
+        if word in ("-W", "-X"):
+            next(words, "")
+        elif not word.startswith("-"):
+            return word if word.endswith(".py") else ""
+        elif word.startswith("--") or word[1:].lstrip(_FLAGS):
+            return ""  # -c, -m, or a flag that only the interpreter knows
+    return ""
 
 
 def mount(text: str, *, local: bool, directory: str) -> Mount:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from paddlecloud.api.paddlejob import decode, normalise, validate
 from paddlecloud.sdk.core import command_of
-from paddlecloud.sdk.training import Mount, Training, TrainingError, job, next_name, stem
+from paddlecloud.sdk.training import Mount, Training, TrainingError, job, next_name, prepare, script_of, stem
 
 
 def container(obj: dict[str, Any], role: str = "worker") -> dict[str, Any]:
@@ -154,3 +156,37 @@ def test_what_makes_no_job_is_said(training: Training, complaint: str) -> None:
 def test_memory_that_a_program_can_run_in_is_taken_as_it_is(memory: str) -> None:
     resources = container(job(Training(command=["x"], memory=memory), name="x"), "worker")["resources"]
     assert resources["limits"]["memory"] == memory
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("python train.py --lr 1", "train.py"),
+        ("python3.11 -u -X dev -W ignore src/train.py", "src/train.py"),
+        ("/usr/bin/python -uB train.py", "train.py"),
+        ("python -m paddle.distributed.launch train.py", ""),
+        ("python -c pass train.py", ""),
+        ("python -um pkg train.py", ""),
+        ("python train", ""),
+        ("python", ""),
+        ("bash train.py", ""),
+    ],
+)
+def test_the_script_of_a_command(command: str, script: str) -> None:
+    assert script_of(command.split()) == script
+
+
+def test_a_script_that_is_not_in_the_folder_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "mnist.py").touch()
+
+    def start(script: str, *, local: bool = True, volumes: Sequence[str] = ()) -> None:
+        prepare(["python", script], image="i", local=local, directory=str(tmp_path), volumes=volumes)
+
+    with pytest.raises(TrainingError) as refused:
+        start("src/mnits.py")
+    assert str(refused.value) == f'there is no src/mnits.py in {tmp_path}; did you mean "src/mnist.py"?'
+    start("src/mnist.py")
+    start("/opt/elsewhere.py")
+    start("train.py", local=False)
+    start("code/train.py", volumes=[f"claim:{tmp_path}/code"])
