@@ -16,7 +16,11 @@ JOBS = "/apis/batch.paddlepaddle.org/v1/namespaces/default/paddlejobs"
 
 
 @pytest.fixture
-def ours(stub: Stub) -> Stub:
+def ours(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
+    """The embedded platform, seen from a folder with three scripts."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.py", "wide.py", "ps.py"):
+        (tmp_path / name).touch()
     stub.version = "v1.34.0-paddlecloud.0.1.0"
     return stub
 
@@ -27,10 +31,7 @@ def sent(stub: Stub) -> dict[str, Any]:
     return dict(body)
 
 
-def test_the_current_directory_is_where_the_program_runs(
-    ours: Stub, pdc: Pdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_current_directory_is_where_the_program_runs(ours: Stub, pdc: Pdc, tmp_path: Path) -> None:
     assert pdc("run", "-d", "--workers", "2", "--", "python", "train.py", "--workers", "9").code == 0
     job = sent(ours)
     assert job["metadata"] == {**job["metadata"], "name": "train-1", "namespace": "default"}
@@ -133,6 +134,12 @@ NEXT_STEPS = {
         "not found",
         "next:  pdc image ls, or another --image; then: pdc retry wide",
     ),
+    "a package that the image lacks": (
+        "UserError",
+        "Traceback …\n  import sklearn\nModuleNotFoundError: No module named 'sklearn'",
+        'next:  if it is a package and no file of yours: write the lines "base: nosuch:1" and "pip: [scikit-learn]" '
+        "into image.yaml, then: pdc image build -f image.yaml -t mine:1, and run it with --image mine:1",
+    ),
     "a Secret that is not there": ("Config", "", "next:  create what is missing, then: pdc retry wide"),
 }
 
@@ -170,6 +177,8 @@ def test_a_job_that_could_not_begin_ends_with_the_command_that_helps(
         (["--volume", "/nowhere/at/all:/data", "--", "x"], "there is no /nowhere/at/all"),
         (["-o", "yaml", "--", "x"], "not offered here"),
         (["--"], "no program"),
+        (["--", "python", "-u", "trian.py"], 'did you mean "train.py"?'),
+        (["--image", "python:3.11", "--", "python", "src/none.py"], "there is no src/none.py in"),
     ],
 )
 def test_mistakes_are_usage_errors_and_create_nothing(ours: Stub, pdc: Pdc, flags: list[str], complaint: str) -> None:

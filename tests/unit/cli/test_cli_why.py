@@ -432,3 +432,13 @@ def test_waiting_for_a_service_ends_when_its_newest_revision_failed(
         service["spec"] = {"canary": {"tag": "2"}}
     settled = outcome.settled(service)
     assert (settled.message if settled and settled.exit_code else None) == message
+
+
+def test_a_package_that_an_image_lacks_is_not_a_submodule_and_needs_another_image_on_a_cluster() -> None:
+    def step(line: str) -> str:
+        failure = {"failureClass": "UserError", "message": f"Traceback …\n{line}"}
+        return outcome.next_step({"metadata": {"name": "j"}, "status": {"failures": [failure]}})
+
+    assert step("ModuleNotFoundError: No module named 'pandas'").endswith("an --image that has pandas")
+    assert step("ModuleNotFoundError: No module named 'paddle.fluid'") == ""
+    assert step("ValueError: no") == ""

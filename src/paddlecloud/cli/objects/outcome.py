@@ -21,6 +21,12 @@ from paddlecloud.sdk.outcome import message_of as message_of
 _BUILD = re.compile(r"pdc image build (?:-f \S+ -t )?\S+")
 """The command that the embedded platform names for an image it cannot make without a recipe."""
 
+_NO_MODULE = re.compile(r"^ModuleNotFoundError: No module named '(\w+)'", re.MULTILINE)
+"""Of a whole package: of one that lacks a submodule (`a.b`), another version is needed."""
+
+PACKAGES = {"PIL": "pillow", "cv2": "opencv-python-headless", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+"""Modules that are often imported and whose package has another name."""
+
 
 class Outcome(NamedTuple):
     """A final state; `exit_code` is what a waiting command ends with."""
@@ -47,8 +53,10 @@ def holding_deletion(obj: Object) -> str:
     return str(entry.get("message") or "") if entry and entry.get("status") == "True" else ""
 
 
-def next_step(obj: Object) -> str:
-    """The command that mends a job whose program could not even begin; empty where its output says what to mend."""
+def next_step(obj: Object, *, embedded: bool = False) -> str:
+    """What mends a job whose program could not even begin, or lacks a package; empty where its output says it.
+
+    `embedded`: images are made from recipes, on this machine."""
     failures = (obj.get("status") or {}).get("failures") or [{}]
     again = f"pdc retry {obj['metadata']['name']}"
     kind, message = failures[-1].get("failureClass"), str(failures[-1].get("message") or "")
@@ -57,7 +65,22 @@ def next_step(obj: Object) -> str:
         return f"{build[0]}, then: {again}" if build else f"pdc image ls, or another --image; then: {again}"
     if kind == "Config":
         return f"create what is missing, then: {again}"
+    if missing := _NO_MODULE.findall(message):
+        return _with_package(obj, PACKAGES.get(missing[-1], missing[-1]), embedded=embedded)
     return ""
+
+
+def _with_package(job: Object, package: str, *, embedded: bool) -> str:
+    if not embedded:
+        return f"if it is a package and no file of yours: an --image that has {package}"
+    template = ((job.get("spec") or {}).get("worker") or {}).get("template") or {}
+    containers = (template.get("spec") or {}).get("containers") or [{}]
+    lines = f"base: {containers[0].get('image') or 'paddlecloud/paddle:3.3'}", f"pip: [{package}]"
+    written = " and ".join(f'"{line}"' for line in lines)
+    return (
+        f"if it is a package and no file of yours: write the lines {written} into image.yaml, "
+        "then: pdc image build -f image.yaml -t mine:1, and run it with --image mine:1"
+    )
 
 
 def ended_otherwise(obj: Object, wanted: str = "") -> Outcome | None:

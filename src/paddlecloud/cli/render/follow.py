@@ -15,6 +15,7 @@ from paddlecloud.api.paddlejob.cause import ON_THE_WAY
 from paddlecloud.cli.control_characters import visible
 from paddlecloud.cli.failures import INTERRUPTED, OK
 from paddlecloud.cli.objects import members, outcome
+from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.outcome import GONE
 from paddlecloud.cli.objects.placing import ObjectRef
@@ -76,7 +77,7 @@ class Printer:
         end = (outcome.finished(owner) if owner is not None else None) or GONE
         if end.exit_code != OK:
             self._session.note(f"{self._place.display} {end.state}: {end.message}")
-            if owner is not None and (step := outcome.next_step(owner)):
+            if owner is not None and (step := outcome.next_step(owner, embedded=is_embedded(self._session))):
                 self._session.note(f"next:  {step}")
         return end.exit_code
 
