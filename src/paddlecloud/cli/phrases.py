@@ -47,6 +47,10 @@ PHRASES: dict[str, tuple[str, str]] = {
     "ready": ("ready", "已就绪"),
     "canary-failed": ("ready; its canary failed: {text}", "已就绪；其灰度（canary）失败：{text}"),
     "replicas": ("{ready} of {wanted} replicas are ready", "{wanted} 个副本中有 {ready} 个就绪"),
+    "restarted": (
+        "{text}; restarts: {count}, the last {since} ago after {pod}: {kind}",
+        "{text}；重启次数：{count}，最近一次在 {since} 前，原因是 {pod}：{kind}",
+    ),
     "detail": ("{what}: {detail}", "{what}：{detail}"),
     "warning": ("{text}; last warning{where}: {warning}", "{text}；最近的警告{where}：{warning}"),
     "where": (" on {object}", "（{object}）"),

@@ -12,6 +12,7 @@ import pytest
 
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.objects.members import member, parse_ranks
+from paddlecloud.sdk import members
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job, make_service
 from unit.cli.stub import Stub
@@ -179,3 +180,24 @@ def test_ranks_that_are_none(text: str) -> None:
 )
 def test_pods_know_their_rank(name: str, labels: dict[str, str], tag: str) -> None:
     assert member({"metadata": {"name": name, "labels": labels}}).tag == tag
+
+
+def test_a_job_that_failed_shows_the_pod_that_made_it_fail(stub: Stub, pdc: Pdc) -> None:
+    job = make_job(stub, "Failed")
+    job["status"]["failures"] = [{"pod": "wide-ps-0", "failureClass": "UserError"}]
+    stub.add(job)
+    result = pdc("logs", "wide", "--tail", "1")
+    assert result.out == "ps0 says 2\n"
+    assert result.err == "showing ps-0, which failed, of 3 pods; --all-ranks shows every one\n"
+    assert pdc("logs", "wide", "--rank", "1", "--tail", "1").out == "worker1 says 2\n"
+
+
+def test_pods_that_were_scaled_away_are_not_counted(stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_job(stub, workers=1, servers=0)
+    gone = {"metadata": {"name": "wide-worker-1", "uid": "gone", "labels": {"paddle-res-type": "worker"}}}
+
+    async def kept(*_: object) -> list[members.Member]:
+        return [members.member(gone)._replace(kept_in="/kept")]
+
+    monkeypatch.setattr(members, "past_members_of", kept)
+    assert pdc("logs", "wide").err == ""

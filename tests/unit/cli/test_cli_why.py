@@ -141,6 +141,20 @@ OTHERS = [
     ),
     (
         {
+            "kind": "PaddleJob",
+            "metadata": {"name": "x"},
+            "status": {
+                "phase": "Running",
+                "restarts": 1,
+                "disruptions": 1,
+                "failures": [{"time": "2027-01-15T07:59:00Z", "pod": "x-worker-0", "failureClass": "Deleted"}],
+            },
+        },
+        "ok",
+        "Running; restarts: 2, the last 60s ago after x-worker-0: Deleted",
+    ),
+    (
+        {
             "kind": "SampleSet",
             "metadata": {"name": "x", "deletionTimestamp": "2027-01-15T07:55:00Z", "finalizers": ["a/b"]},
             "status": {

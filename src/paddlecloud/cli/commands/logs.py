@@ -1,7 +1,8 @@
 """`pdc logs`: of a job, a pod or a service; several pods are merged by time and each line tells its rank or its pod.
 
-Without --rank or --all-ranks a job shows its rank 0. A service shows all of its pods, those of its canary
-too. Ctrl-C detaches and never ends the job. With -f the exit code is the job's: 0 completed, 100 failed, 103 deleted.
+Without --rank or --all-ranks a job shows its rank 0; one that failed shows the pod that made it fail. A service shows
+all of its pods, those of its canary too. Ctrl-C detaches and never ends the job. With -f the exit code is the job's: 0
+completed, 100 failed, 103 deleted.
 """
 
 from __future__ import annotations
@@ -70,15 +71,19 @@ def choose(session: Session, owner: Object) -> list[Member]:
     args = session.args
     look_up = members.members_of if args.previous else members.lives_of
     found = look_up(session, owner)
-    chosen = members.choose(found, ranks=args.rank, everything=args.all_ranks)
+    asked = args.rank is not None or args.all_ranks
+    failed = [] if asked else [one for one in found if one.name == outcome.failed_pod(owner)]
+    chosen = failed or members.choose(found, ranks=args.rank, everything=args.all_ranks)
     if found and not chosen:
         ranks = ", ".join(dict.fromkeys(str(one.rank) for one in found if one.role in ("worker", "")))
         raise CliError(
             f"no pod has rank {args.rank}", why=f"there are {ranks or 'none'}", next="--all-ranks", exit_code=NOT_FOUND
         )
-    if args.rank is None and len({one.tag for one in chosen}) < len({one.tag for one in found}):
-        pods = len({one.name for one in found})
-        session.note(f"showing {chosen[0].tag} of {pods} pods; --all-ranks shows every one")
+    there = [one for one in found if not one.kept_in] or found  # without those that were scaled away
+    if args.rank is None and len({one.tag for one in chosen}) < len({one.tag for one in there}):
+        pods = len({one.name for one in there})
+        which = ", which failed," if failed else ""
+        session.note(f"showing {chosen[0].tag}{which} of {pods} pods; --all-ranks shows every one")
     return chosen
 
 

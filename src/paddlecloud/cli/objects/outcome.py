@@ -53,6 +53,13 @@ def holding_deletion(obj: Object) -> str:
     return str(entry.get("message") or "") if entry and entry.get("status") == "True" else ""
 
 
+def failed_pod(obj: Object) -> str:
+    """The pod that made a job fail; empty for a job that has not, and for every other kind."""
+    end = finished(obj)
+    failures = (obj.get("status") or {}).get("failures") or [{}]
+    return str(failures[-1].get("pod") or "") if end is not None and end.state == "failed" else ""
+
+
 def next_step(obj: Object, *, embedded: bool = False) -> str:
     """What mends a job whose program could not even begin, or lacks a package; empty where its output says it.
 

@@ -272,7 +272,7 @@ class _Judge:
         status = obj.get("status") or {}
         phase = str(status.get("phase") or "")
         if phase:
-            text = self._detail(phase, _line(outcome.message_of(obj)))
+            text = self._restarted(self._detail(phase, _line(outcome.message_of(obj))), status)
             good = phase in GOOD_PHASES_OF.get(str(obj.get("kind")), GOOD_PHASES)
             return Verdict(OK if good else WAITING, text, str(status.get("reason") or phase))
         wanted = (obj.get("spec") or {}).get("replicas")
@@ -280,6 +280,17 @@ class _Judge:
         if isinstance(wanted, int) and ready < wanted:
             return Verdict(WAITING, self._say("replicas", ready=ready, wanted=wanted), "ReplicasNotReady")
         return None
+
+    def _restarted(self, text: str, status: Object) -> str:
+        """How often a training job was started again, and after what: a job that runs shows none of it otherwise."""
+        count = int(status.get("restarts") or 0) + int(status.get("disruptions") or 0)
+        last = (status.get("failures") or [{}])[-1]
+        if not count or not last.get("time"):
+            return text
+        since = times.age(last["time"], self._now)
+        return self._say(
+            "restarted", text=text, count=count, since=since, pod=last.get("pod"), kind=last.get("failureClass")
+        )
 
     def _detail(self, what: str, detail: str) -> str:
         repeats = what == detail  # conditions often carry their reason as message
