@@ -69,6 +69,7 @@ PHRASES: dict[str, tuple[str, str]] = {
     "nothing": ("nothing in particular", "无特别要求"),
     "a-place": ("a place", "一个位置"),
     "placed": ("a node is free for it: {node}, in the next round", "已有可用节点：{node}，下一轮调度即会放置"),
+    "needs-any": ("a node that its rules admit", "一个符合其规则的节点"),
     "needs-one": ("{each}, on one node", "{each}（同一节点）"),
     "needs-gang": (
         "{count} pods at once ({placed} have a node), each {each}",
@@ -95,6 +96,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "the job had {workers} worker(s)  (pdc scale pdj/{job} --replicas {workers})",
         "作业只有 {workers} 个 worker  (pdc scale pdj/{job} --replicas {workers})",
     ),
+    "remedy-any-node": ("there were {count} more node(s)", "增加 {count} 个节点"),
     "remedy-node": ("there were {count} more node(s) with {capacity}", "增加 {count} 个节点，具备 {capacity}"),
 }
 

@@ -203,7 +203,7 @@ def _needs(found: Explanation, language: str) -> str:
     each = amounts(found.each) or say(language, "nothing")
     gang = found.unit.gang
     if gang is None:
-        return say(language, "needs-one", each=each)
+        return say(language, "needs-one", each=each) if amounts(found.each) else say(language, "needs-any")
     if not found.unit.pods:
         return say(language, "needs-all", count=gang.min_member, all=each)
     return say(language, "needs-gang", count=gang.min_member, placed=gang.placed, each=each)
@@ -228,6 +228,8 @@ def _offer(offer: Offer, language: str) -> str:
         if name != "pods" or not offer.free["pods"]
     ]
     detail = "" if offer.rule in ("", "resources") else offer.detail
+    if not parts:  # it asks for nothing that a node could run out of
+        return f"{offer.node}: {detail or offer.reason}"
     return f"{offer.node}: {', '.join(parts)}" + (f" ({detail})" if detail else "")
 
 
@@ -254,7 +256,8 @@ def remedy_text(remedy: Remedy, found: Explanation, language: str) -> str:
         values["taint"] = f"{values['key']}{value}:{values['effect']}"
     if "labels" in values:
         values["pairs"] = ",".join(f"{key}={text}" for key, text in sorted(values["labels"].items()))
-    text = say(language, f"remedy-{remedy.kind}", **values)
+    plain = remedy.kind == "node" and not values["capacity"]
+    text = say(language, "remedy-any-node" if plain else f"remedy-{remedy.kind}", **values)
     command = command_of(remedy)
     return f"{text}  ({command})" if command else text
 
@@ -270,5 +273,6 @@ def command_of(remedy: Remedy) -> str:
     if remedy.kind == "node":
         capacity = ",".join(f"{name}={text}" for name, text in sorted(data["capacity"].items()) if name != "pods")
         labels = ",".join(f"{key}={value}" for key, value in sorted(data["labels"].items()))
-        return f"pdc node add NAME --capacity {capacity}" + (f" --labels {labels}" if labels else "")
+        flags = [f" --{flag} {text}" for flag, text in (("capacity", capacity), ("labels", labels)) if text]
+        return "pdc node add NAME" + "".join(flags)
     return ""

@@ -50,6 +50,17 @@ def test_one_pod_that_does_not_fit() -> None:
     ]
 
 
+def test_a_pod_that_asks_for_nothing_and_must_stand_alone_needs_one_more_node() -> None:
+    apart = {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": "kubernetes.io/hostname"}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    asking: dict[str, Any] = {"labels": {"app": "cache"}, "container": {"resources": {}}}
+    pods = [pod("there", on="n", **asking), pod("p", affinity=rule, **asking)]
+    lines = verdict([node("n", "4")], pods, "p")
+    assert lines[0] == "needs           a node that its rules admit"
+    assert lines[1].startswith("free            n: 1 pod(s) with app=cache")
+    assert lines[-1] == "                there were 1 more node(s)  (pdc node add NAME)"
+
+
 def test_the_same_in_chinese() -> None:
     lines = verdict([node("n", "4")], [pod("there", "3", on="n"), pod("p", "3")], "p", "zh")
     assert lines[0] == "需要            cpu 3（同一节点）"
