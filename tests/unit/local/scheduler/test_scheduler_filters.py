@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from scheduler_things import node, pod
 
-from paddlecloud.local.scheduler.decision.filters import fits, refusal
+from paddlecloud.kube import quantity
+from paddlecloud.local.scheduler.decision.filters import fits, refusal, shown
 from paddlecloud.local.scheduler.state.snapshot import node_view, pod_view, snapshot_of
 
 
@@ -165,3 +166,18 @@ def port(number: int, **fields: Any) -> dict[str, Any]:
 )
 def test_host_ports_are_had_once(mine: dict[str, Any], theirs: dict[str, Any], expected: str) -> None:
     assert judge(pod("p", container=mine), node("n"), pod("t", on="n", container=theirs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("memory", "24684100Ki", "23.54Gi"),
+        ("memory", "16Gi", "16Gi"),
+        ("memory", "1536Mi", "1536Mi"),
+        ("memory", "1000000k", "953.67Mi"),
+        ("memory", "0", "0"),
+        ("cpu", "1500m", "1500m"),
+    ],
+)
+def test_amounts_in_sentences_are_read_at_a_glance(resource: str, amount: str, text: str) -> None:
+    assert shown(resource, quantity.parse(amount)) == text

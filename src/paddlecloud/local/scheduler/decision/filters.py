@@ -117,6 +117,16 @@ def fits(shape: Shape, node: Node) -> bool:
     return has_room(shape, node) and admits(shape, node) and ports(shape, node) is None
 
 
+EXACT = 6
+"""Characters of an amount of bytes up to which it is read at a glance."""
+UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
 def shown(resource: str, amount: quantity.Amount) -> str:
-    """As Kubernetes writes it: `1500m` of cpu, `16Gi` of memory."""
-    return quantity.format(amount, quantity.family_of(resource))
+    """As Kubernetes writes it: `1500m` of cpu, `16Gi` of memory; bytes that are no round number as `23.54Gi`."""
+    exact = quantity.format(amount, quantity.family_of(resource))
+    if quantity.family_of(resource) != "binary" or len(exact) <= EXACT:
+        return exact
+    bytes_ = amount // quantity.ONE
+    power = min((bytes_.bit_length() - 1) // 10, len(UNITS))
+    return f"{bytes_ * 100 // 1024**power / 100:g}{UNITS[power - 1]}"
