@@ -68,6 +68,23 @@ class Confined:
             os.close(descriptor)
         self._made.add(inner)
 
+    def measure(self, inner: str) -> tuple[int, int]:
+        """How many files and bytes a file, link or tree has; what is not there is an OSError."""
+        parent, _, name = inner.rpartition("/")
+        descriptor = self.folder(parent)
+        try:
+            info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if not stat.S_ISDIR(info.st_mode):
+                return 1, info.st_size
+            sizes = [
+                os.stat(file, dir_fd=place, follow_symlinks=False).st_size
+                for _, _, files, place in os.fwalk(name, dir_fd=descriptor, follow_symlinks=False)
+                for file in files
+            ]
+            return len(sizes), sum(sizes)
+        finally:
+            os.close(descriptor)
+
     def remove(self, inner: str) -> None:
         """Delete a file, link or tree. A link is removed, never followed; what is not there is an OSError."""
         self._made.clear()

@@ -79,9 +79,10 @@ class Orders:
             task.check()
             _, inner = relative(path, (self.data,))
             try:
+                files, size = self._tree.measure(inner)
                 self._tree.remove(inner)
             except OSError as error:
                 raise WorkFailed(f"{path!r} cannot be removed: {error.strerror}") from error
             finally:
                 self._manifest.remove_below(inner)
-            task.progress.done(0)
+            task.progress.report(files=files, size=size)

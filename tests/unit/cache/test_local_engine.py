@@ -432,3 +432,10 @@ def test_a_level_that_cannot_be_read_is_refused(text: str) -> None:
 def test_folders_without_a_level_are_levels_of_their_own() -> None:
     levels = parse_levels(["MEM,1,/a:/b"], ["/a", "/b/", "/c"])
     assert levels == [Level("MEM", ("/a", "/b"), 1 << 20), Level("", ("/c",))]
+
+
+def test_a_removal_counts_the_files_and_bytes_that_are_gone(engine: Engines, data: Path) -> None:
+    node = engine()
+    assert do(node, "rmr", paths=[f"{data}/train/1.jpg"]).progress.shown()["bytes"] == 1000
+    shown = do(node, "rmr", paths=[f"{data}/train"]).progress.shown()
+    assert (shown["files"], shown["bytes"]) == (9, 9000)

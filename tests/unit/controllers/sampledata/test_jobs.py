@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.controllers.sampledata.sampleset import cache_status
 from paddlecloud.controllers.sampledata.servers.requests import ServerRefused, Work
 from paddlecloud.controllers.sampledata.servers.responses import Coverage, Figures, JobReport, Progress
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
@@ -443,3 +444,17 @@ async def test_a_job_that_runs_when_its_set_is_made_anew_fails_and_is_not_done_t
     here.start_controllers()
     status = await ended(here, "warm", "Failed")
     assert status["message"] == "SampleSet imagenet was deleted"
+
+
+@pytest.mark.parametrize(
+    ("type", "progress", "text"),
+    [
+        ("rmr", Progress(files=1, bytes=264_192), "1 file removed (258 KiB)"),
+        ("warmup", Progress(files=2, skipped=2), "0 files brought (0 B), 2 cached already"),
+        ("warmup", Progress(files=3, skipped=1, bytes=4096), "2 files brought (4.0 KiB), 1 cached already"),
+        ("sync", Progress(files=3, skipped=1, bytes=4096), "2 files copied (4.0 KiB), 1 unchanged"),
+        ("clear", Progress(), "done"),
+    ],
+)
+def test_what_was_done_is_said_in_the_words_of_its_type(type: str, progress: Progress, text: str) -> None:
+    assert cache_status.done([JobReport(type=type, state="Succeeded", progress=progress)]) == text

@@ -60,13 +60,19 @@ def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | N
 
 
 def done(reports: list[JobReport], *, dry: bool = False) -> str:
-    """What work that has succeeded did, in words; of a sync what was copied, kept and deleted."""
+    """What work that has succeeded did, in words: of a sync what was copied, kept and deleted; of a warm-up what was
+    brought and what was there."""
     reported = [report.progress for report in reports if report.progress is not None]
     files, size = sum(part.files for part in reported), binary_size(sum(part.bytes for part in reported))
     same, gone = sum(part.skipped for part in reported), sum(part.deleted for part in reported)
     if not files and not gone:
         return "done"
-    if not any(report.type == "sync" for report in reports):
+    types = {report.type for report in reports}
+    if "rmr" in types:
+        return f"{number_of(files, 'file', grouped=True)} removed ({size})"
+    if "warmup" in types:
+        return f"{number_of(files - same, 'file', grouped=True)} brought ({size}), {same:,} cached already"
+    if "sync" not in types:
         return f"{number_of(files, 'file', grouped=True)}, {size}"
     other = sum(part.only_here for part in reported)
     rest = (f", {gone:,} deleted" if gone else "") + (f", {other:,} only in the set (kept)" if other else "")
