@@ -352,3 +352,4 @@ def test_a_refused_scale_names_the_numbers(refused: Refused, tmp_path: Path, rep
     assert code == INVALID
     assert words in said
     assert f"to {replicas}:" in said
+    assert said.count("Invalid value") == 1, "the same refusal is not given twice"

@@ -13,7 +13,6 @@ from paddlecloud.cli.failures import CONFLICT, CliError, UsageError, attempting,
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.resizing import restart_note, scale_note
-from paddlecloud.cli.objects.suggestions import append
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
@@ -124,7 +123,7 @@ def _scale(session: Session, where: ObjectRef, replicas: int) -> Object:
 
 
 def _refused(session: Session, where: ObjectRef, replicas: int, error: Invalid) -> CliError:
-    """The refusal, and the numbers that stand against it: rules of a CRD can name only the fields."""
+    """The refusal with the numbers that stand against it: rules of a CRD can name only the fields."""
     failure = from_api(error, doing=f"cannot scale {where.display} to {replicas}")
     if (where.resource.group, where.resource.kind) != (PADDLEJOBS.group, PADDLEJOBS.kind):
         return failure
@@ -133,8 +132,7 @@ def _refused(session: Session, where: ObjectRef, replicas: int, error: Invalid) 
     found = session.api.do(session.api.client.get(where.resource, where.name, where.namespace))
     spec = found.get("spec") or {}
     asked = {**found, "spec": {**spec, "worker": {**(spec.get("worker") or {}), "replicas": replicas}}}
-    for problem in paddlejob.validate(paddlejob.decode(asked)):
-        append(failure, str(problem))
+    failure.why = "; ".join(map(str, paddlejob.validate(paddlejob.decode(asked)))) or failure.why
     return failure
 
 
