@@ -139,10 +139,9 @@ def test_following_can_be_left(client: pc.Client, here: Path) -> None:
 def test_jobs_are_suspended_resumed_and_scaled(client: pc.Client) -> None:
     job = client.jobs.run("sleep 600", image=PYTHON, elastic=(1, 3), name="flexible")
     job.wait_for(check=lambda body: body.get("status", {}).get("phase") == "Running", timeout=60)
-    job.suspend()
+    assert job.suspend() is job
     job.wait_for(check=lambda body: body["status"].get("phase") == "Suspended", timeout=60)
-    job.resume()
-    job.scale(2)
+    assert job.resume().scale(2).refresh() is job
     job.wait_for(check=lambda body: (body["status"].get("worker") or {}).get("running") == 2, timeout=60)
     assert len(job.pods()) == 2
     assert {"Suspended", "Scaling"} & {event["reason"] for event in job.events()}

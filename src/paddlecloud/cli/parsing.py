@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from paddlecloud.cli.command_table import COMMANDS, Command
 from paddlecloud.cli.failures import UsageError
-from paddlecloud.kube.nearest import question
+from paddlecloud.kube.nearest import nearest, question
 
 OUTPUT_HELP = "json, yaml, name, wide, jsonpath=…, go-template=… or custom-columns=…; not every command has all of them"
 
@@ -31,9 +31,15 @@ class Parser(argparse.ArgumentParser):
         if not words:
             return
         flag = words[0].partition("=")[0]
-        meant = question(flag, self._option_string_actions) if flag.startswith("-") else ""
+        meant = self._meant_flag(flag) if flag.startswith("-") else ""
         what = f"unknown flag {flag}" if flag.startswith("-") else f'"{words[0]}" is one argument too many'
         raise UsageError(f"{self.prog}: {what}", why=meant, next=f"{self.prog} --help")
+
+    def _meant_flag(self, flag: str) -> str:
+        """Compared without their dashes: two that all flags begin with make none of them alike."""
+        known = {one.lstrip("-"): one for one in self._option_string_actions if one.startswith("--")}
+        found = nearest(flag.lstrip("-"), known)
+        return f'did you mean "{known[found]}"?' if found else ""
 
 
 class Parsers:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from paddlecloud.sdk.core import AsyncClient
 
 T = TypeVar("T", bound=Manifest)
+H = TypeVar("H", bound="AsyncHandle")
+J = TypeVar("J", bound="AsyncJob")
 
 
 class JobFailed(Exception):
@@ -78,13 +80,15 @@ class AsyncHandle(Manifest):
     def place(self) -> ObjectRef:
         return ObjectRef(self._resource, self.name, self.namespace or None)
 
-    async def refresh(self) -> None:
+    async def refresh(self: H) -> H:
         """Read it again. Raises `kube.errors.NotFound` when it is gone."""
         self._body = await self._client.api.get(self._resource, self.name, self.namespace or None)
+        return self
 
-    async def patch(self, patch: Object) -> None:
+    async def patch(self: H, patch: Object) -> H:
         """A merge patch: what it names is changed, null removes."""
         self._body = await self._client.api.patch(self._resource, self.name, patch, namespace=self.namespace or None)
+        return self
 
     async def delete(
         self, *, wait: bool = False, timeout: float | None = None, grace_period: int | None = None
@@ -214,20 +218,20 @@ class AsyncJob(JobManifest, AsyncHandle):
             raise JobFailed(self.name, message_of(self.body))
         return self.phase
 
-    async def scale(self, workers: int) -> None:
+    async def scale(self: J, workers: int) -> J:
         """Another number of workers, within the bounds of an elastic job. All ranks restart, from their checkpoint.
         Raises `Conflict` for one that has ended."""
         await self._refuse_ended("scaled")
-        await self.patch({"spec": {"worker": {"replicas": workers}}})
+        return await self.patch({"spec": {"worker": {"replicas": workers}}})
 
-    async def suspend(self) -> None:
+    async def suspend(self: J) -> J:
         """Give its resources back and keep the job. Raises `kube.errors.Conflict` for one that has ended."""
         await self._refuse_ended("suspended")
-        await self.patch({"spec": {"suspend": True}})
+        return await self.patch({"spec": {"suspend": True}})
 
-    async def resume(self) -> None:
+    async def resume(self: J) -> J:
         await self._refuse_ended("resumed")
-        await self.patch({"spec": {"suspend": False}})
+        return await self.patch({"spec": {"suspend": False}})
 
     async def _refuse_ended(self, done: str) -> None:
         await self.refresh()

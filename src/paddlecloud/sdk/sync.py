@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.resource import Object
@@ -16,6 +17,9 @@ from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
 from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.portal import Portal
 from paddlecloud.sdk.serving import ServiceManifest
+
+H = TypeVar("H", bound="Handle")
+J = TypeVar("J", bound="Job")
 
 
 @checked
@@ -34,13 +38,15 @@ class Handle(Manifest):
     def place(self) -> ObjectRef:
         return self._core.place
 
-    def refresh(self) -> None:
+    def refresh(self: H) -> H:
         """Read it again. Raises `kube.errors.NotFound` when it is gone."""
         self._portal.run(self._core.refresh())
+        return self
 
-    def patch(self, patch: Object) -> None:
+    def patch(self: H, patch: Object) -> H:
         """A merge patch: what it names is changed, null removes."""
         self._portal.run(self._core.patch(patch))
+        return self
 
     def delete(self, *, wait: bool = False, timeout: float | None = None, grace_period: int | None = None) -> None:
         """This very object, not a newer one of its name. `wait` returns when it is gone."""
@@ -95,16 +101,19 @@ class Job(JobManifest, Handle):
         """Until it has ended; the answer is its phase. `check` raises `JobFailed` unless it completed."""
         return self._portal.run(self._core.wait(timeout=timeout, check=check))
 
-    def scale(self, workers: int) -> None:
+    def scale(self: J, workers: int) -> J:
         """Another number of workers, within the bounds of an elastic job. All ranks restart, from their checkpoint."""
         self._portal.run(self._core.scale(workers))
+        return self
 
-    def suspend(self) -> None:
+    def suspend(self: J) -> J:
         """Give its resources back and keep the job."""
         self._portal.run(self._core.suspend())
+        return self
 
-    def resume(self) -> None:
+    def resume(self: J) -> J:
         self._portal.run(self._core.resume())
+        return self
 
 
 class Service(ServiceManifest, Handle):

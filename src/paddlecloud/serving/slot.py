@@ -72,7 +72,8 @@ class Slot:
                 log.warning("%s", new.remark)
         if old is not None:
             self._metrics.reloads.inc(new.name, "replaced")
-            log.info("version %s takes over from %s", new.version, old.version)
+            same = new.version == old.version
+            log.info("version %s %s", new.version, "was changed" if same else f"takes over from {old.version}")
             await old.close()
         return new
 

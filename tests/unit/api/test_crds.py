@@ -149,3 +149,8 @@ def test_pod_templates_are_kept_whole() -> None:
 def test_words_that_occur_misspelt_in_published_yaml_are_free_text(field: str) -> None:
     declared = root_schema(KINDS[0])["properties"]["spec"]["properties"][field]
     assert not {"enum", "pattern"} & set(declared)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_get_all_lists_the_kinds_of_this_project(kind: KindDeclaration) -> None:
+    assert {"all", "paddle"} <= set(crd.definition(kind)["spec"]["names"]["categories"])

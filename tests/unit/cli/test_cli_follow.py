@@ -176,13 +176,8 @@ def test_until_something_runs_the_reason_is_reported(stub: Stub, pdc: Pdc, monke
     assert result.err.count("no GPU") == 1, "the same cause is printed once"
 
 
-def test_on_a_terminal_the_progress_of_an_image_is_one_text_that_is_written_over(
-    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
-    monkeypatch.setattr(follow, "NEXT_LIVE", 0.0)
-    monkeypatch.setattr(follow, "is_terminal", lambda stream: True)
-    monkeypatch.setenv("COLUMNS", "80")
+def build_image(stub: Stub) -> None:
+    """A job whose image is built: further with every look at it, until it fails."""
     job = make_job(stub, phase="Starting", workers=1, servers=0)
     looks = 0
 
@@ -200,6 +195,28 @@ def test_on_a_terminal_the_progress_of_an_image_is_one_text_that_is_written_over
             job["status"]["phase"] = "Failed"
 
     stub.before = go_on
+
+
+def test_elsewhere_the_progress_of_an_image_is_printed_rarely(
+    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(follow, "NEXT_NEWS", 0.0)
+    build_image(stub)
+    assert pdc("logs", "-f", "wide").err.count("9 s left for these") == 1
+    monkeypatch.setattr(follow, "NEXT_PROGRESS", 0.0)
+    build_image(stub)
+    assert pdc("logs", "-f", "wide").err.count("9 s left for these") > 1
+
+
+def test_on_a_terminal_the_progress_of_an_image_is_one_text_that_is_written_over(
+    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(follow, "NEXT_LIVE", 0.0)
+    monkeypatch.setattr(follow, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    build_image(stub)
     err = pdc("logs", "-f", "wide").err
     texts = err.split("\r\x1b[K\x1b[A\x1b[2K")
     assert len(texts) >= 3, "a text of two rows is removed before the next one"

@@ -177,6 +177,8 @@ def test_a_job_that_could_not_begin_ends_with_the_command_that_helps(
         (["--volume", "/nowhere/at/all:/data", "--", "x"], "there is no /nowhere/at/all"),
         (["-o", "yaml", "--", "x"], "not offered here"),
         (["--"], "no program"),
+        (["--timeout", "5", "--", "x"], "unknown flag --timeout\n"),
+        (["--worker", "5", "--", "x"], 'did you mean "--workers"?'),
         (["--", "python", "-u", "trian.py"], 'did you mean "train.py"?'),
         (["--image", "python:3.11", "--", "python", "src/none.py"], "there is no src/none.py in"),
     ],

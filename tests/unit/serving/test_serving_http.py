@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,16 @@ async def test_a_new_version_takes_over_without_a_dropped_request(serve: Serve, 
     over.set()
     await asyncio.gather(*askers)
     assert sorted(set(answers)) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_model_that_is_overwritten_is_not_logged_as_another_version(
+    serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await serve(models.linear(tmp_path / "double"))
+    models.linear(tmp_path / "double", factor=3)
+    await serve.slot.load()
+    assert "version 1 was changed" in caplog.text
 
 
 async def test_a_damaged_version_is_reported_and_the_old_one_stays(serve: Serve, tmp_path: Path) -> None:

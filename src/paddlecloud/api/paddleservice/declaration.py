@@ -15,7 +15,7 @@ def _declaration(name: names.KindName, doc: str, *, short_names: tuple[str, ...]
         plural=name.plural,
         singular="paddleservice",
         short_names=short_names,
-        categories=("paddle",),
+        categories=("all", "paddle"),
         type=PaddleService,
         doc=doc,
         conditions=CONDITIONS,

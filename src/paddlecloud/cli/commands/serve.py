@@ -142,7 +142,7 @@ def _refuse_without_store(session: Session, model: str) -> None:
     raise InputError(
         f"there is no folder {model} here",
         why=question(model, folders)
-        or f"and no model store: the platform was started without {endpoint.MODEL_ENDPOINT}",
+        or f"it would be a model in a model store, and the platform was started without {endpoint.MODEL_ENDPOINT}",
         next="pdc serve ./FOLDER",
     )
 

@@ -1,11 +1,11 @@
-"""`pdc version`: of this program, and of the server unless --client."""
+"""`pdc version`: of this program, and of the server unless --client. Without a server that is said, and no failure."""
 
 from __future__ import annotations
 
 import argparse
 
 import paddlecloud
-from paddlecloud.cli.failures import attempting
+from paddlecloud.cli.failures import UNREACHABLE, CliError, attempting
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
 
@@ -21,11 +21,17 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if not args.output:
         session.print(f"pdc     {paddlecloud.__version__}")
     if not args.client:
-        with attempting("ask the server for its version"):
-            server = session.api.json("/version")
-        body["server"] = {"version": server.get("gitVersion"), "platform": server.get("platform")}
-        if not args.output:
-            session.print(f"server  {server.get('gitVersion')} ({session.api.config.server})")
+        try:
+            with attempting("ask the server for its version"):
+                server = session.api.json("/version")
+        except CliError as failure:
+            if failure.exit_code != UNREACHABLE:
+                raise
+            session.note(f"no server answers: {failure.why or failure.message}")
+        else:
+            body["server"] = {"version": server.get("gitVersion"), "platform": server.get("platform")}
+            if not args.output:
+                session.print(f"server  {server.get('gitVersion')} ({session.api.config.server})")
     if args.output:
         from paddlecloud.cli.render.output import print_report
 

@@ -20,6 +20,7 @@ from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.outcome import GONE
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.thread_tasks import ThreadTasks
+from paddlecloud.cli.objects.why import Verdict
 from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, Object
@@ -27,6 +28,8 @@ from paddlecloud.sdk.following import Follower
 from paddlecloud.sdk.logs import Line, Options
 
 FIRST_NEWS, NEXT_NEWS, NEXT_LIVE = 2.0, 5.0, 1.0
+NEXT_PROGRESS = 30.0
+"""Seconds between two lines about a reason that passes by itself, where each stays: in a file or a pipe."""
 UNSCHEDULABLE = frozenset(("Unschedulable", "NotEnoughResources"))
 """Reasons of verdicts that `pdc explain` answers with what would help."""
 
@@ -89,7 +92,8 @@ def is_terminal(stream: TextIO) -> bool:
 class News:
     """While nothing runs, says why, whenever that changes and at most every few seconds.
 
-    On a terminal a reason that passes by itself, such as an image that is built, is one line that is written anew.
+    On a terminal a reason that passes by itself, such as an image that is built, is one line that is written anew;
+    elsewhere it is printed more rarely.
     Once the pods are known to fit nowhere, the command that says what would help follows, once.
     """
 
@@ -98,6 +102,8 @@ class News:
         self._place = place
         self._said = ""
         self._advised = False
+        self._reason = ""
+        self._progress_due = 0.0
         self._terminal = is_terminal(sys.stderr)
         self._rows = 0
         """Rows of the terminal that hold a text which is written over by the next one."""
@@ -110,9 +116,10 @@ class News:
 
         self._quiet_until = time.monotonic() + (NEXT_LIVE if self._terminal else NEXT_NEWS)
         _, _, verdict = examine(self._session, owner)
-        if verdict.text == self._said:
+        if verdict.text == self._said or self._is_recent_progress(verdict):
             return
-        self._said = verdict.text
+        self._said, self._reason = verdict.text, verdict.reason
+        self._progress_due = time.monotonic() + NEXT_PROGRESS
         self.clear()
         if self._terminal and verdict.reason in ON_THE_WAY:
             text = visible(verdict.text)
@@ -125,6 +132,10 @@ class News:
             self._advised = True
             kind = "pdj" if self._place.resource == PADDLEJOBS else self._place.resource.kind.lower()
             self._session.note(f"next:  pdc explain {kind}/{self._place.name}")
+
+    def _is_recent_progress(self, verdict: Verdict) -> bool:
+        passing = verdict.reason in ON_THE_WAY and verdict.reason == self._reason
+        return passing and bool(verdict.reason) and not self._terminal and time.monotonic() < self._progress_due
 
     def clear(self) -> None:
         """Make room for other output."""

@@ -171,6 +171,8 @@ def _unready(obj: Object, kind: str) -> ConditionState:
         return ConditionState(
             "False", "RevisionMissing", f'{kind} "{name}" does not have any ready Revision: {state.message}'
         )
+    if kind == "Revision":
+        return ConditionState("Unknown", "Unready", f'Revision "{name}" is not ready yet.')
     return ConditionState("Unknown", "Unready", f'{kind} "{name}" is waiting for a Revision to become ready.')
 
 

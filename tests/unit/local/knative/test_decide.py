@@ -299,6 +299,7 @@ def test_traffic_stays_where_it_was_until_all_targets_are_ready(state: str, verd
     status = routing([{"revisionName": "r2", "percent": 100}], before=before, r1="True", r2=state)
     assert status["traffic"] == before
     assert condition(status, "AllTrafficAssigned")["status"] == verdict
+    assert "waiting for a Revision" not in condition(status, "AllTrafficAssigned")["message"], "it is one itself"
 
 
 def test_a_revision_that_serves_and_falls_ill_keeps_its_traffic() -> None:
