@@ -291,13 +291,17 @@ def sign(token: str, *parts: bytes) -> str:
 
 
 def _write_stacks() -> str:
-    """The stacks of all threads, the innermost frames first: to the log, and returned."""
+    """The stacks of all threads, the innermost frames first: to the log, and returned.
+
+    The current thread is the reporter's own, and says nothing of the program: it comes last in what is returned.
+    """
     faulthandler.cancel_dump_traceback_later()
     faulthandler.dump_traceback(file=LOG, all_threads=True)
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file=file, all_threads=True)
         file.seek(0)
-        return file.read()[:STACKS_LIMIT]
+        threads = file.read().split("\n\n")
+    return "\n\n".join(sorted(threads, key=lambda stack: stack.startswith("Current thread")))[:STACKS_LIMIT]
 
 
 if hasattr(os, "register_at_fork"):

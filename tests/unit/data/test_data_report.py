@@ -208,6 +208,8 @@ waits_for_a_peer_that_never_comes()
     stacks = [body["stacks"] for body in controller.bodies if "stacks" in body]
     assert len(stacks) == 1, "once per silence"
     assert "waits_for_a_peer_that_never_comes" in stacks[0]
+    program, reporter = (stacks[0].index(words) for words in ("waits_for_a_peer_that_never_comes", "Current thread"))
+    assert program < reporter, "what the program does comes before the thread that reports it"
 
 
 def test_an_extension_that_hangs_holding_the_interpreter_still_shows_its_caller(
