@@ -256,6 +256,32 @@ def test_pods_that_fit_nowhere_are_followed_by_the_command_that_says_what_helps_
     assert any("no node" in line for line in lines), "the cause is printed again when it changes"
 
 
+def test_while_an_image_without_recipe_is_waited_for_the_command_that_builds_it_is_said_once(
+    stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(follow, "NEXT_NEWS", 0.0)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
+    job = make_job(stub, phase="Starting", workers=1, servers=0)
+    looks = 0
+
+    def go_on(method: str, path: str) -> None:
+        nonlocal looks
+        looks += path.endswith("/paddlejobs/wide")
+        said = 'no recipe answers for image "nosuch:1". Write one, then: pdc image build -f image.yaml -t nosuch:1'
+        waits = {"reason": "ErrImagePull" if looks % 2 else "ImagePullBackOff", "message": said}
+        container = {"name": "paddle", "state": {"waiting": waits}}
+        pod = {"phase": "Pending", "containerStatuses": [container]}
+        stub.objects[("pods", "default", "wide-worker-0")]["status"] = pod
+        if looks == 4:
+            job["status"]["phase"] = "Failed"
+
+    stub.before = go_on
+    lines = pdc("logs", "-f", "wide").err.splitlines()
+    steps = [line for line in lines if line.startswith("next:  pdc image build -f image.yaml -t nosuch:1 ")]
+    assert len(steps) == 1, lines
+
+
 def test_a_cause_that_is_no_lack_of_room_is_not_sent_to_explain(
     stub: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,13 +68,19 @@ def next_step(obj: Object, *, embedded: bool = False) -> str:
     again = f"pdc retry {obj['metadata']['name']}"
     kind, message = failures[-1].get("failureClass"), str(failures[-1].get("message") or "")
     if kind == "Image":
-        build = _BUILD.search(message)
-        return f"{build[0]}, then: {again}" if build else f"pdc image ls, or another --image; then: {again}"
+        build = build_command(message)
+        return f"{build}, then: {again}" if build else f"pdc image ls, or another --image; then: {again}"
     if kind == "Config":
         return f"create what is missing, then: {again}"
     if missing := _NO_MODULE.findall(message):
         return _with_package(obj, PACKAGES.get(missing[-1], missing[-1]), embedded=embedded)
     return ""
+
+
+def build_command(message: str) -> str:
+    """The command that builds an image, where the embedded platform names it; empty otherwise."""
+    found = _BUILD.search(message)
+    return found[0] if found else ""
 
 
 def _with_package(job: Object, package: str, *, embedded: bool) -> str:

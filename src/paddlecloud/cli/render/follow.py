@@ -94,7 +94,7 @@ class News:
 
     On a terminal a reason that passes by itself, such as an image that is built, is one line that is written anew;
     elsewhere it is printed more rarely.
-    Once the pods are known to fit nowhere, the command that says what would help follows, once.
+    Once the pods are known to fit nowhere, or their image to have no recipe, the command that helps follows, once.
     """
 
     def __init__(self, session: Session, place: ObjectRef) -> None:
@@ -128,10 +128,16 @@ class News:
             self._rows = -(-len(text) // shutil.get_terminal_size().columns)
         else:
             self._session.note(f"{self._place.display}: {verdict.text}")
-        if verdict.reason in UNSCHEDULABLE and not self._advised:
+        if not self._advised and (step := self._next_step(verdict)):
             self._advised = True
+            self._session.note(f"next:  {step}")
+
+    def _next_step(self, verdict: Verdict) -> str:
+        if verdict.reason in UNSCHEDULABLE:
             kind = "pdj" if self._place.resource == PADDLEJOBS else self._place.resource.kind.lower()
-            self._session.note(f"next:  pdc explain {kind}/{self._place.name}")
+            return f"pdc explain {kind}/{self._place.name}"
+        build = outcome.build_command(verdict.text)
+        return f"{build}    (elsewhere; it waits for the image and then starts by itself)" if build else ""
 
     def _is_recent_progress(self, verdict: Verdict) -> bool:
         passing = verdict.reason in ON_THE_WAY and verdict.reason == self._reason
