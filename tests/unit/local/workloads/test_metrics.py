@@ -53,6 +53,18 @@ async def test_who_asks_first_waits_a_moment_for_a_rate() -> None:
     assert rate.window == pytest.approx(GLANCE)
 
 
+async def test_who_asks_first_sees_a_program_that_works_in_short_bursts() -> None:
+    """Training computes for 50 ms and waits for its data for the rest of each half second."""
+    machine = Machine()
+    began = machine.clock.monotonic()
+
+    def read(uid: str) -> Mapping[str, Usage]:
+        return {"main": Usage((machine.clock.monotonic() - began + 0.1) // 0.5 * 0.05, 64 << 20)}
+
+    machine.meter = Meter(read, machine.clock)
+    assert (await machine.ask(waits=True))["main"].cores == pytest.approx(0.1)
+
+
 async def test_a_container_that_begins_between_two_readings_has_used_nothing_yet() -> None:
     machine = Machine()
     began = machine.pass_time

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from paddlecloud.kube.clock import Clock
 from paddlecloud.local.kubelet.node.usage import Usage
 
-GLANCE = 0.25  # seconds between two readings when there is no earlier one
+GLANCE = 1.0  # seconds between two readings when there is no earlier one: a step of training is within
 SHORTEST = 0.2  # a rate over less is noise
 LONGEST = 60.0  # and over more is history
 RENEW = 15.0  # how long a reading stays the one that later ones are compared to
