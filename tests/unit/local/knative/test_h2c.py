@@ -273,6 +273,13 @@ async def test_a_call_to_a_revision_that_sleeps_wakes_it_and_is_answered(world: 
         assert world.woken == ["ns/r"]
 
 
+async def _answers(channel: Any) -> bool:
+    try:
+        return await say(channel) == b"one!"
+    except grpc.aio.AioRpcError:
+        return False
+
+
 async def test_a_call_that_waits_for_pods_that_fail_for_good_is_unavailable(world: H2cGateways) -> None:
     await world.start(r=entry())
     async with world.channel() as channel:
@@ -282,6 +289,17 @@ async def test_a_call_that_waits_for_pods_that_fail_for_good_is_unavailable(worl
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+        async def later() -> str:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await say(channel)
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+            return str(caught.value.details())
+
+        await eventually(later, "CrashLoopBackOff: the model is damaged")
+        async with Pod("one") as pod:
+            world.publish(r=entry(pod))
+            await eventually(lambda: _answers(channel), what="it serves again")
 
 
 async def test_a_pod_has_no_more_calls_at_once_than_it_may_and_the_others_wait(world: H2cGateways) -> None:

@@ -28,6 +28,8 @@ BUFFER = 64 * 1024
 """Bytes kept per connection for a side that reads slowly."""
 HEAD_TIMEOUT = 30
 CONNECT_TIMEOUT = 5
+LONGEST_REASON = 1000
+"""Characters, of four bytes at most: Envoy takes 4096 bytes for a body of its own."""
 PLENTY = 1_000_000
 """More than Envoy will ever see: limits of its own that are not wanted here."""
 
@@ -151,6 +153,10 @@ def activator_socket(number: int) -> str:
 
 
 def _virtual_host(name: str, hosts: list[str], shares: Mapping[str, int], revisions: Mapping[str, Config]) -> Config:
+    failures = [_failure(revisions[revision]) for revision in shares]
+    if all(failures):
+        answer = {"status": 503, "body": {"inline_string": failures[0]}}  # of gRPC: UNAVAILABLE with this text
+        return {"name": name, "domains": hosts, "routes": [{"match": {"prefix": "/"}, "direct_response": answer}]}
     patience = max(float(revisions[revision].get("timeout") or DEFAULT_TIMEOUT) for revision in shares)
     return {
         "name": name,
@@ -169,6 +175,11 @@ def _virtual_host(name: str, hosts: list[str], shares: Mapping[str, int], revisi
             }
         ],
     }
+
+
+def _failure(revision: Config) -> str:
+    """Why the revision will have no pods, if it is known; not longer than Envoy takes for a body."""
+    return "" if revision.get("pods") else str(revision.get("failed") or "")[:LONGEST_REASON]
 
 
 def _cluster(key: str, revision: Config, *, folder: str, number: int) -> Config:
