@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -141,6 +142,22 @@ async def test_a_follower_that_comes_first_waits_for_the_container(tmp_path: Pat
     (tmp_path / "status.json").write_text("{}")
     await asyncio.wait_for(reading, PATIENCE)
     assert seen == [b"late\n"]
+
+
+async def test_who_follows_from_now_on_misses_nothing_of_it(log: Path) -> None:
+    loop = asyncio.get_running_loop()
+    busy = [loop.run_in_executor(None, time.sleep, 0.2) for _ in range(64)]  # no thread is free to look for a place
+    done = False
+    stream = read_log(log, LogOptions(follow=True, tail=0), pod_dir=log.parents[1], ended=lambda: done)
+    first = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    file = LogFile(str(log))
+    file.write(format_chunk(b"stdout", b"now\n", NOON))
+    file.close()
+    assert await asyncio.wait_for(first, PATIENCE) == b"now\n"
+    done = True
+    await stream.aclose()
+    await asyncio.gather(*busy)
 
 
 async def test_a_flood_of_output_is_bounded_on_disk_and_does_not_stop_the_container(shims: ShimHarness) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -119,6 +120,29 @@ async def test_a_program_started_warm_observes_what_one_started_cold_does(worlds
     assert warm._asdict() == cold._asdict()
     if not (name.endswith(("code", "clusters")) and sys.version_info >= (3, 13)):
         assert fewer == imports - 1, "it was started cold"
+
+
+@pytest.mark.parametrize("preload", [(), ("toy",)], ids=["cold", "warm"])
+async def test_a_program_ignores_no_signal_because_the_platform_does(
+    worlds: WarmAndCold, tmp_path: Path, preload: tuple[str, ...]
+) -> None:
+    probe = SAME_WARM["signals in /proc"]
+    worlds.write(probe)
+    expected, _ = await worlds.run(worlds.cold, probe)
+    ignored = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # as `nohup pdc up &` in a script does
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+    try:
+        launcher = Launcher(python=sys.executable, preload=preload, environment=worlds.env()) if preload else Launcher()
+        assert await launcher.start()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    harness = ShimHarness(tmp_path, launcher)
+    try:
+        found, _ = await worlds.run(harness, probe)
+    finally:
+        await harness.close()
+    assert found == expected
 
 
 @pytest.mark.parametrize("name", COLD)

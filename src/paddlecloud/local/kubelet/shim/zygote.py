@@ -57,12 +57,24 @@ def _become_shim(control: socket.socket, pod_dir: str, fds: list[int]) -> None:
     os._exit(code)
 
 
+def _unignore_signals() -> None:
+    """Programs of pods start with the default of every signal, however the platform was started.
+
+    What a process ignores its children ignore too: after `nohup pdc up &` a Ctrl-C in a pod would reach nobody. The two
+    that Python itself ignores are reset at the start of each program.
+    """
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
 def main(roots: list[str], *, main: Mapping[str, Any], at_start: Collection[str]) -> Callable[[], None]:
     """Serve to the end. What is returned is the rest of this process: in a child, the program that it became.
 
     `main` are the globals of `__main__` and `at_start` the imported modules, both as the interpreter made them.
     """
     os.setsid()  # a signal to the control plane's group must not reach the shims through their parent
+    _unignore_signals()
     control = socket.socket(fileno=out_of_the_way(0))
     reads: Collection[str] = ()
     if roots:

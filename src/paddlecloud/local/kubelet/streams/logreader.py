@@ -163,8 +163,8 @@ async def _follow(
     slice_ = TimeSlice()
     fd: int | None = None
     try:
-        if options.tail is None:
-            fd = _open_first(path, None)
+        if not options.tail:  # no lines to count; and who asked for what comes from now on must miss nothing
+            fd = _open_first(path, options.tail)
         else:
             fd = await asyncio.to_thread(_open_first, path, options.tail)
         while True:
