@@ -272,9 +272,11 @@ class _Judge:
         status = obj.get("status") or {}
         phase = str(status.get("phase") or "")
         if phase:
-            text = self._restarted(self._detail(phase, _line(outcome.message_of(obj))), status)
+            text = self._detail(phase, _line(outcome.message_of(obj)))
             good = phase in GOOD_PHASES_OF.get(str(obj.get("kind")), GOOD_PHASES)
-            return Verdict(OK if good else WAITING, text, str(status.get("reason") or phase))
+            if good:
+                return Verdict(OK, self._restarted(text, status), str(status.get("reason") or phase))
+            return Verdict(WAITING, text, str(status.get("reason") or phase))
         wanted = (obj.get("spec") or {}).get("replicas")
         ready = int(status.get("readyReplicas") or 0)
         if isinstance(wanted, int) and ready < wanted:
