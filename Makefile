@@ -90,6 +90,14 @@ else
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tier $(TIER) $(PART)
 endif
 
+# Kubernetes' own conformance tests on the embedded platform, or on the cluster of ON=KUBECONFIG; built once, in minutes.
+# `make test-conformance FOCUS="CronJob"` runs a few of them.
+.PHONY: test-conformance
+FOCUS ?= \[Conformance\]
+
+test-conformance: setup
+	PYTHONPATH=tests $(BIN)/python -m e2e --focus '$(FOCUS)' $(if $(ON),--on $(ON)) --report .cache/conformance.json
+
 # The embedded platform beside kube-apiserver + etcd and kubelet + containerd, under the same load.
 bench-cluster: setup
 	PDC_CLUSTER=1 $(BIN)/python -m bench cluster_api

@@ -1,0 +1,62 @@
+"""The suite's programs, built from Kubernetes' Go module and kept: `e2e.test`, its runner `ginkgo`, and `agnhost`.
+
+The module file is that of the cluster's engines, so all are of one version of Kubernetes. The suite needs modules that
+the engines do not; Go adds them in a copy, because another go.mod would be another engine to build for everybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tools import go
+
+ENGINES = Path(__file__).parents[1] / "cluster" / "engines"
+SUITE = "k8s.io/kubernetes/test/e2e"
+PACKAGES = ("github.com/onsi/ginkgo/v2/ginkgo", "k8s.io/kubernetes/test/images/agnhost")
+MINUTES = 40
+
+
+class Programs(NamedTuple):
+    suite: Path
+    ginkgo: Path
+    agnhost: Path
+
+
+def find_or_build(say: Callable[[str], None]) -> Programs:
+    digest = hashlib.sha256(repr((SUITE, PACKAGES)).encode())
+    for name in ("go.mod", "go.sum"):
+        digest.update((ENGINES / name).read_bytes())
+    folder = go.tools() / f"e2e-{digest.hexdigest()[:16]}"
+    programs = Programs(folder / "e2e.test", folder / "ginkgo", folder / "agnhost")
+    if not all(program.is_file() for program in programs):
+        say("building Kubernetes' conformance tests: about seven minutes, once")
+        _build(folder)
+    return programs
+
+
+def _build(target: Path) -> None:
+    program = go.find_or_fetch()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        for name in ("go.mod", "go.sum"):
+            shutil.copy(ENGINES / name, folder)
+        built = Path(folder) / "built"
+        built.mkdir()
+        links = ["-trimpath", "-ldflags", "-s -w"]
+        for command in (
+            [program, "build", *links, "-o", f"{built}/", *PACKAGES],
+            [program, "test", "-c", *links, "-o", f"{built}/e2e.test", SUITE],
+        ):
+            env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -buildvcs=false"}
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60 * MINUTES)
+            if done.returncode:
+                raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
+        shutil.rmtree(target, ignore_errors=True)
+        built.rename(target)

@@ -1,0 +1,40 @@
+"""What the suite's runner reports of each spec. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ENDED = ("passed", "failed", "panicked", "timedout", "interrupted", "aborted")
+_LABELS = re.compile(r"\s*\[(?:Conformance|NodeConformance|Serial|Slow|Disruptive|LinuxOnly|Privileged:\w+)\]")
+
+
+class Spec(NamedTuple):
+    name: str
+    state: str
+    seconds: float
+    message: str
+
+    @property
+    def passed(self) -> bool:
+        return self.state == "passed"
+
+
+def read(report: Path) -> list[Spec]:
+    """Of ginkgo's JSON report: specs that ran, sorted by name."""
+    found = []
+    for suite in json.loads(report.read_text()):
+        for entry in suite["SpecReports"]:
+            if entry["LeafNodeType"] != "It" or entry["State"] not in ENDED:
+                continue
+            full = " ".join([*(entry["ContainerHierarchyTexts"] or ()), entry["LeafNodeText"]])
+            message = str((entry.get("Failure") or {}).get("Message") or "")
+            found.append(Spec(short(full), entry["State"], entry["RunTime"] / 1e9, message))
+    return sorted(found)
+
+
+def short(name: str) -> str:
+    """Without the labels that all of them have."""
+    return " ".join(_LABELS.sub("", name).split())

@@ -1,0 +1,40 @@
+"""The suite's report is read as it was written: what ran, how it ended, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from . import images, specs
+
+
+def entry(name: str, state: str, message: str = "", kind: str = "It") -> dict[str, object]:
+    return {
+        "LeafNodeType": kind,
+        "ContainerHierarchyTexts": ["[sig-apps] CronJob"],
+        "LeafNodeText": name,
+        "State": state,
+        "RunTime": 2_500_000_000,
+        **({"Failure": {"Message": message}} if message else {}),
+    }
+
+
+def test_only_specs_that_ran_are_read(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    entries = [
+        entry("should replace jobs [Conformance]", "failed", "the server could not find the requested resource"),
+        entry("should not schedule [Slow] [Conformance]", "passed"),
+        entry("is for another day", "skipped"),
+        entry("sets the suite up", "passed", kind="SynchronizedBeforeSuite"),
+    ]
+    report.write_text(json.dumps([{"SpecReports": entries}]))
+    first, second = specs.read(report)
+    assert (first.name, first.passed, first.seconds) == ("[sig-apps] CronJob should not schedule", True, 2.5)
+    assert (second.state, second.message) == ("failed", "the server could not find the requested resource")
+
+
+def test_every_image_is_said_to_stand_for_another(tmp_path: Path) -> None:
+    images.write(tmp_path, Path("/opt/agnhost"))
+    written = [file.read_text() for file in tmp_path.glob("*/image.yaml")]
+    assert len(written) == len(images.recipes(Path("/opt/agnhost")))
+    assert all("stands-for" in text for text in written)
