@@ -27,7 +27,7 @@ def test_a_new_namespace_is_active_and_knows_its_name(here: ScratchNamespace) ->
     assert found["metadata"]["labels"] == {"kubernetes.io/metadata.name": here.namespace}
 
 
-def test_a_new_namespace_is_furnished(here: ScratchNamespace) -> None:
+def test_a_new_namespace_gets_its_default_objects(here: ScratchNamespace) -> None:
     eventually(lambda: here.exists(SERVICEACCOUNTS, "default"), True)
     eventually(lambda: here.exists(CONFIGMAPS, "kube-root-ca.crt"), True)
     assert "BEGIN CERTIFICATE" in here.get(CONFIGMAPS, "kube-root-ca.crt")["data"]["ca.crt"]

@@ -105,7 +105,7 @@ def test_under_the_launcher_ranks_find_each_other_by_name(kubectl: Kubectl, run:
 def test_on_the_nodes_own_network_ranks_reach_each_other_whatever_their_node_calls_itself(
     kubectl: Kubectl, hands: Hands, run: Run
 ) -> None:
-    """Gloo listens where its host name leads, and that of a node may lead nowhere."""
+    """Gloo listens on the address that its host name resolves to, and that of a node may resolve to none."""
     hands.have_nodes(2)
     name = run("paddlejob/collective-digits.yaml", DIGITS, intranet="Host")
     reached(kubectl, name, "Completed", timeout=400)

@@ -203,7 +203,7 @@ def main(arguments: Sequence[str]) -> int:
             namespace=chosen.namespace,
         )
         asyncio.run(_until_terminated(work))
-    except (LeadershipLost, ApiError) as ended:  # what cannot go on is started anew by whoever runs it
+    except (LeadershipLost, ApiError) as ended:  # the process ends; its Deployment or the platform starts it again
         print(f"error: {ended}", file=sys.stderr)
         return 1
     return 0

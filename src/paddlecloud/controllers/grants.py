@@ -1,9 +1,9 @@
 """References into another namespace: only what the owner of the object has granted.
 
 Controllers may read Secrets of every namespace, the authors of SampleSets and SampleJobs may not. A Secret of another
-namespace is therefore used only when an annotation on the Secret itself lists the namespace that wants it: whoever may
-write the annotation may also read the Secret. A Secret that is not granted and one that does not exist are reported in
-the same words, so that nobody learns the names of foreign Secrets by asking.
+namespace is therefore used only when an annotation on the Secret itself lists the namespace that wants it: a user who
+may write the annotation may also read the Secret. A Secret that is not granted and one that does not exist are reported
+in the same words, so that nobody learns the names of foreign Secrets by asking.
 
 A grant that is withdrawn ends what comes next: see `docs/sampleset.md`, *Secrets of another namespace*.
 """

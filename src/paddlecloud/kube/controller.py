@@ -154,7 +154,7 @@ class Controller:
                 self._hooks.waiting(self.name, [informer.missing for informer in missing])
 
     async def _stop(self, workers: Sequence[asyncio.Future[None]]) -> None:
-        """Let runs in progress end; what waits is left: it will be found again by whoever starts next."""
+        """Let runs in progress end; what waits is left: the next process finds it again."""
         self.queue.shut_down(discard=True)
         _, late = await asyncio.wait(workers, timeout=self._drain_timeout)
         for worker in late:

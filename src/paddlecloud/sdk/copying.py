@@ -109,7 +109,7 @@ def _is_directory(start: Start, path: str) -> bool:
 
 
 def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Files belong to whoever unpacks them: user numbers of this machine mean nothing in the container."""
+    """Files belong to the user who unpacks them: user numbers of this machine mean nothing in the container."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry

@@ -1,7 +1,7 @@
 """`pdc sampleset retained` and `rm-data`: what deleted SampleSets of the embedded platform left on this machine.
 
 The data of a set is a folder below the data directory of the platform, and outlives the set. On a cluster it is in the
-file system that the Secret of the set names, which belongs to whoever made it.
+file system that the Secret of the set names, which belongs to its owner.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Applied(NamedTuple):
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--server-side", action="store_true", help="accepted for kubectl's sake; it is the only way")
+    parser.add_argument("--server-side", action="store_true", help="ignored; pdc always applies server-side")
     parser.add_argument("--force-conflicts", action="store_true", help="take over fields that another tool owns")
     parser.add_argument("--field-manager", default="pdc", metavar="NAME", help="owner of the fields (default pdc)")
     parser.add_argument("--validate", choices=tuple(VALIDATION), default="strict", help="unknown fields: error or not")

@@ -1,6 +1,6 @@
 """What the controller knows of the cluster without asking: its caches, and one job's part of what they hold.
 
-Jobs and what they own, PodGroups whoever made them, and the data jobs read: claims, sample sets and the labels of the
+Jobs and what they own, all PodGroups, and the data jobs read: claims, sample sets and the labels of the
 nodes that hold a part of one. Nothing here judges or writes.
 """
 

@@ -59,7 +59,7 @@ class Observed:
     config: Object | None = None
     service: Object | None = None
     pod_groups: Mapping[Resource, Object] = field(default_factory=dict)
-    """The PodGroups of the job's name, one per scheduler that has such, whoever made them."""
+    """The PodGroups of the job's name, one per scheduler that has such, made by this controller or not."""
     gang_message: str = ""
     """What a scheduler said about a PodGroup that it has not queued, where the group itself does not say."""
     claim: Object | None = None

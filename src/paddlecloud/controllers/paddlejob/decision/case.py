@@ -86,7 +86,7 @@ class JobCase:
 
     @property
     def pod_group(self) -> Object | None:
-        """The PodGroup of the job's name that its scheduler would read, whoever made it."""
+        """The PodGroup of the job's name that its scheduler would read, made by this controller or not."""
         return self.observed.pod_groups.get(self.gang.resource) if self.gang is not None else None
 
     @cached_property

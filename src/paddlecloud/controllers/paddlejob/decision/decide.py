@@ -47,7 +47,7 @@ def decide(job: Object, observed: Observed, now: float, options: Options) -> Pla
     if settings.managed_by not in ("", options.controller_name):
         return Plan()
     if job["metadata"].get("deletionTimestamp"):
-        return _farewell(case)
+        return _delete(case)
     if case.phase in status.FINISHED:
         if _asked_again(case):
             return _retry(case)
@@ -105,7 +105,7 @@ def _unheeded(case: JobCase) -> list[str]:
 # Jobs that have ended, and those that will not begin
 
 
-def _farewell(case: JobCase) -> Plan:
+def _delete(case: JobCase) -> Plan:
     """The garbage collector takes everything the job owns; nothing new may be made meanwhile."""
     plan = Plan()
     finish.remove_original_finalizer(case, plan)

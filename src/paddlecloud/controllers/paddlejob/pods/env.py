@@ -92,7 +92,7 @@ def _heter(workers: Sequence[str], heters: Sequence[str]) -> dict[str, str]:
 def etcd_of(settings: JobSettings, default: str = "") -> str:
     """The etcd through which the workers of an elastic job find each other, as `host:port`; empty when we form the job.
 
-    A template names it the way Paddle's launchers read it, or whoever runs the controller has one for all.
+    A template names it the way Paddle's launchers read it, or the controller's settings have one for all.
     """
     worker = settings.role("worker")
     if settings.elastic is None or worker is None:

@@ -48,7 +48,7 @@ def build_secret(metadata: Object, token: str) -> Object:
 
 
 async def ensure_key(client: Client, namespace: str) -> bytes:
-    """The key, made by whoever comes first."""
+    """The key; the first replica that starts makes it."""
     try:
         return _key_of(await client.get(SECRETS, KEY_NAME, namespace))
     except NotFound:

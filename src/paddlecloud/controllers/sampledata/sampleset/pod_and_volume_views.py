@@ -166,7 +166,7 @@ def training(jobs: Iterable[Object]) -> tuple[str, ...]:
 
 
 def uses_claim(pod: Object, claim: str) -> bool:
-    """Whether a pod reads the set of this name. Its own cache servers do not count, whoever made them."""
+    """Whether a pod reads the set of this name. Its own cache servers do not count."""
     owner = controller_of(pod) or {}
     is_server = (owner.get("kind"), owner.get("name")) == ("StatefulSet", names.runtime(claim))
     volumes = pod["spec"].get("volumes") or ()

@@ -40,7 +40,7 @@ class ServerPoller:
         self._servers = servers
         self._clock = clock
         self._memory: dict[Key, _Memory] = {}
-        self._since: dict[Key, float] = {}  # when servers of a set were first seen to be leaving
+        self._since: dict[Key, float] = {}  # since when servers of a set are leaving
 
     def forget(self, key: Key) -> None:
         self._memory.pop(key, None)

@@ -51,14 +51,14 @@ def cache_dirs(settings: SampleSetSettings) -> tuple[str, ...]:
 
 
 def mounted_cache_dirs(volume: Object | None) -> tuple[str, ...]:
-    """Those that the options of a volume name, whoever made it; none for one without."""
+    """Those that the options of a volume name; none for one without."""
     attributes = ((volume or {}).get("spec", {}).get("csi") or {}).get("volumeAttributes") or {}
     options = dict(item.strip().partition("=")[::2] for item in attributes.get("mountOptions", "").split(","))
     return tuple(path.rstrip("/") or "/" for path in options.get("cache-dir", "").split(":") if path)
 
 
 def mounted_secret(volume: Object | None) -> Secret | None:
-    """The Secret that a volume is mounted with, whoever made it."""
+    """The Secret that a volume is mounted with."""
     ref = ((volume or {}).get("spec", {}).get("csi") or {}).get("nodePublishSecretRef") or {}
     return Secret(ref["name"], ref["namespace"]) if ref.get("name") and ref.get("namespace") else None
 

@@ -141,7 +141,7 @@ async def test_who_writes_more_than_is_read_is_asked_to_pause(place: Place) -> N
     writer.close()
 
 
-async def test_closing_sends_what_was_written_and_says_farewell(place: Place) -> None:
+async def test_closing_sends_what_was_written_and_sends_close_notify(place: Place) -> None:
     reader, writer = await place.connect()
     writer.write(b"a")
     await reader.readexactly(1)
