@@ -30,11 +30,13 @@ def test_version(stub: Stub, pdc: Pdc) -> None:
 
 def test_version_of_the_client_needs_no_server(home: Path, pdc: Pdc) -> None:
     assert pdc("version", "--client").code == 0
-    write_kubeconfig(home, "http://127.0.0.1:1")
-    result = pdc("version")
-    assert (result.code, "no server answers" in result.err) == (0, True)
-    assert paddlecloud.__version__ in result.out
-    assert pdc("version", "-o", "json").json()["client"]["version"] == paddlecloud.__version__
+    for configured in (False, True):
+        if configured:
+            write_kubeconfig(home, "http://127.0.0.1:1")
+        result = pdc("version")
+        assert (result.code, "no server answers" in result.err) == (0, True), result.err
+        assert paddlecloud.__version__ in result.out
+        assert pdc("version", "-o", "json").json()["client"]["version"] == paddlecloud.__version__
 
 
 def test_kubeconfig_stands_on_its_own(home: Path, pdc: Pdc) -> None:

@@ -38,7 +38,7 @@ def test_an_informer_faster_than_the_answer_is_remembered() -> None:
     expectations = Expectations(clock=FakeClock())
     expectations.expect(OWNER, REF)
     expectations.observe(OWNER, None, pod(7))
-    assert expectations.pending(OWNER) is not None, "before the answer nobody knows whether this was ours"
+    assert expectations.pending(OWNER) is not None, "the watch reported the pod before the create was answered"
     expectations.answered(OWNER, pod(7))
     assert expectations.pending(OWNER) is None
 

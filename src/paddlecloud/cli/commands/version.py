@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 
 import paddlecloud
-from paddlecloud.cli.failures import UNREACHABLE, CliError, attempting
+from paddlecloud.cli.failures import UNREACHABLE, CliError, attempting, from_config
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import ConfigError
+from paddlecloud.kube.resource import Object
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -22,8 +24,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         session.print(f"pdc     {paddlecloud.__version__}")
     if not args.client:
         try:
-            with attempting("ask the server for its version"):
-                server = session.api.json("/version")
+            server = _server_version(session)
         except CliError as failure:
             if failure.exit_code != UNREACHABLE:
                 raise
@@ -37,3 +38,11 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
         print_report(session, "VersionReport", body)
     return 0
+
+
+def _server_version(session: Session) -> Object:
+    try:
+        with attempting("ask the server for its version"):
+            return session.api.json("/version")
+    except ConfigError as error:  # nothing says which server: there is none yet
+        raise from_config(error) from error
