@@ -153,6 +153,17 @@ def test_a_wait_for_what_may_still_come_goes_on(stub: Stub, pdc: Pdc, change: di
     assert pdc("wait", "paddlejob/x", f"--for={goal}", f"--timeout={ENOUGH[124]}").code == 124
 
 
+def test_a_refusal_is_said_while_it_is_waited_for_though_nothing_changes_any_more(stub: Stub, pdc: Pdc) -> None:
+    text = "the data of a deleted set is kept: pdc sampleset rm-data words"
+    refused = [{"type": "Valid", "status": "False", "reason": "DataRetained", "message": text}]
+    words = {"apiVersion": "batch.paddlepaddle.org/v1alpha1", "kind": "SampleSet", "metadata": {"name": "x"}}
+    stub.add({**words, "status": {"conditions": refused}})
+    result = pdc("wait", "sampleset/x", "--for=condition=Ready", "--timeout=0.3s")
+    noted, late, *_ = result.err.splitlines()
+    assert (result.code, text in noted, "after 0.3 s" in late) == (124, True, True), result.err
+    assert "after 0.3 s" not in noted, "the reason comes with the time-out only"
+
+
 def test_wait_on_all_and_for_programs(stub: Stub, pdc: Pdc) -> None:
     for name in ("a", "b"):
         stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "status": READY})

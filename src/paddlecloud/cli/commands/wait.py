@@ -164,7 +164,10 @@ def _refuse_impossible(place: ObjectRef, obj: Object, goal: Goal) -> None:
 
 
 class _Progress:
-    """Says on stderr what is being waited for whenever that changes, at most every few seconds."""
+    """Says on stderr what is being waited for whenever that changes, at most every few seconds.
+
+    A refusal is said at once: it is the last change until the user does something about it.
+    """
 
     def __init__(self, session: Session, place: ObjectRef) -> None:
         self._session = session
@@ -174,7 +177,8 @@ class _Progress:
 
     def tell(self, obj: Object) -> None:
         text = why(obj, now=time.time()).text
-        if text != self._said and time.monotonic() >= self._quiet_until and not self._session.args.output:
+        due = time.monotonic() >= self._quiet_until or outcome.is_refused(obj)
+        if text != self._said and due and not self._session.args.output:
             self._session.note(f"{self._place.display}: {text}")
             self._said, self._quiet_until = text, time.monotonic() + NEXT_NEWS
 

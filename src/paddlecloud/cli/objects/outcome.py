@@ -126,6 +126,11 @@ def settled(obj: Object) -> Outcome | None:
     return Outcome("ready", OK, remark(obj)) if _READY.get(kind, _generic)(obj) else None
 
 
+def is_refused(obj: Object) -> bool:
+    """Whether its controller refuses its spec, or waits for the user before it begins."""
+    return (condition(obj, "Valid") or {}).get("status") == "False"
+
+
 def remark(obj: Object) -> str:
     """What the controller adds to a service that is ready: that its platform does not route HTTP/2, for one."""
     if obj.get("kind") != "PaddleService":
