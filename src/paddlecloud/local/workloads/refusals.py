@@ -17,6 +17,8 @@ INSTEAD = {
     "spec.updateStrategy.rollingUpdate.maxUnavailable": "pods are replaced one at a time",
 }
 
+_JOB_TEMPLATE = "spec.jobTemplate.spec"
+
 
 def refuse_unserved(info: KindInfo, new: Object, old: Object | None, options: WriteOptions) -> None:
     """An admission policy."""
@@ -24,11 +26,15 @@ def refuse_unserved(info: KindInfo, new: Object, old: Object | None, options: Wr
     if find is None:
         return
     causes = [
-        (field, "FieldValueForbidden", f"Forbidden: this platform does not serve it: {INSTEAD[field]}")
+        (field, "FieldValueForbidden", f"Forbidden: this platform does not serve it: {_instead(field)}")
         for field in find(new.get("spec") or {})
     ]
     if causes:
         raise errors.invalid(info.kind, str(new["metadata"].get("name", "")), causes, group=info.resource.group)
+
+
+def _instead(field: str) -> str:
+    return INSTEAD[field.replace(f"{_JOB_TEMPLATE}.", "spec.", 1)]
 
 
 def _in_job(spec: Object) -> Iterable[str]:
@@ -40,6 +46,11 @@ def _in_job(spec: Object) -> Iterable[str]:
         yield "spec.podFailurePolicy.rules"
 
 
+def _in_cron_job(spec: Object) -> Iterable[str]:
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    return (field.replace("spec.", f"{_JOB_TEMPLATE}.", 1) for field in _in_job(job))
+
+
 def _in_stateful_set(spec: Object) -> Iterable[str]:
     if ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("maxUnavailable") is not None:
         yield "spec.updateStrategy.rollingUpdate.maxUnavailable"
@@ -47,5 +58,6 @@ def _in_stateful_set(spec: Object) -> Iterable[str]:
 
 _FINDERS: dict[tuple[str, str], Callable[[Object], Iterable[str]]] = {
     ("batch", "Job"): _in_job,
+    ("batch", "CronJob"): _in_cron_job,
     ("apps", "StatefulSet"): _in_stateful_set,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube.errors import Invalid
-from paddlecloud.kube.resource import JOBS, STATEFULSETS, Object, Resource
+from paddlecloud.kube.resource import CRONJOBS, JOBS, STATEFULSETS, Object, Resource
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.workloads.refusals import refuse_unserved
@@ -25,6 +25,11 @@ def refuse(resource: Resource, spec: Object) -> None:
         (JOBS, {"maxFailedIndexes": 1}, "spec.maxFailedIndexes"),
         (JOBS, {"successPolicy": {"rules": []}}, "spec.successPolicy"),
         (JOBS, {"podFailurePolicy": {"rules": [{"action": "FailIndex"}]}}, "spec.podFailurePolicy.rules"),
+        (
+            CRONJOBS,
+            {"jobTemplate": {"spec": {"successPolicy": {"rules": []}}}},
+            "spec.jobTemplate.spec.successPolicy",
+        ),
         (
             STATEFULSETS,
             {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}},

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from paddlecloud.api.cron import parse
 from paddlecloud.api.fields import ObjectReference
-from paddlecloud.controllers.sampledata.samplejob import calendar
 from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, SampleJobDraft
+from paddlecloud.kube import calendar
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import SAMPLEJOBS, Object, owner_reference

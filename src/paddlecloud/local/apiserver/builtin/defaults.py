@@ -55,6 +55,22 @@ def complete_job(info: KindInfo, obj: Object, old: Object | None) -> None:
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": meta["uid"]}}
 
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""Annotation of a DaemonSet: how often its template was changed. Deprecated since apps/v1 and kept by Kubernetes."""
+
+
+def count_templates(info: KindInfo, obj: Object, old: Object | None) -> None:
+    """A mutator: the annotation of a DaemonSet follows its template, whatever a client sends."""
+    if info.kind != "DaemonSet" or info.resource.group != "apps":
+        return
+    given = (obj["metadata"].get("annotations") or {}) if old is None else (old["metadata"].get("annotations") or {})
+    text = str(given.get(TEMPLATE_GENERATION, ""))
+    number = int(text) if text.isdecimal() and int(text) > 0 else 1
+    if old is not None and (obj.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
+        number += 1
+    obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
+
+
 # --- pods -----------------------------------------------------------------------------------------------------------
 
 
@@ -162,9 +178,28 @@ def _stateful_set(obj: Object) -> None:
         claim.setdefault("status", {}).setdefault("phase", "Pending")
 
 
+_JOB = {"completionMode": "NonIndexed", "suspend": False, "manualSelector": False}
+"""Not stated beside their fields: a CronJob's template does not have them."""
+
+
+def _daemon_set(obj: Object) -> None:
+    _of_template(obj)
+    strategy = obj.setdefault("spec", {}).setdefault("updateStrategy", {"type": "RollingUpdate"})
+    if strategy["type"] == "RollingUpdate":
+        strategy.setdefault("rollingUpdate", {"maxSurge": 0, "maxUnavailable": 1})
+
+
+def _cron_job(obj: Object) -> None:
+    """Of the Job it describes only the pods get defaults; the rest is completed when the Job is created."""
+    job = (obj.get("spec") or {}).get("jobTemplate") or {}
+    _of_template(job)
+
+
 def _job(obj: Object) -> None:
     _of_template(obj)
     spec = obj.setdefault("spec", {})
+    for name, usual in _JOB.items():
+        spec.setdefault(name, usual)
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -261,7 +296,9 @@ _COMPUTED: dict[str, Callable[[Object], None]] = {
     "Deployment": _deployment,
     "ReplicaSet": _of_template,
     "StatefulSet": _stateful_set,
+    "DaemonSet": _daemon_set,
     "Job": _job,
+    "CronJob": _cron_job,
     "Service": _service,
     "Secret": _secret,
     "Namespace": _namespace,

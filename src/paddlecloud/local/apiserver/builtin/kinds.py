@@ -38,9 +38,11 @@ apps/v1
   deployments                Deployment                namespaced  deploy       all
   replicasets                ReplicaSet                namespaced  rs           all
   statefulsets               StatefulSet               namespaced  sts          all
+  daemonsets                 DaemonSet                 namespaced  ds           all
   controllerrevisions        ControllerRevision        namespaced  -            -
 batch/v1
   jobs                       Job                       namespaced  -            all
+  cronjobs                   CronJob                   namespaced  cj           all
 coordination.k8s.io/v1
   leases                     Lease                     namespaced  -            -
 events.k8s.io/v1
@@ -83,7 +85,9 @@ _SUBRESOURCES = {
     "deployments": "status scale",
     "replicasets": "status scale",
     "statefulsets": "status scale",
+    "daemonsets": "status",
     "jobs": "status",
+    "cronjobs": "status",
     "poddisruptionbudgets": "status",
     "customresourcedefinitions": "status",
 }

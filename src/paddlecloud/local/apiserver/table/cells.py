@@ -54,6 +54,11 @@ def job_duration(job: Object, now: float) -> str:
     return human_duration((now if end is None else end) - start)
 
 
+def last_schedule(cron_job: Object, now: float) -> str:
+    moment = timestamp(get(cron_job, "status", "lastScheduleTime"))
+    return NONE if moment is None else human_duration(now - moment)
+
+
 def external_ip(service: Object, now: float) -> str:
     kind = get(service, "spec", "type") or "ClusterIP"
     if kind == "ExternalName":

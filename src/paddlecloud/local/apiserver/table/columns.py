@@ -222,6 +222,17 @@ VIEWS: dict[tuple[str, str], View] = {
     ),
     ("apps", "replicasets"): _REPLICA_SETS,
     ("apps", "statefulsets"): _view(CellColumn("Ready", cells.replicas_ready), _AGE, *_TEMPLATE),
+    ("apps", "daemonsets"): _view(
+        _count("Desired", "status.desiredNumberScheduled"),
+        _count("Current", "status.currentNumberScheduled"),
+        _count("Ready", "status.numberReady"),
+        _count("Up-to-date", "status.updatedNumberScheduled"),
+        _count("Available", "status.numberAvailable"),
+        _labels("Node Selector", "spec.template.spec.nodeSelector"),
+        _AGE,
+        *_TEMPLATE,
+        *_wide(_selector()),
+    ),
     ("apps", "controllerrevisions"): _view(
         CellColumn("Controller", cells.controller), _count("Revision", "revision"), _AGE
     ),
@@ -232,6 +243,16 @@ VIEWS: dict[tuple[str, str], View] = {
         _AGE,
         *_TEMPLATE,
         *_wide(_selector()),
+    ),
+    ("batch", "cronjobs"): _view(
+        _text("Schedule", "spec.schedule"),
+        _text("Timezone", "spec.timeZone", NONE),
+        CellColumn("Suspend", lambda obj, now: str(bool(get(obj, "spec", "suspend"))), type="boolean"),
+        _size("Active", "status.active"),
+        CellColumn("Last Schedule", cells.last_schedule),
+        _AGE,
+        *_containers("spec", "jobTemplate", "spec", "template", "spec", "containers"),
+        *_wide(_selector(path="spec.jobTemplate.spec.selector")),
     ),
     ("policy", "poddisruptionbudgets"): _view(
         CellColumn("Min Available", cells.budget("minAvailable")),

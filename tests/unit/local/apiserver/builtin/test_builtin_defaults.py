@@ -129,6 +129,21 @@ DEFAULTS: list[tuple[str, Json, Json]] = [
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     }}),
+    ("DaemonSet", {"spec": {}}, {"spec": {
+        "revisionHistoryLimit": 10,
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+    }}),
+    ("DaemonSet", {"spec": {"updateStrategy": {"type": "OnDelete"}}}, {"spec": {
+        "revisionHistoryLimit": 10, "updateStrategy": {"type": "OnDelete"},
+    }}),
+    ("DaemonSet", {"spec": {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%", "maxUnavailable": 0}}}}, {"spec": {
+        "revisionHistoryLimit": 10,
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "10%", "maxUnavailable": 0}},
+    }}),
+    ("CronJob", {"spec": {"schedule": "@daily", "jobTemplate": {"spec": {}}}}, {"spec": {
+        "schedule": "@daily", "concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1, "jobTemplate": {"spec": {}},
+    }}),
     ("Job", {"spec": {}}, {"spec": {
         "completions": 1, "parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False,
         "manualSelector": False, "podReplacementPolicy": "TerminatingOrFailed",

@@ -228,7 +228,11 @@ def test_but_for_images_deadline_tolerations_gates_and_the_node(change: Json) ->
 LABELS = {"app": "x"}
 TEMPLATE: Json = {"metadata": {"labels": LABELS}, "spec": {"containers": [container()]}}
 SPEC = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
+ROLLING = "spec.updateStrategy.rollingUpdate"
 JOB: Json = {"template": {"spec": {"restartPolicy": "Never", "containers": [container()]}}}
+
+
+CRON: Json = {"schedule": "*/5 * * * *", "jobTemplate": {"spec": JOB}}
 
 
 def but(base: Json, **changes: Any) -> Json:
@@ -250,6 +254,33 @@ WORKLOADS: list[tuple[str, Json, str, str]] = [
     ("Deployment", but(SPEC, template={**TEMPLATE, "spec": {}}), "spec.template.spec.containers", "Required value"),
     ("ReplicaSet", but(SPEC, selector={"matchLabels": {"app": "y"}}), "spec.template.metadata.labels", "`selector` does not match"),
     ("StatefulSet", but(SPEC, volumeClaimTemplates=[{"spec": {}}]), "spec.volumeClaimTemplates[0].metadata.name", "Required value"),
+    ("DaemonSet", but(SPEC, selector={}), "spec.selector", "empty selector is invalid for daemonset"),
+    ("DaemonSet", but(SPEC, selector={"matchLabels": {"app": "y"}}), "spec.template.metadata.labels", "`selector` does not match template `labels`"),
+    ("DaemonSet", but(SPEC, minReadySeconds=-1), "spec.minReadySeconds", "must be greater than or equal to 0"),
+    ("DaemonSet", but(SPEC, template={**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "OnFailure"}}), "spec.template.spec.restartPolicy", 'supported values: "Always"'),
+    ("DaemonSet", but(SPEC, template={**TEMPLATE, "spec": {**TEMPLATE["spec"], "activeDeadlineSeconds": 5}}), "spec.template.spec.activeDeadlineSeconds", "activeDeadlineSeconds in DaemonSet is not Supported"),
+    ("DaemonSet", but(SPEC, updateStrategy={"rollingUpdate": {"maxUnavailable": 0}}), f"{ROLLING}.maxUnavailable", "Required value: cannot be 0 when maxSurge is 0"),
+    ("DaemonSet", but(SPEC, updateStrategy={"rollingUpdate": {"maxSurge": 1}}), f"{ROLLING}.maxSurge", "may not be set when maxUnavailable is non-zero"),
+    ("DaemonSet", but(SPEC, updateStrategy={"rollingUpdate": {"maxSurge": "101%", "maxUnavailable": 0}}), f"{ROLLING}.maxSurge", "must not be greater than 100%"),
+    ("DaemonSet", but(SPEC, updateStrategy={"type": "Recreate"}), "spec.updateStrategy.type", 'supported values: "OnDelete", "RollingUpdate"'),
+    ("CronJob", {"spec": {"jobTemplate": {"spec": JOB}}}, "spec.schedule", "Required value"),
+    ("CronJob", but(CRON, schedule="every morning"), "spec.schedule", "Invalid value"),
+    ("CronJob", but(CRON, schedule="61 * * * *"), "spec.schedule", "must lie between 0 and 59"),
+    ("CronJob", but(CRON, schedule="0 0 * * 7"), "spec.schedule", "Sunday is 0"),
+    ("CronJob", but(CRON, schedule="@every moon"), "spec.schedule", "must name a duration"),
+    ("CronJob", but(CRON, schedule="TZ=UTC 0 * * * *"), "spec.schedule", "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
+    ("CronJob", but(CRON, timeZone=""), "spec.timeZone", "timeZone must be nil or non-empty string"),
+    ("CronJob", but(CRON, timeZone="local"), "spec.timeZone", "timeZone must be an explicit time zone"),
+    ("CronJob", but(CRON, timeZone="Moon/Tycho"), "spec.timeZone", "unknown time zone Moon/Tycho"),
+    ("CronJob", but(CRON, timeZone="../etc/passwd"), "spec.timeZone", "unknown time zone ../etc/passwd"),
+    ("CronJob", but(CRON, concurrencyPolicy="Queue"), "spec.concurrencyPolicy", 'supported values: "Allow", "Forbid", "Replace"'),
+    ("CronJob", but(CRON, startingDeadlineSeconds=-1), "spec.startingDeadlineSeconds", "must be greater than or equal to 0"),
+    ("CronJob", but(CRON, failedJobsHistoryLimit=-1), "spec.failedJobsHistoryLimit", "must be greater than or equal to 0"),
+    ("CronJob", but(CRON, jobTemplate={"spec": {"template": TEMPLATE}}), "spec.jobTemplate.spec.template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"'),
+    ("CronJob", but(CRON, jobTemplate={"spec": {**JOB, "backoffLimit": -1}}), "spec.jobTemplate.spec.backoffLimit", "must be greater than or equal to 0"),
+    ("CronJob", but(CRON, jobTemplate={"spec": {**JOB, "selector": {}}}), "spec.jobTemplate.spec.selector", "`selector` will be auto-generated"),
+    ("CronJob", but(CRON, jobTemplate={"spec": {**JOB, "manualSelector": True}}), "spec.jobTemplate.spec.manualSelector", 'supported values: "nil", "false"'),
+    ("CronJob", {**but(CRON), "metadata": {"name": "n" * 53}}, "metadata.name", "must be no more than 52 characters"),
     ("Job", {"spec": {"template": {"spec": {"containers": [container()]}}}}, "spec.template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"'),
     ("Job", but(JOB, completionMode="Indexed", parallelism=1), "spec.completions", "when completion mode is Indexed"),
     ("Job", but(JOB, backoffLimit=-1), "spec.backoffLimit", "must be greater than or equal to 0"),
@@ -274,6 +305,8 @@ def test_a_stateful_set_may_mount_the_claims_it_makes() -> None:
 UPDATES: list[tuple[str, Json, Json, str, str]] = [
     ("Deployment", but(SPEC), but(SPEC, selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}), "spec.selector", "field is immutable"),
     ("StatefulSet", but(SPEC, serviceName="a"), but(SPEC, serviceName="b"), "spec", "updates to statefulset spec for fields other than 'replicas'"),
+    ("DaemonSet", but(SPEC), but(SPEC, selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}), "spec.selector", "field is immutable"),
+    ("CronJob", but(CRON), but(CRON, schedule="* * *"), "spec.schedule", "Invalid value"),
     ("Job", but(JOB), but(JOB, template={"spec": {"restartPolicy": "Never", "containers": [container(image="i:2")]}}), "spec.template", "field is immutable"),
     ("Job", but(JOB), but(JOB, completions=3), "spec.completions", "field is immutable"),
     ("ConfigMap", {"immutable": True, "data": {"a": "1"}}, {"immutable": True, "data": {"a": "2"}}, "data", "field is immutable when `immutable` is set"),

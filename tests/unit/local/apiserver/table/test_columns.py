@@ -194,6 +194,66 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("apps", "statefulsets", {"spec": {}, "status": {"readyReplicas": 1}}, {"READY": "1/1"}),
     (
         "apps",
+        "daemonsets",
+        {
+            "spec": TEMPLATE,
+            "status": {
+                "desiredNumberScheduled": 4,
+                "currentNumberScheduled": 3,
+                "numberReady": 2,
+                "updatedNumberScheduled": 3,
+                "numberAvailable": 1,
+            },
+        },
+        {
+            "DESIRED": 4,
+            "CURRENT": 3,
+            "READY": 2,
+            "UP-TO-DATE": 3,
+            "AVAILABLE": 1,
+            "NODE SELECTOR": "<none>",
+            "CONTAINERS": "a,b",
+            "SELECTOR": "app=web",
+        },
+    ),
+    (
+        "apps",
+        "daemonsets",
+        {"spec": {"template": {"spec": {"nodeSelector": {"disk": "ssd"}}}}},
+        {"DESIRED": 0, "NODE SELECTOR": "disk=ssd"},
+    ),
+    (
+        "batch",
+        "cronjobs",
+        {
+            "spec": {
+                "schedule": "@daily",
+                "suspend": True,
+                "timeZone": "Asia/Shanghai",
+                "jobTemplate": {"spec": TEMPLATE},
+            }
+        },
+        {
+            "SCHEDULE": "@daily",
+            "TIMEZONE": "Asia/Shanghai",
+            "SUSPEND": "True",
+            "ACTIVE": 0,
+            "LAST SCHEDULE": "<none>",
+            "CONTAINERS": "a,b",
+            "IMAGES": "i:1,j",
+        },
+    ),
+    (
+        "batch",
+        "cronjobs",
+        {
+            "spec": {"schedule": "* * * * *"},
+            "status": {"active": [{"name": "a"}], "lastScheduleTime": "2026-01-01T00:59:30Z"},
+        },
+        {"TIMEZONE": "<none>", "SUSPEND": "False", "ACTIVE": 1, "SELECTOR": "<none>"},
+    ),
+    (
+        "apps",
         "replicasets",
         {"spec": {"replicas": 2, **TEMPLATE}, "status": {"replicas": 1}},
         {"DESIRED": 2, "CURRENT": 1, "READY": 0, "SELECTOR": "app=web"},

@@ -19,12 +19,13 @@ from paddlecloud.local.apiserver.builtin.validation.core import (
     validate_service,
     validate_volume,
 )
+from paddlecloud.local.apiserver.builtin.validation.job import validate_cron_job, validate_job
 from paddlecloud.local.apiserver.builtin.validation.pod import validate_pod
 from paddlecloud.local.apiserver.builtin.validation.rules import Validator, immutable, in_range, label_selector
 from paddlecloud.local.apiserver.builtin.validation.workload import (
+    validate_daemon_set,
     validate_deployment,
     validate_disruption_budget,
-    validate_job,
     validate_replica_set,
     validate_revision,
     validate_stateful_set,
@@ -188,7 +189,9 @@ _RULES: dict[str, Validator] = {
     "ClusterRoleBinding": _binding(["ClusterRole"], namespaced=False),
     "ConfigMap": validate_config_map,
     "ControllerRevision": validate_revision,
+    "CronJob": validate_cron_job,
     "CustomResourceDefinition": validate_crd,
+    "DaemonSet": validate_daemon_set,
     "Deployment": validate_deployment,
     "EndpointSlice": _validate_endpoint_slice,
     "Endpoints": validate_endpoints,

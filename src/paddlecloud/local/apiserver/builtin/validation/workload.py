@@ -1,8 +1,7 @@
-"""What Kubernetes refuses in objects that make pods: deployments, sets, jobs, budgets and revisions."""
+"""What Kubernetes refuses in objects that make pods: deployments, sets, budgets and revisions. Jobs: `job.py`."""
 
 from __future__ import annotations
 
-import copy
 import re
 from typing import Any
 
@@ -12,7 +11,6 @@ from paddlecloud.local.apiserver.builtin.validation.core import validate_claim
 from paddlecloud.local.apiserver.builtin.validation.pod import pod_template
 from paddlecloud.local.apiserver.builtin.validation.rules import (
     immutable,
-    in_range,
     label_selector,
     not_negative,
     one_of,
@@ -22,14 +20,6 @@ from paddlecloud.local.apiserver.objects.metadata import label_name_problems
 from paddlecloud.local.apiserver.schema.causes import Cause, forbidden, invalid, not_supported, required
 
 _PERCENT = re.compile(r"[0-9]+%")
-_JOB_IMMUTABLE = (
-    "selector",
-    "completionMode",
-    "podFailurePolicy",
-    "backoffLimitPerIndex",
-    "managedBy",
-    "successPolicy",
-)
 _STATEFUL_SET_MUTABLE = (
     "replicas",
     "ordinals",
@@ -39,7 +29,6 @@ _STATEFUL_SET_MUTABLE = (
     "persistentVolumeClaimRetentionPolicy",
     "minReadySeconds",
 )
-_LONGEST_JOB_NAME = 63
 
 
 def validate_deployment(new: Object, old: Object | None) -> list[Cause]:
@@ -93,6 +82,31 @@ def validate_stateful_set(new: Object, old: Object | None) -> list[Cause]:
     return found
 
 
+def validate_daemon_set(new: Object, old: Object | None) -> list[Cause]:
+    spec = new.get("spec") or {}
+    found = not_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
+    found += _selected_template(spec, "daemonset") + _always_restarted(spec, "DaemonSet")
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "RollingUpdate":
+        found += _rolling_daemons("spec.updateStrategy.rollingUpdate", strategy.get("rollingUpdate") or {})
+    if old is not None:
+        found += immutable(spec, old.get("spec") or {}, "spec", "selector")
+    return found
+
+
+def _rolling_daemons(path: str, rolling: Object) -> list[Cause]:
+    """A node either lacks its pod for a while or has two of them: one of the numbers is zero, and only one."""
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    found = _int_or_percent(f"{path}.maxUnavailable", unavailable) + _int_or_percent(f"{path}.maxSurge", surge)
+    if isinstance(surge, str) and not found and int(surge[:-1]) > 100:
+        found.append(invalid(f"{path}.maxSurge", surge, "must not be greater than 100%"))
+    if not _is_zero(unavailable) and not _is_zero(surge):
+        found.append(invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+    elif _is_zero(unavailable) and _is_zero(surge):
+        found.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return found
+
+
 def _selected_template(spec: Object, kind: str, *, claims: bool = False) -> list[Cause]:
     """The selector says which pods are ours, so it must find the ones the template makes."""
     selector, template = spec.get("selector") or {}, spec.get("template") or {}
@@ -117,13 +131,13 @@ def _with_volumes(template: Object, names: list[str]) -> Object:
     return {**template, "spec": pod}
 
 
-def _always_restarted(spec: Object) -> list[Cause]:
+def _always_restarted(spec: Object, kind: str = "ReplicaSet") -> list[Cause]:
     pod = (spec.get("template") or {}).get("spec") or {}
     found = []
     if pod.get("restartPolicy") != "Always":
         found.append(not_supported("spec.template.spec.restartPolicy", pod.get("restartPolicy", ""), ["Always"]))
     if pod.get("activeDeadlineSeconds") is not None:
-        detail = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        detail = f"activeDeadlineSeconds in {kind} is not Supported"
         found.append(forbidden("spec.template.spec.activeDeadlineSeconds", detail))
     return found
 
@@ -154,82 +168,6 @@ def _int_or_percent(field: str, value: Any) -> list[Cause]:
 
 def _is_zero(value: Any) -> bool:
     return value in (0, "0%")
-
-
-# --- jobs -----------------------------------------------------------------------------------------------------------
-
-
-def validate_job(new: Object, old: Object | None) -> list[Cause]:
-    spec = new.get("spec") or {}
-    numbers = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
-    found = not_negative(spec, "spec", *numbers, "backoffLimitPerIndex", "maxFailedIndexes")
-    found += pod_template("spec.template", spec.get("template") or {})
-    found += _job_restart(spec) + _job_indexes(spec)
-    selector = spec.get("selector")
-    if selector is not None:
-        found += label_selector("spec.selector", selector)
-        labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-        if not found and old is None and not LabelSelector.from_dict(selector).matches(labels):
-            detail = "`selector` does not match template `labels`"
-            found.append(invalid("spec.template.metadata.labels", labels, detail))
-    elif spec.get("manualSelector"):
-        found.append(required("spec.selector"))
-    name = (new.get("metadata") or {}).get("name", "")
-    if old is None and len(name) > _LONGEST_JOB_NAME:  # the name becomes a label of its pods
-        found.append(invalid("metadata.name", name, f"must be no more than {_LONGEST_JOB_NAME} characters"))
-    if old is not None:
-        found += _job_update(spec, old)
-    return found
-
-
-def _job_restart(spec: Object) -> list[Cause]:
-    field = "spec.template.spec.restartPolicy"
-    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "Always")
-    if policy == "Always":
-        return [required(field, 'valid values: "OnFailure", "Never"')]
-    if policy != "Never" and spec.get("podFailurePolicy") is not None:
-        return [invalid(field, policy, 'only "Never" is supported when podFailurePolicy is specified')]
-    return []
-
-
-def _job_indexes(spec: Object) -> list[Cause]:
-    if spec.get("completionMode") == "Indexed":
-        if "completions" not in spec:
-            return [required("spec.completions", "when completion mode is Indexed")]
-        found = in_range("spec.parallelism", spec.get("parallelism", 1), low=0, high=100_000)
-        return found if spec["completions"] > 100_000 else []
-    if spec.get("backoffLimitPerIndex") is not None:
-        return [invalid("spec.backoffLimitPerIndex", spec["backoffLimitPerIndex"], "requires indexed completion mode")]
-    return []
-
-
-def _job_update(spec: Object, old: Object) -> list[Cause]:
-    was = old.get("spec") or {}
-    found = immutable(spec, was, "spec", *(name for name in _JOB_IMMUTABLE if name in was))
-    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    if not elastic:  # an indexed job may change both together
-        found += immutable(spec, was, "spec", "completions")
-    template, before = spec.get("template") or {}, was.get("template") or {}
-    if was.get("suspend") and not (old.get("status") or {}).get("startTime"):
-        template, before = _without_placement(template), _without_placement(before)
-    if template != before:
-        found.append(invalid("spec.template", spec.get("template"), "field is immutable"))
-    return found
-
-
-def _without_placement(template: Object) -> Object:
-    """The node selection of a suspended job may still change: queueing controllers set it."""
-    template = copy.deepcopy(template)
-    for name in ("labels", "annotations"):
-        (template.get("metadata") or {}).pop(name, None)
-    pod = template.get("spec") or {}
-    for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        pod.pop(name, None)
-    affinity = pod.get("affinity") or {}
-    affinity.pop("nodeAffinity", None)
-    if not affinity:
-        pod.pop("affinity", None)
-    return template
 
 
 # --- budgets, revisions ---------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlecloud.api.cron import Schedule, parse
-from paddlecloud.controllers.sampledata.samplejob.calendar import latest_until, next_after
+from paddlecloud.kube.calendar import latest_until, next_after
 
 FIELDS = (
     st.sampled_from(["*", "0", "*/15", "5,35", "59"]),
