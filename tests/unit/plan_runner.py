@@ -32,9 +32,8 @@ class PlanRunner(ABC):
         for patch in plan.patch:
             self.count(f"patch {patch.resource.kind} {patch.name}")
             self.patch_planned(patch)
-        for obj in plan.create:
-            self.create_planned(obj)
-        if not plan.status_first:
+        created = [self.create_planned(obj) for obj in plan.create]
+        if not plan.status_first and not (plan.status_if_done and False in created):
             self.write_status(plan)
         for event in plan.events:
             self.record(event)
@@ -57,8 +56,8 @@ class PlanRunner(ABC):
     def patch_planned(self, patch: Patch) -> None: ...
 
     @abstractmethod
-    def create_planned(self, obj: Object) -> None:
-        """Counts the write itself: some objects are refused."""
+    def create_planned(self, obj: Object) -> bool:
+        """Counts the write itself: some objects are refused. Whether this one was created."""
 
     def record(self, event: PlannedEvent) -> None:
         self.events.append(f"{event.type} {event.reason}: {event.message}")

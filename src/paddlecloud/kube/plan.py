@@ -66,7 +66,8 @@ class Plan:
     """`status` is the whole new `.status` of the owner; `after` asks for another look in so many seconds.
 
     `status_first` is for statuses that record an intent the rest of the plan acts on, such as a restart counter: after
-    a crash in between, the next pass must find the count, not the missing pods.
+    a crash in between, the next pass must find the count, not the missing pods. `status_if_done` is for the opposite, a
+    status that records what was done, such as the last run of a schedule: it is not written if anything else failed.
     """
 
     create: list[Object] = field(default_factory=list)
@@ -76,6 +77,7 @@ class Plan:
     events: list[PlannedEvent] = field(default_factory=list)
     after: float | None = None
     status_first: bool = False
+    status_if_done: bool = False
 
     def requeue_after(self, seconds: float) -> None:
         """Ask for another pass in at most so many seconds: of several requests the earliest counts."""
@@ -143,8 +145,8 @@ async def carry_out(
         steps.reverse()
     for step in steps:
         await step()
-        if plan.status_first and work.errors:
-            break  # without the record of the intent, acting on it is not safe
+        if (plan.status_first or plan.status_if_done) and work.errors:
+            break  # the intent is not recorded, so acting on it is not safe; or what would be recorded was not done
     if recorder is not None:
         await asyncio.gather(
             *(

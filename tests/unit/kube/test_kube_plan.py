@@ -167,6 +167,19 @@ async def test_a_status_that_records_an_intent_is_written_before_the_intent_is_a
     assert "p1" not in server.names(NS)
 
 
+async def test_a_status_that_records_what_was_done_is_not_written_if_it_was_not(
+    server: MiniServer, owner: Object
+) -> None:
+    server.refuse = lambda method, path: ServiceUnavailable("no") if method == "POST" else None
+    plan = Plan(create=[pod("p0", owner)], status={"last": "now"}, status_if_done=True)
+    with pytest.raises(PlanFailed):
+        await carry_out(plan, Client(server), owner=owner)
+    assert [w[0] for w in server.writes()] == ["POST"]
+    server.refuse = lambda method, path: None
+    await carry_out(plan, Client(server), owner=owner)
+    assert [w[0] for w in server.writes()][-1] == "PATCH"
+
+
 async def test_every_write_is_expected_until_it_is_seen(server: MiniServer, owner: Object) -> None:
     doomed = server.put(NS, "old", apiVersion="v1", kind="Pod")
     kept = server.put(NS, "kept", apiVersion="v1", kind="Pod")

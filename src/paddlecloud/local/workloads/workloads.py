@@ -11,6 +11,7 @@ from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.proxy.node_ports import NodePorts
 from paddlecloud.local.proxy.proxy import ServiceProxy
 from paddlecloud.local.volumes.binder import VolumeBinder
+from paddlecloud.local.workloads.cronjob.controller import cron_job_controller
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.disruption import budget_controller
 from paddlecloud.local.workloads.endpoint_controller import EndpointReconciler
@@ -27,6 +28,7 @@ CONTROLLERS: tuple[Callable[[Manager, Clock], object], ...] = (
     replica_set_controller,
     deployment_controller,
     job_controller,
+    cron_job_controller,
     stateful_set_controller,
     protection_controllers,
     budget_controller,

@@ -164,7 +164,7 @@ class JobCluster(PlanRunner):
         if (target := self.objects.get((patch.resource.kind, patch.name))) is not None:
             merge(target, patch.patch)
 
-    def create_planned(self, obj: Object) -> None:
+    def create_planned(self, obj: Object) -> bool:
         key = (obj["kind"], obj["metadata"]["name"])
         assert key not in self.objects, f"created twice: {key}"
         self.count(f"create {key[0]} {key[1]}")
@@ -176,6 +176,7 @@ class JobCluster(PlanRunner):
         if key[0] == "PodGroup" and "volcano" in created["apiVersion"]:
             created["status"] = {"phase": "Inqueue"}
         self.objects[key] = created
+        return True
 
     def record(self, event: PlannedEvent) -> None:
         self.count(f"event {event.reason}")

@@ -149,10 +149,12 @@ class Cluster(PlanRunner):
         if (patch.resource.kind, patch.name) in self.objects:
             self.change(patch.resource.kind, patch.name, patch.patch)
 
-    def create_planned(self, obj: Object) -> None:
-        if not self.refuse(obj):
-            self.count(f"create {obj['kind']} {obj['metadata']['name']}")
-            self.add(obj)
+    def create_planned(self, obj: Object) -> bool:
+        if self.refuse(obj):
+            return False
+        self.count(f"create {obj['kind']} {obj['metadata']['name']}")
+        self.add(obj)
+        return True
 
     def settle(self, *kinds: str, passes: int = 30) -> None:
         """Passes of all controllers until none has anything left to do at this moment."""
