@@ -71,18 +71,20 @@ def pod_from(template: Object, *, name: str, owner: Object) -> Object:
     }
 
 
-def fresh_names(owner: Object, taken: Iterable[str], *, stem: str = "") -> Iterator[str]:
+def fresh_names(owner: Object, taken: Iterable[str], *, stem: str = "", place: str = "") -> Iterator[str]:
     """Names for new pods: `<owner>-x7k2p`, without end.
 
     They follow from the owner as it was read, so that a pass repeated after a crash makes the same names and harms
-    nothing; an owner whose status has moved on gives others, so that a pod's name does not come back.
+    nothing; an owner whose status has moved on gives others, so that a pod's name does not come back. Pods that are
+    for different nodes get names by `place`, the node.
     """
     meta = owner["metadata"]
     stem = (stem or meta["name"])[: LONGEST_NAME - SUFFIX_LENGTH - 1]
     used = set(taken)
+    origin = (meta["uid"], meta.get("resourceVersion", ""), stem, *((place,) if place else ()))
     number = 0
     while True:
-        name = f"{stem}-{suffix(meta['uid'], meta.get('resourceVersion', ''), stem, str(number))}"
+        name = f"{stem}-{suffix(*origin, str(number))}"
         number += 1
         if name not in used:
             yield name

@@ -12,6 +12,7 @@ from paddlecloud.local.proxy.node_ports import NodePorts
 from paddlecloud.local.proxy.proxy import ServiceProxy
 from paddlecloud.local.volumes.binder import VolumeBinder
 from paddlecloud.local.workloads.cronjob.controller import cron_job_controller
+from paddlecloud.local.workloads.daemonset.controller import daemon_set_controller
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.disruption import budget_controller
 from paddlecloud.local.workloads.endpoint_controller import EndpointReconciler
@@ -29,6 +30,7 @@ CONTROLLERS: tuple[Callable[[Manager, Clock], object], ...] = (
     deployment_controller,
     job_controller,
     cron_job_controller,
+    daemon_set_controller,
     stateful_set_controller,
     protection_controllers,
     budget_controller,

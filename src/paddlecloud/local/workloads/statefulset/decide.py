@@ -9,16 +9,18 @@ undo` heals a broken update.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from paddlecloud.kube.conditions import conditions_of
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import is_finished, is_leaving
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PODS, Object
+from paddlecloud.local.workloads import revisions
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import is_available, is_ready, next_available
 from paddlecloud.local.workloads.replicaset import BURST
-from paddlecloud.local.workloads.statefulset import revisions
 from paddlecloud.local.workloads.statefulset.identity import (
     claim_name,
     claim_templates,
@@ -29,6 +31,8 @@ from paddlecloud.local.workloads.statefulset.identity import (
     retention,
     revision_of,
 )
+
+HASH = "controller.kubernetes.io/hash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,20 @@ class Observed:
     claims: tuple[Object, ...] = ()
 
 
+class _Revisions(NamedTuple):
+    """Names of the revision all pods had and of the one they are to get, and the templates behind names."""
+
+    current: str
+    update: str
+    templates: dict[str, Object]
+
+
 @dataclass(slots=True)
 class _Case:
     stateful_set: Object
     pods: dict[int, Object]
     claims: dict[str, Object]
-    revisions: revisions.Revisions
+    revisions: _Revisions
     now: float
     plan: Plan
 
@@ -84,7 +96,7 @@ def decide(stateful_set: Object, observed: Observed, now: float) -> Plan:
         ordinal: pod for pod in pods if (ordinal := ordinal_of(stateful_set, pod["metadata"]["name"])) is not None
     }
     claims = {claim["metadata"]["name"]: claim for claim in observed.claims}
-    found = revisions.settle(stateful_set, observed.revisions, plan)
+    found = _settle(stateful_set, observed.revisions, plan)
     case = _Case(stateful_set, numbered, claims, found, now, plan)
     if _provide(case) and _condemn(case):
         _update(case)
@@ -94,6 +106,14 @@ def decide(stateful_set: Object, observed: Observed, now: float) -> Plan:
     revisions.forget(stateful_set, observed.revisions, live, plan)
     plan.after = next_available(numbered.values(), case.min_ready, now)
     return plan
+
+
+def _settle(stateful_set: Object, known: Sequence[Object], plan: Plan) -> _Revisions:
+    same = revisions.newest(stateful_set, known, plan, label=HASH)
+    templates = {revision["metadata"]["name"]: revisions.template_in(revision) for revision in (*known, same)}
+    update = same["metadata"]["name"]
+    current = (stateful_set.get("status") or {}).get("currentRevision") or update
+    return _Revisions(current if current in templates else update, update, templates)
 
 
 def _provide(case: _Case) -> bool:

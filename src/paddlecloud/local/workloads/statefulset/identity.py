@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.pods import pod_from
+from paddlecloud.local.workloads.revisions import REVISION
 
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 POD_INDEX = "apps.kubernetes.io/pod-index"
-REVISION = "controller-revision-hash"
 
 
 def pod_name(stateful_set: Object, ordinal: int) -> str:
