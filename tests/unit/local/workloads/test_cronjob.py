@@ -221,6 +221,14 @@ def test_an_interval_counts_from_run_to_run(cluster: Cluster) -> None:
     assert status(cluster)["lastScheduleTime"] == "2026-11-16T00:03:20Z"
 
 
+def test_an_interval_below_a_minute_is_run_once_a_minute(cluster: Cluster) -> None:
+    cluster.add(cron_job("@every 20s", concurrencyPolicy="Replace"))
+    for clock in ("00:00:20", "00:00:40", "00:01:00", "00:01:20"):
+        at(cluster, clock)
+    assert [event for event in reasons(cluster) if event == "SuccessfulCreate"] == ["SuccessfulCreate"] * 2
+    assert jobs(cluster) == [name_for("00:01:00")]
+
+
 def test_a_zone_that_this_machine_does_not_know_is_reported(cluster: Cluster) -> None:
     cluster.add(cron_job(timeZone="Moon/Tycho"))
     at(cluster, "00:10:00")
