@@ -141,7 +141,7 @@ def test_each_node_gets_a_pod_and_the_status_counts_them(cluster: Cluster) -> No
 
 
 def test_a_pod_is_bound_to_its_node_by_name_in_every_alternative_of_its_affinity(cluster: Cluster) -> None:
-    terms = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}, {"matchExpressions": []}]
+    terms: list[Object] = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}, {"matchExpressions": []}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     cluster.change("Node", "b", {"metadata": {"labels": {"disk": "ssd"}}})
     cluster.add(daemon_set(pod={"affinity": {"nodeAffinity": required}}))
