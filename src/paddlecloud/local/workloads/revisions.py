@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.resource import CONTROLLERREVISIONS, Object, owner_reference
@@ -51,6 +52,13 @@ def forget(owner: Object, known: Iterable[Object], live: set[str], plan: Plan) -
         plan.delete.append(Delete(CONTROLLERREVISIONS, meta["name"], meta["namespace"], uid=meta["uid"]))
 
 
+def _sorted(value: Any) -> Any:
+    """A copy with the keys in order: clients compare the bytes of a revision with those that Go makes of a template."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _revision(owner: Object, number: int, label: str) -> Object:
     """The owner's annotations come along: one of them is the cause of the change that the history shows."""
     meta, template = owner["metadata"], owner["spec"]["template"]
@@ -66,6 +74,6 @@ def _revision(owner: Object, number: int, label: str) -> Object:
             **({"annotations": dict(annotations)} if annotations else {}),
             "ownerReferences": [owner_reference(owner)],
         },
-        "data": {"spec": {"template": {**copy.deepcopy(template), "$patch": "replace"}}},
+        "data": _sorted({"spec": {"template": {**template, "$patch": "replace"}}}),
         "revision": number,
     }

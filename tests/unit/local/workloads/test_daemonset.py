@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -387,6 +388,13 @@ def test_each_template_is_a_revision_and_one_that_comes_back_is_the_newest_again
     for obj in cluster.all("ControllerRevision"):
         assert obj["metadata"]["name"] == f"agent-{obj['metadata']['labels']['controller-revision-hash']}"
         assert LABELS.items() <= obj["metadata"]["labels"].items()
+
+
+def test_the_keys_of_a_revision_are_in_order_since_clients_compare_its_bytes(cluster: Cluster) -> None:
+    cluster.add(daemon_set())
+    cluster.settle()
+    (revision,) = cluster.all("ControllerRevision")
+    assert json.dumps(revision["data"]) == json.dumps(revision["data"], sort_keys=True)
 
 
 def test_revisions_beyond_the_limit_go(cluster: Cluster) -> None:
