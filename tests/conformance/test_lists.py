@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, PODS, SECRETS, Object, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, JOBS, NAMESPACES, PODS, SECRETS, Object, Resource
 
 from .world import Api, ScratchNamespace, sleeping_pod
 
@@ -60,6 +60,17 @@ def test_field_selectors_on_what_a_kind_offers(here: ScratchNamespace) -> None:
     assert here.names(PODS, fields="status.phase=Pending") == ["one", "two"]
     assert here.names(PODS, fields="spec.restartPolicy=Never") == ["two"]
     assert here.names(PODS, fields="status.phase!=Pending") == []
+
+
+def test_a_field_that_the_object_leaves_out_is_compared_as_its_zero_value(here: ScratchNamespace) -> None:
+    here.create(PODS, sleeping_pod("p"))
+    assert here.names(PODS, fields="spec.hostNetwork=false") == ["p"]
+    assert here.names(PODS, fields="spec.hostNetwork!=false") == []
+    assert here.names(PODS, fields="spec.hostNetwork=true") == []
+    here.make(
+        JOBS, "j", spec={"suspend": True, "template": {"spec": sleeping_pod("p")["spec"] | {"restartPolicy": "Never"}}}
+    )
+    assert here.names(JOBS, fields="status.successful=0") == ["j"]
 
 
 def test_a_field_that_cannot_be_selected_is_named(here: ScratchNamespace) -> None:

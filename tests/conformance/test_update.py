@@ -131,6 +131,21 @@ def test_pod_status_is_written_through_its_subresource(here: ScratchNamespace) -
     assert here.patch(PODS, "p", {"status": {"phase": "Failed"}})["status"]["phase"] == "Running"
 
 
+def test_a_write_to_the_status_of_a_built_in_kind_takes_labels_and_annotations_along(here: ScratchNamespace) -> None:
+    pod = here.create(PODS, sleeping_pod("p"))
+    pod["metadata"] |= {"labels": {"a": "1"}, "annotations": {"b": "2"}}
+    pod["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u"}]
+    pod["spec"]["activeDeadlineSeconds"] = 5
+    updated = here.update(PODS, pod, subresource="status")
+    assert (updated["metadata"]["labels"], updated["metadata"]["annotations"]) == ({"a": "1"}, {"b": "2"})
+    assert "ownerReferences" not in updated["metadata"]
+    assert "activeDeadlineSeconds" not in updated["spec"]
+    pod["metadata"]["labels"] = {"a": "not a value"}
+    pod["metadata"]["resourceVersion"] = updated["metadata"]["resourceVersion"]
+    refused = here.api.refuse("PUT", here.path(PODS, "p", "status"), pod)
+    assert (refused["code"], refused["details"]["causes"][0]["field"]) == (422, "metadata.labels")
+
+
 def test_status_can_be_read_alone(here: ScratchNamespace, widgets: Resource) -> None:
     made = here.make(widgets, "w")
     assert here.api.fetch(here.path(widgets, "w", "status")) == made

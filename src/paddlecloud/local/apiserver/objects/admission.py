@@ -68,6 +68,12 @@ CARRIED = (
 """Metadata that only the server sets: whatever a client sends for it is ignored."""
 
 
+KEPT_BY_STATUS = {"Deployment": ("labels",), "Pod": ("ownerReferences",)}
+"""Metadata of built-in kinds that a write to `status` leaves as they are."""
+
+
+Parts = tuple[str, ...]
+
 FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
 
 
@@ -155,16 +161,16 @@ class Admission:
             if not meta.get(field_) and field_ in old_meta:
                 meta[field_] = old_meta[field_]
         if subresource:
-            new = _only_subresource(subresource, old, new)
+            new = _only_subresource(info, subresource, old, new)
             meta = new["metadata"]
         elif info.has_status:
             _carry(old, new, "status")
         # What only the server may set stays as it is.
         for field_ in CARRIED:
             _carry(old_meta, meta, field_)
-        half = "status" if subresource == "status" and "status" in new else ""
-        await run(self._shape, info, new, options, half)
-        await self._judge(info, new, old, options, run, half=half)
+        parts = _changeable(subresource, old, new)
+        await run(self._shape, info, new, options, parts)
+        await self._judge(info, new, old, options, run, parts=parts)
         if "generation" in old_meta and not subresource and _spec_changed(old, new):
             meta["generation"] = old_meta["generation"] + 1
         return new if applied else await run(self._record, info, old, new, options, subresource)
@@ -208,14 +214,14 @@ class Admission:
                 del meta[name]
         return meta
 
-    def _shape(self, info: KindInfo, whole: Object, options: WriteOptions, half: str = "") -> None:
+    def _shape(self, info: KindInfo, whole: Object, options: WriteOptions, parts: Parts = ()) -> None:
         """Unknown fields are reported and dropped; then defaults.
 
-        `half` is all that the write may change: the rest of the object was shaped when it was written.
+        `parts` are all that the write changes (empty: everything): the rest was shaped when it was written.
         """
         if info.schema is None:
             return
-        obj = {half: whole[half]} if half else whole
+        obj = {part: whole[part] for part in parts} if parts else whole
         if options.field_validation != "Ignore":
             unknown = schemas.unknown_fields(obj, info.schema, info.definitions)
             del unknown[MAX_CAUSES:]
@@ -231,13 +237,13 @@ class Admission:
             schemas.apply_defaults(obj, info.schema, info.definitions)
         else:
             decode(obj, info)
-        if half:
-            _carry(obj, whole, half)
+        for part in parts:
+            _carry(obj, whole, part)
         if not info.custom:
             complete_builtin(whole, info)
 
     async def _judge(
-        self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Run, *, half: str = ""
+        self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Run, *, parts: Parts = ()
     ) -> None:
         if run is not at_once:
             await run(_check_size, info, obj)
@@ -245,25 +251,26 @@ class Admission:
             check(info, obj, old, options)
         for mutate in self.mutators:
             mutate(info, obj, old)
-        await run(self._validate, info, obj, old, half)
+        await run(self._validate, info, obj, old, parts)
 
-    def _validate(self, info: KindInfo, obj: Object, old: Object | None, half: str) -> None:
-        """`half` as in `_shape`: what a write cannot change was judged when it was written."""
+    def _validate(self, info: KindInfo, obj: Object, old: Object | None, parts: Parts) -> None:
+        """`parts` as in `_shape`: what a write does not change was judged when it was written."""
         meta = obj["metadata"]
         resource = info.resource
         causes: list[Cause] = []
-        if not half:
+        if not parts or "metadata" in parts:
             causes += validate_metadata(
                 meta, namespaced=resource.namespaced, name_rule=name_rule_of(resource),
                 short_finalizers=info.custom or resource.group == "apiextensions.k8s.io",
             )  # fmt: skip
-        if old is not None and not half:
-            causes += validate_metadata_update(meta, old["metadata"])
+            if old is not None:
+                causes += validate_metadata_update(meta, old["metadata"])
         if info.schema is not None:
-            if half:
-                found = schemas.validate_field(obj, half, info.schema, info.definitions)
-            else:
-                found = schemas.validate(obj, info.schema, info.definitions)
+            found = (
+                [cause for part in parts for cause in schemas.validate_field(obj, part, info.schema, info.definitions)]
+                if parts
+                else schemas.validate(obj, info.schema, info.definitions)
+            )
             causes += forgive(found, obj, old) if found and old is not None and info.custom else found
         if not info.custom and not causes:
             causes += validate_builtin(obj, old, info)
@@ -301,16 +308,30 @@ def _carry(source: Object, target: Object, name: str) -> None:
         target.pop(name, None)
 
 
-def _only_subresource(subresource: str, old: Object, new: Object) -> Object:
-    """A write to `status` changes status alone; a binding was built by the server itself and may touch all."""
+def _only_subresource(info: KindInfo, subresource: str, old: Object, new: Object) -> Object:
+    """A write to `status` changes status, and of built-in kinds labels, annotations and the like as well (the
+    strategies in kubernetes/pkg/registry); a binding was built by the server itself and may touch all."""
     if subresource == "binding":
         return new
     merged = dict(old)
     _carry(new, merged, subresource)
-    merged["metadata"] = dict(old["metadata"])
-    if "managedFields" in new["metadata"]:
-        merged["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+    if info.custom or info.kind == "CustomResourceDefinition":
+        merged["metadata"] = dict(old["metadata"])
+        if "managedFields" in new["metadata"]:
+            merged["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+        return merged
+    merged["metadata"] = dict(new["metadata"])
+    for field_ in KEPT_BY_STATUS.get(info.kind, ()):
+        _carry(old["metadata"], merged["metadata"], field_)
     return merged
+
+
+def _changeable(subresource: str, old: Object, new: Object) -> Parts:
+    """The parts that a write to `status` changes; none for a write to the whole object, which may change all."""
+    if subresource != "status" or "status" not in new:
+        return ()
+    unmanaged = ({**obj["metadata"], "managedFields": None} for obj in (old, new))
+    return ("status",) if next(unmanaged) == next(unmanaged) else ("status", "metadata")
 
 
 def _spec_changed(old: Object, new: Object) -> bool:

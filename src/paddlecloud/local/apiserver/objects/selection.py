@@ -32,6 +32,13 @@ SELECTABLE: dict[tuple[str, str], tuple[str, ...]] = {
 }  # fmt: skip
 
 
+STORED = {"status.successful": "status.succeeded"}
+"""Fields that are stored under another name than the one that selects them (ToSelectableFields of each kind's strategy
+in kubernetes/pkg/registry)."""
+
+ABSENT = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.replicas": "0", "status.succeeded": "0"}
+"""What selectors compare where the object has no such field: Go's zero value."""
+
 NO_NAMESPACE = (("", "nodes"), ("", "namespaces"))
 """Built-in kinds that cannot be selected by metadata.namespace, as custom cluster-scoped ones cannot."""
 
@@ -42,9 +49,10 @@ class Filter:
     def __init__(self, info: KindInfo, labels: str, fields: str) -> None:
         self._labels = LabelSelector.parse(labels) if labels else None
         self._fields = FieldSelector.parse(fields) if fields else None
-        self._paths = info.conversion.fields if info.conversion else {}
+        converted = info.conversion.fields if info.conversion else {}
+        self._paths = converted or STORED
         if self._fields is not None:
-            own = self._paths or SELECTABLE.get((info.resource.group, info.resource.plural), ())
+            own = converted or SELECTABLE.get((info.resource.group, info.resource.plural), ())
             if _has_namespace(info):
                 own = ("metadata.namespace", *own)
             self._fields.check(("metadata.name", *own))
@@ -86,7 +94,7 @@ def field_text(obj: Object, path: str) -> str:
         return "true" if value else "false"
     if isinstance(value, dict):  # events: `source` selects by component
         value = value.get("component")
-    return "" if value is None else str(value)
+    return ABSENT.get(path, "") if value is None else str(value)
 
 
 @functools.lru_cache(maxsize=128)
