@@ -15,7 +15,7 @@ import pytest
 from harness import Kubectl, until
 from paddlecloud.kube.resource import Object
 
-from .hands import job, read
+from .hands import HOLD, job, read
 
 pytestmark = [pytest.mark.core, pytest.mark.timeout(240)]
 
@@ -127,3 +127,35 @@ def test_a_job_reads_no_set_of_another_namespace(kubectl: Kubectl, namespace: st
     assert f'spec.sampleSetRef.namespace: Invalid value: "{victim}": must be {namespace}, the job\'s own' in text
     assert read(kubectl, "pods")["items"] == []
     kubectl("delete", "sampleset", "data", "-n", victim, "--timeout=90s")
+
+
+def test_a_pod_that_names_an_owner_of_another_namespace_is_not_its_pod(
+    kubectl: Kubectl, namespace: str, victim: str, tenant: Tenant
+) -> None:
+    """Uids are no secret: everybody who may view the victim's objects knows them. A finalizer keeps the pod there after
+    the garbage collector has deleted it."""
+    kubectl("apply", "-n", victim, "-f", "-", input=job("train", HOLD, workers=1))
+    until(lambda: _phase(kubectl, victim) == "Running", timeout=60, every=0.3)
+    own = read(kubectl, "pod", "train-worker-0", "-n", victim)
+    forged = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "train-worker-0",
+            "labels": own["metadata"]["labels"],
+            "ownerReferences": own["metadata"]["ownerReferences"],
+            "finalizers": ["example.com/kept"],
+        },
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox", "command": ["false"]}]},
+    }
+    tenant(forged)
+    until(lambda: "deletionTimestamp" in read(kubectl, "pod", "train-worker-0")["metadata"], timeout=60, every=0.3)
+    kubectl("exec", "train-worker-0", "-n", victim, "--", "touch", "/tmp/go")
+    until(lambda: _phase(kubectl, victim) in ("Completed", "Failed"), timeout=60, every=0.3)
+    status = read(kubectl, "paddlejob", "train", "-n", victim)["status"]
+    kubectl("patch", "pod", "train-worker-0", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    assert (status["phase"], status.get("failures")) == ("Completed", None)
+
+
+def _phase(kubectl: Kubectl, namespace: str) -> str:
+    return str((read(kubectl, "paddlejob", "train", "-n", namespace).get("status") or {}).get("phase"))

@@ -161,9 +161,18 @@ def version_of(obj: Object) -> int | None:
 
 
 def by_owner(obj: Object) -> Iterable[str]:
-    """Index by the uid of the controlling owner."""
+    """Index by the controlling owner, as `owned_by` names it.
+
+    Owners are of the object's own namespace: a reference with the uid of another namespace's is nobody's. Everybody may
+    write one who knows that uid.
+    """
     owner = controller_of(obj)
-    return (owner["uid"],) if owner else ()
+    return (_in_namespace(obj, owner["uid"]),) if owner else ()
+
+
+def owned_by(owner: Object) -> str:
+    """The value of the index `by_owner` under which is what an object controls."""
+    return _in_namespace(owner, owner["metadata"]["uid"])
 
 
 def by_label(label: str) -> Indexer:
@@ -187,6 +196,10 @@ def by_field(path: str) -> Indexer:
         return () if value is None else (str(value),)
 
     return values
+
+
+def _in_namespace(obj: Object, uid: str) -> str:
+    return f"{obj['metadata'].get('namespace', '')}/{uid}"
 
 
 def _number(version: str | None) -> int | None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paddlecloud.kube.cache import Cache, by_field, by_label, by_owner
+from paddlecloud.kube.cache import Cache, by_field, by_label, by_owner, owned_by
 from paddlecloud.kube.resource import Key, Object
 
 INDEXERS = {"owner": by_owner, "app": by_label("app"), "node": by_field("spec.nodeName")}
@@ -39,7 +39,7 @@ def test_objects_are_found_by_key_namespace_and_index() -> None:
     assert Key("ns", "a") in cache
     assert len(cache) == 2
     assert names(cache.by_index("app", "x")) == ["a", "b"]
-    assert names(cache.by_index("owner", "job")) == ["a"]
+    assert names(cache.by_index("owner", "ns/job")) == ["a"]
     assert names(cache.by_index("node", "n1")) == ["a"]
     assert cache.by_index("node", "nowhere") == []
     with pytest.raises(KeyError):
@@ -51,9 +51,20 @@ def test_an_index_added_late_knows_what_is_cached() -> None:
     cache.upsert(pod("a", 1, owner="job"))
     cache.add_index("owner", by_owner)
     cache.add_index("owner", by_owner)  # the same again is no error: informers are shared
-    assert names(cache.by_index("owner", "job")) == ["a"]
+    assert names(cache.by_index("owner", "ns/job")) == ["a"]
     with pytest.raises(ValueError, match="another indexer"):
         cache.add_index("owner", by_label("owner"))
+
+
+def test_an_owner_has_nothing_of_another_namespace() -> None:
+    """Everybody writes owner references in their own namespace, with whatever uid."""
+    cache = Cache(INDEXERS)
+    cache.upsert(pod("own", 1, owner="job"))
+    forged = pod("forged", 2, owner="job")
+    forged["metadata"]["namespace"] = "elsewhere"
+    cache.upsert(forged)
+    owner = {"metadata": {"namespace": "ns", "name": "job", "uid": "job"}}
+    assert names(cache.by_index("owner", owned_by(owner))) == ["own"]
 
 
 def test_old_and_repeated_events_change_nothing() -> None:

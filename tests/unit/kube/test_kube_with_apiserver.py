@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import PATIENCE, eventually
-from paddlecloud.kube.cache import by_owner
+from paddlecloud.kube.cache import by_owner, owned_by
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
@@ -110,7 +110,7 @@ class Sets:
             return None
         if (wait := self.expectations.pending(key)) is not None:
             return wait
-        plan = self.decide(owner, self.members.cache.by_index("owner", owner["metadata"]["uid"]))
+        plan = self.decide(owner, self.members.cache.by_index("owner", owned_by(owner)))
         await carry_out(plan, self.client, owner=owner, recorder=self.recorder, expectations=self.expectations)
         return plan.after
 

@@ -13,7 +13,7 @@ from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.gang import podgroup
 from paddlecloud.controllers.paddlejob.observe import Observed, PodView, view
 from paddlecloud.controllers.paddlejob.pods import data, ports
-from paddlecloud.kube.cache import by_label, by_owner
+from paddlecloud.kube.cache import by_label, by_owner, owned_by
 from paddlecloud.kube.resource import (
     CONFIGMAPS,
     NODES,
@@ -61,7 +61,7 @@ class Caches:
     def observe(self, job: Object) -> Observed:
         """What is there of one job and around it. What only a controller remembers is not part of it."""
         uid, key = job["metadata"]["uid"], key_of(job)
-        pods = [view(pod) for pod in self.owned[PODS].cache.by_index("owner", uid)]
+        pods = [view(pod) for pod in self.owned[PODS].cache.by_index("owner", owned_by(job))]
         named = {resource: informer.cache.get(key) for resource, informer in self.owned.items() if resource != PODS}
         ours = {resource: obj for resource, obj in named.items() if obj is not None and _owner_uid(obj) == uid}
         leftovers, blockers = self._in_the_way(key, uid, named)

@@ -118,9 +118,9 @@ class PaddleJobController(Operator[Observed, Plan]):
         """What was last known of a pod that vanished: its node, and whether it was about to be evicted."""
         if new is not None or old is None or (owner := controller_of(old)) is None:
             return
-        memory = self._memory.get(owner["uid"])
-        if memory is not None:
-            memory.gone[old["metadata"]["name"]] = old
+        job = self._caches.jobs.cache.get(Key(key_of(old).namespace, owner["name"]))  # not one of another namespace
+        if job is not None and job["metadata"]["uid"] == owner["uid"] and owner["uid"] in self._memory:
+            self._memory[owner["uid"]].gone[old["metadata"]["name"]] = old
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack:

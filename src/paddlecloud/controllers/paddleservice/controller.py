@@ -23,7 +23,7 @@ from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
 from paddlecloud.controllers.paddleservice.observe import Observed, judged_revision, view
 from paddlecloud.controllers.paddleservice.template import Site, allowed_folders
-from paddlecloud.kube.cache import by_owner
+from paddlecloud.kube.cache import by_owner, owned_by
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
@@ -165,13 +165,12 @@ class PaddleServiceController(Operator[Observed, Plan]):
 
     def _has_things(self, service: Object) -> bool:
         """Whether it made what clients use already: times of creation are whole seconds, and cannot always tell."""
-        uid = service["metadata"]["uid"]
-        return any(informer.cache.by_index("owner", uid) for informer in self._owned.values())
+        return any(informer.cache.by_index("owner", owned_by(service)) for informer in self._owned.values())
 
     def _observe(self, service: Object) -> Observed:
         meta = service["metadata"]
         owned = {
-            resource: {obj["metadata"]["name"]: obj for obj in informer.cache.by_index("owner", meta["uid"])}
+            resource: {obj["metadata"]["name"]: obj for obj in informer.cache.by_index("owner", owned_by(service))}
             for resource, informer in self._owned.items()
         }
         trouble = self.refusal_of(service)

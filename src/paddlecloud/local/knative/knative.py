@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from paddlecloud.api.names import COLD_START, MEASURES
+from paddlecloud.kube.cache import owned_by
 from paddlecloud.kube.conditions import ConditionState
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import CONFIGMAPS, DEPLOYMENTS, ENDPOINTSLICES, PODS, Key, Object, key_of
@@ -112,10 +113,10 @@ class Knative:
 
     def _declare_service(self) -> None:
         def observe(obj: Object) -> service.Observed:
-            uid = obj["metadata"]["uid"]
+            own = owned_by(obj)
             return service.Observed(
-                next(iter(configurations.cache.by_index(OWNER, uid)), None),
-                next(iter(routes.cache.by_index(OWNER, uid)), None),
+                next(iter(configurations.cache.by_index(OWNER, own)), None),
+                next(iter(routes.cache.by_index(OWNER, own)), None),
             )
 
         reconciler = WorkloadReconciler(
@@ -126,7 +127,7 @@ class Knative:
 
     def _declare_configuration(self) -> WorkloadReconciler[configuration.Observed]:
         def observe(obj: Object) -> configuration.Observed:
-            made = tuple(revisions.cache.by_index(OWNER, obj["metadata"]["uid"]))
+            made = tuple(revisions.cache.by_index(OWNER, owned_by(obj)))
             return configuration.Observed(made, {r["metadata"]["name"] for r in made if self._is_routed(key_of(r))})
 
         reconciler = WorkloadReconciler(
@@ -142,11 +143,11 @@ class Knative:
 
     def _declare_revision(self) -> WorkloadReconciler[revision.Observed]:
         def observe(obj: Object) -> revision.Observed:
-            uid = obj["metadata"]["uid"]
+            own = owned_by(obj)
             return revision.Observed(
-                next(iter(deployments.cache.by_index(OWNER, uid)), None),
+                next(iter(deployments.cache.by_index(OWNER, own)), None),
                 tuple(self._pods.cache.by_index(OF_REVISION, path_of(key_of(obj)))),
-                tuple(services.cache.by_index(OWNER, uid)),
+                tuple(services.cache.by_index(OWNER, own)),
                 self._defaults,
                 self._remarks(obj),
             )
@@ -166,7 +167,7 @@ class Knative:
 
     def _declare_route(self) -> WorkloadReconciler[route.Observed]:
         def observe(obj: Object) -> route.Observed:
-            namespace, uid = obj["metadata"]["namespace"], obj["metadata"]["uid"]
+            namespace, own = obj["metadata"]["namespace"], owned_by(obj)
             found, made = {}, {}
             for target in (obj.get("spec") or {}).get("traffic") or ():
                 name, source = target.get("revisionName"), target.get("configurationName", "")
@@ -179,8 +180,8 @@ class Knative:
             return route.Observed(
                 revisions=made,
                 configurations=found,
-                service=next(iter(services.cache.by_index(OWNER, uid)), None),
-                slice=next(iter(slices.cache.by_index(OWNER, uid)), None),
+                service=next(iter(services.cache.by_index(OWNER, own)), None),
+                slice=next(iter(slices.cache.by_index(OWNER, own)), None),
                 port=port,
                 ports=self._ports_of(obj) if port is not None else NO_PORTS,
                 http2=http2,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
+from paddlecloud.kube.cache import owned_by
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.conditions import conditions_of, with_condition, without_condition
 from paddlecloud.kube.manager import Manager
@@ -120,7 +121,7 @@ def replica_set_controller(manager: Manager, clock: Clock) -> None:
     def observe(replica_set: Object) -> Observed:
         meta = replica_set["metadata"]
         return Observed(
-            pods=tuple(pods.cache.by_index(OWNER, meta["uid"])),
+            pods=tuple(pods.cache.by_index(OWNER, owned_by(replica_set))),
             orphans=tuple(pods.cache.by_index(ORPHANS, meta["namespace"])),
             refusal=reconciler.refusal_of(replica_set),
         )

@@ -30,7 +30,7 @@ from paddlecloud.controllers.sampledata.servers.requests import (
     submit,
 )
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
-from paddlecloud.kube.cache import by_label, by_owner
+from paddlecloud.kube.cache import by_label, by_owner, owned_by
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
@@ -149,7 +149,7 @@ class SampleJobController(Operator[Observed, SampleJobPlan]):
             reports=reports,
             silent=silent,
             silent_for={ordinal: now - since for ordinal, since in memory.silent_since.items()},
-            children=tuple(self._jobs.cache.by_index("owner", job["metadata"]["uid"])),
+            children=tuple(self._jobs.cache.by_index("owner", owned_by(job))),
             refused=memory.refused,
         )
 

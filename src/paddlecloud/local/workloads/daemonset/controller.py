@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from paddlecloud.kube.cache import owned_by
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.pods import phase_of
@@ -39,13 +40,13 @@ class _Reconciler(WorkloadReconciler[Observed]):
 
     def _gather(self, daemon_set: Object) -> Observed:
         uid, namespace = daemon_set["metadata"]["uid"], daemon_set["metadata"]["namespace"]
-        pods = tuple(self._pods.cache.by_index(OWNER, uid))
+        pods = tuple(self._pods.cache.by_index(OWNER, owned_by(daemon_set)))
         failed = [pod for pod in pods if phase_of(pod) == "Failed"]
         return Observed(
             nodes=tuple(map(node_view, self._nodes.cache.list())),
             pods=pods,
             orphans=tuple(self._pods.cache.by_index(ORPHANS, namespace)),
-            revisions=tuple(self._revisions.cache.by_index(OWNER, uid)),
+            revisions=tuple(self._revisions.cache.by_index(OWNER, owned_by(daemon_set))),
             loose_revisions=tuple(self._revisions.cache.by_index(ORPHANS, namespace)),
             replaced_at=self._backoff.observe(uid, failed, self.clock.now()),
         )

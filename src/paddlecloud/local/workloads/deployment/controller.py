@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from paddlecloud.kube.cache import owned_by
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import DEPLOYMENTS, PODS, REPLICASETS, Key, Object, controller_of
@@ -14,10 +15,10 @@ from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadRecon
 def deployment_controller(manager: Manager, clock: Clock) -> None:
     def observe(deployment: Object) -> Observed:
         meta = deployment["metadata"]
-        owned = tuple(sets.cache.by_index(OWNER, meta["uid"]))
+        owned = tuple(sets.cache.by_index(OWNER, owned_by(deployment)))
         orphans = tuple(sets.cache.by_index(ORPHANS, meta["namespace"]))
-        uids = [rs["metadata"]["uid"] for rs in (*owned, *orphans)]
-        return Observed(owned, orphans, {uid: pods.cache.by_index(OWNER, uid) for uid in uids})
+        found = {rs["metadata"]["uid"]: pods.cache.by_index(OWNER, owned_by(rs)) for rs in (*owned, *orphans)}
+        return Observed(owned, orphans, found)
 
     def deployment_behind(pod: Object) -> Iterable[Key]:
         """A Deployment that recreates waits for the last old pod to be gone, of which its sets say nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paddlecloud.kube.cache import owned_by
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import JOBS, PODS, Object
@@ -11,7 +12,7 @@ from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
 
 def job_controller(manager: Manager, clock: Clock) -> None:
     def observe(job: Object) -> Observed:
-        return Observed(tuple(pods.cache.by_index(OWNER, job["metadata"]["uid"])))
+        return Observed(tuple(pods.cache.by_index(OWNER, owned_by(job))))
 
     reconciler = WorkloadReconciler(
         manager,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from paddlecloud.kube.cache import owned_by
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import (
@@ -25,9 +26,9 @@ def stateful_set_controller(manager: Manager, clock: Clock) -> None:
         meta = stateful_set["metadata"]
         in_namespace = claims.cache.list(meta["namespace"]) if claim_templates(stateful_set) else ()
         return Observed(
-            pods=tuple(pods.cache.by_index(OWNER, meta["uid"])),
+            pods=tuple(pods.cache.by_index(OWNER, owned_by(stateful_set))),
             orphans=tuple(pods.cache.by_index(ORPHANS, meta["namespace"])),
-            revisions=tuple(revisions.cache.by_index(OWNER, meta["uid"])),
+            revisions=tuple(revisions.cache.by_index(OWNER, owned_by(stateful_set))),
             claims=tuple(claim for claim in in_namespace if _made_for(stateful_set, claim)),
         )
 
