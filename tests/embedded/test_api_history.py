@@ -13,7 +13,10 @@ from paddlecloud.kube.client import Client, WatchEvent
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import SECRETS, Object
 from paddlecloud.local.apiserver.objects import listing, watching
+from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.control_plane import ControlPlane
+from paddlecloud.local.store import recent, store
+from paddlecloud.local.store.record import Record
 
 NS = "default"
 PATH = SECRETS.path(NS)
@@ -90,3 +93,38 @@ async def test_bookmarks_carry_a_quiet_watch_past_compaction(
     await inner.store.compact(int(newest))
     await client.create(SECRETS, secret("c"))
     assert (await first(client, since=newest)).object["metadata"]["name"] == "c"
+
+
+async def test_a_watch_of_more_history_than_can_be_read_must_list_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = (await client.create(SECRETS, secret("a")))["metadata"]["resourceVersion"]
+    monkeypatch.setattr(recent, "MOST", 1)
+    monkeypatch.setattr(store, "HISTORY_BYTES", store.LEAST_BYTES)
+    for name in ("b", "c", "d"):
+        await client.create(SECRETS, secret(name))
+    with pytest.raises(errors.Expired, match="too much has changed since then"):
+        await first(client, since=old)
+
+
+async def test_a_client_that_does_not_read_its_watch_has_a_piece_of_it_rendered(
+    inner: ControlPlane, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "PIECE", 1)
+    for name in ("a", "b", "c"):
+        await client.create(SECRETS, secret(name))
+    kind = inner.registry.find("", "v1", "secrets")
+    assert kind is not None
+    rendered: list[str] = []
+
+    def render(record: Record) -> bytes:
+        rendered.append(record.address.name)
+        return record.value
+
+    frames = watching.stream(
+        inner.store, kind, NS, since=None, chosen=Filter(kind, "", ""), render=render, bookmarks=False,
+        initial_events_end=False, timeout=None, clock=inner.clock,
+    )  # fmt: skip
+    seen = [await frames.__anext__(), await frames.__anext__()]
+    assert (seen[0], b'"name":"a"' in seen[1], rendered) == (b"", True, ["a"])
+    await frames.aclose()

@@ -49,7 +49,10 @@ def longest_callback(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 async def _first(frames: AsyncIterator[bytes]) -> bytes:
-    return await frames.__anext__()
+    """The first frame that holds something."""
+    while not (frame := await frames.__anext__()):
+        continue
+    return frame
 
 
 class Server:

@@ -36,7 +36,9 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) 
 """
 _APPEND = "INSERT INTO log (rev, key, prev, op, value) VALUES (?, ?, ?, ?, ?)"
 _ALL = "SELECT rev, key, prev, op, value FROM log ORDER BY rev"
-_SINCE = "SELECT rev, key, prev, op, value FROM log WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?"
+_SINCE = (
+    "SELECT rev, key, prev, op, value FROM log WHERE rev > ? AND rev <= ? AND substr(key, 1, ?) = ? ORDER BY rev"
+)
 _ONE = "SELECT rev, key, prev, op, value FROM log WHERE rev = ?"
 _HEAD = "SELECT MAX(rev) FROM log"
 _TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
@@ -92,6 +94,8 @@ class RevisionLog:
         self._reader = sqlite3.connect(path, isolation_level=None)
         self._files = _open_for_sync(path) if durable else ()
         self._unmoved = 0  # bytes appended since the last checkpoint
+        self.gathered = 0
+        """Bytes appended since the last compaction."""
         self._retracted: int | None = None  # rows from here on were refused by the disk and must go
         self.compacted = self._meta("compacted") or 0
         # A log whose every row was compacted away still must not hand out old revisions again.
@@ -128,7 +132,9 @@ class RevisionLog:
             self._rollback()
             raise StorageError(f"cannot write to {self.path}: {error}") from error
         self._retracted = None
-        self._unmoved += sum(len(row.value) for row in rows) + 4096
+        size = sum(len(row.value) for row in rows)
+        self._unmoved += size + 4096
+        self.gathered += size
         self.head = rows[-1].rev
 
     def sync(self) -> None:
@@ -162,8 +168,10 @@ class RevisionLog:
         except sqlite3.Error:
             pass  # SQLite has already rolled back by itself, as it does when the disk is full
 
-    def since(self, rev: int, *, upto: int, limit: int) -> list[Row]:
-        return [Row(r, k, p, Op(o), v) for r, k, p, o, v in self._reader.execute(_SINCE, (rev, upto, limit))]
+    def since(self, rev: int, *, upto: int, within: str) -> Iterator[Row]:
+        """Rows whose key begins with `within`, one by one: the caller may stop where they are too many."""
+        for r, k, p, o, v in self._reader.execute(_SINCE, (rev, upto, len(within), within)):
+            yield Row(r, k, p, Op(o), v)
 
     def row(self, rev: int) -> Row | None:
         found = self._reader.execute(_ONE, (rev,)).fetchone()
@@ -171,6 +179,7 @@ class RevisionLog:
 
     def compact(self, upto: int) -> None:
         """Forget history up to and including `upto`: what was superseded by then, and what was deleted by then."""
+        self.gathered = 0
         if upto <= self.compacted:
             return
         try:

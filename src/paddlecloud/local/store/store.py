@@ -24,7 +24,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,13 +32,16 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.store.disk_thread import DiskThread, Then, Work
 from paddlecloud.local.store.log import Op, RevisionLog, Row, StorageError
+from paddlecloud.local.store.recent import RecentChanges
 from paddlecloud.local.store.record import Address, Record, check_size, encode
 from paddlecloud.local.store.state import Records, State
 from paddlecloud.local.store.watch import Change, Watch
 
-RING = 4096  # recent changes kept in memory for watchers that resume
 GATHER = 0.001  # seconds that a durable write waits for company, where there was some a moment ago
 RETAIN = 20_000  # revisions of history kept in the table before compaction takes them
+RETAIN_BYTES = 256 * 1024 * 1024  # written since the last compaction, before the next one keeps the recent changes only
+HISTORY_BYTES = 32 * 1024 * 1024  # read from the table at once, in the event loop; what is older must be listed again
+LEAST_BYTES = 4096  # that a row counts as: reading ten thousand small ones takes its time as well
 
 Changes = list[Change]
 
@@ -73,7 +75,7 @@ class Store:
         self._busy = False
         self._waiting: list[asyncio.Future[None]] = []  # for the log to be free
         # Watchers
-        self._ring: deque[Change] = deque(maxlen=RING)
+        self._recent = RecentChanges()
         self._watches: dict[str, set[Watch]] = {}
         self._listeners: list[Callable[[Change], None]] = []
         self.dropped_watchers = 0
@@ -211,8 +213,9 @@ class Store:
 
     def _tidy(self) -> None:
         """Upkeep that a commit made due. It only saves space: where it fails it is tried again after a later commit."""
-        if self.revision - self._log.compacted > 2 * self._retain:
-            upto = self.revision - self._retain
+        many, large = self.revision - self._log.compacted > 2 * self._retain, self._log.gathered > RETAIN_BYTES
+        if many or large:
+            upto = self._recent.first - 1 if large else self.revision - self._retain
             self._on_disk_thread(
                 functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted)
             )
@@ -253,7 +256,7 @@ class Store:
             self.revision = row.rev
             if self._latest.get(record.address, (0, None))[0] == row.rev:
                 del self._latest[record.address]
-            self._ring.append(change)
+            self._recent.append(change)
             for listener in self._listeners:
                 listener(change)
             for watch in self._watches.get(record.address.collection, ()):
@@ -297,27 +300,34 @@ class Store:
         watch.release()
 
     def _changes_of(self, collection: str, namespace: str | None, *, since: int) -> Changes:
+        if since >= self.revision:
+            return []
+        recent = self._recent.since(since)
+        if recent is None:
+            return self._changes_in_table(collection, namespace, since=since)
         return [
             change
-            for change in self._history(since)
+            for change in recent
             if change.record.address.collection == collection
             and (namespace is None or change.record.address.namespace == namespace)
         ]
 
-    def _history(self, since: int) -> Iterable[Change]:
-        if since >= self.revision:
-            return ()
-        if self._ring and self._ring[0].rev <= since + 1:
-            return (change for change in self._ring if change.rev > since)
-        return self._history_from_table(since)
-
-    def _history_from_table(self, since: int) -> Iterable[Change]:
-        rows = self._log.since(since, upto=self.revision, limit=-1)
-        known = {row.rev: row for row in rows}
+    def _changes_in_table(self, collection: str, namespace: str | None, *, since: int) -> Changes:
+        """Raises `Expired` for more than can be read while others wait: they can be had by a list as well."""
+        within = f"{collection}/" if namespace is None else f"{collection}/{namespace}/"
+        known: dict[int, Row] = {}
         changes = []
-        for row in rows:
+        room = HISTORY_BYTES
+        for row in self._log.since(since, upto=self.revision, within=within):
+            before = known.get(row.prev)
+            if before is None and row.prev:
+                before = self._log.row(row.prev)
+                room -= len(before.value) if before else 0
+            room -= max(LEAST_BYTES, len(row.value))
+            if room < 0:
+                raise errors.Expired(f"too old resource version: {since}; too much has changed since then")
+            known[row.rev] = row
             address = Address.from_key(row.key)
-            before = (known.get(row.prev) or self._log.row(row.prev)) if row.prev else None
             previous = Record(address, before.rev, before.value) if before and before.op != Op.DELETE else None
             changes.append(Change(row.op, Record(address, row.rev, row.value), previous))
         return changes
@@ -333,8 +343,7 @@ class Store:
 
     def _forget(self, upto: int) -> None:
         self._state.forget(upto)
-        while self._ring and self._ring[0].rev <= upto:
-            self._ring.popleft()
+        self._recent.forget(upto)
 
     async def close(self) -> None:
         """Finish what is queued, end all watches, close the file."""

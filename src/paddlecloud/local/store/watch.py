@@ -27,16 +27,23 @@ class Change(NamedTuple):
     def rev(self) -> int:
         return self.record.rev
 
+    @property
+    def size(self) -> int:
+        """Bytes; what the object was before is counted with the change that made it so."""
+        return len(self.record.value)
+
 
 class Watch:
     """Changes of one collection (and namespace, if given) after a revision, in order, without gap or duplicate."""
 
     LIMIT = 4096  # changes a reader may lag behind before it is cut off
+    LIMIT_BYTES = 64 * 1024 * 1024
 
     def __init__(self, collection: str, namespace: str | None, backlog: Iterable[Change]) -> None:
         self.collection = collection
         self.namespace = namespace
         self._queue: deque[Change] = deque(backlog)
+        self._bytes = 0  # of what was queued since the reader last took something
         self._waiter: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self.closed = False
@@ -45,11 +52,12 @@ class Watch:
         """Called by the store for each commit of the collection; never blocks. Tells whether it cut the reader off."""
         if self.closed or (self.namespace is not None and change.record.address.namespace != self.namespace):
             return False
-        if len(self._queue) >= self.LIMIT:
+        if len(self._queue) >= self.LIMIT or self._bytes > self.LIMIT_BYTES:
             self._queue.clear()  # it will come back for these; who knows when it looks at this end of the stream
             self.close()
             return True
         self._queue.append(change)
+        self._bytes += change.size
         self._wake()
         return False
 
@@ -69,6 +77,7 @@ class Watch:
         if self._queue:
             batch = list(self._queue)
             self._queue.clear()
+            self._bytes = 0
             return batch
         return [] if self.closed else None
 

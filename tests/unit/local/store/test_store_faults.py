@@ -80,7 +80,7 @@ async def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, mode: str, 
             assert record.rev >= rev
             if record.rev == rev:
                 assert record.object["value"] == step
-        history = [change.rev for change in store._history_from_table(store.compacted)]
+        history = [change.rev for change in store._changes_in_table(KIND, None, since=store.compacted)]
         assert history == list(range(store.compacted + 1, store.revision + 1)), "a resumed watch would have a gap"
         await store.close()
 

@@ -18,6 +18,8 @@ from paddlecloud.local.store.watch import Change
 
 BOOKMARK_EVERY = 30.0
 DEFAULT_TIMEOUT = 1800.0
+PIECE = 1024 * 1024
+"""Bytes that are sent at once. The rest is rendered when the client has read them: one that reads nothing costs no more."""
 
 Render = Callable[[Record], bytes]
 _PLAIN = {Op.CREATE: "ADDED", Op.UPDATE: "MODIFIED", Op.DELETE: "DELETED"}
@@ -53,12 +55,18 @@ async def stream(
     collection = info.collection
     start = store.revision if since is None else since
     present = store.list(collection, namespace) if since is None else []
-    watch = store.watch(collection, namespace, since=start)
+    try:
+        watch = store.watch(collection, namespace, since=start)
+    except ApiError as error:  # too much has happened since then
+        yield _error(error)
+        return
     deadline = clock.monotonic() + (timeout or DEFAULT_TIMEOUT)
     next_bookmark = clock.monotonic() + BOOKMARK_EVERY
     try:
         # An empty first frame lets the edge send its headers at once: clients wait for them.
-        yield await _frames((("ADDED", record) for record in present if chosen.matches(record)), render)
+        yield b""
+        async for frames in _frames((("ADDED", record) for record in present if chosen.matches(record)), render):
+            yield frames
         if initial_events_end:
             yield _bookmark(info, start, initial=True)
         while True:
@@ -76,25 +84,34 @@ async def stream(
             if not batch:  # cut off for being slow, or the server stops: the client resumes from what it has
                 return
             events = (classify(change, chosen) for change in batch)
-            frames = await _frames((event for event in events if event), render)
-            if frames:
+            async for frames in _frames((event for event in events if event), render):
                 yield frames
     except ApiError as error:
-        yield _frame("ERROR", encode(error.status()))
+        yield _error(error)
     finally:
         store.unwatch(watch)
 
 
-async def _frames(events: Iterable[tuple[str, Record]], render: Render) -> bytes:
-    slice_, found = TimeSlice(), []
+async def _frames(events: Iterable[tuple[str, Record]], render: Render) -> AsyncIterator[bytes]:
+    """Small ones are joined."""
+    slice_, found, size = TimeSlice(), list[bytes](), 0
     for kind, record in events:
         found.append(_frame(kind, render(record)))
+        size += len(found[-1])
+        if size >= PIECE:
+            yield b"".join(found)
+            found, size = [], 0
         await slice_.checkpoint()
-    return b"".join(found)
+    if found:
+        yield b"".join(found)
 
 
 def _frame(kind: str, body: bytes) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (kind.encode(), body)
+
+
+def _error(error: ApiError) -> bytes:
+    return _frame("ERROR", encode(error.status()))
 
 
 def _bookmark(info: KindInfo, revision: int, *, initial: bool = False) -> bytes:
