@@ -14,7 +14,9 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, Object
 from paddlecloud.local.apiserver.housekeeping.garbage import GarbageCollector
 from paddlecloud.local.control_plane import ControlPlane
+from paddlecloud.local.store.log import Op
 from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.watch import Change
 
 NS = "default"
 
@@ -76,6 +78,28 @@ async def test_objects_of_living_owners_are_no_work_for_the_collector(
         assert set(collected) == {"stray", "child"}
     finally:
         await platform.stop()
+
+
+async def test_an_owner_with_very_many_dependents_does_not_hold_up_the_deletions_of_others(
+    inner: ControlPlane, client: Client
+) -> None:
+    theirs = await client.create(CONFIGMAPS, configmap("theirs"))
+    for number in range(200):
+        await client.create(CONFIGMAPS, configmap(f"theirs-{number}", theirs))
+    mine = await client.create(CONFIGMAPS, configmap("mine"))
+    await client.create(CONFIGMAPS, configmap("mine-0", mine))
+    gone: list[str] = []
+
+    def note(change: Change) -> None:
+        if change.op is Op.DELETE:
+            gone.append(change.record.address.name)
+
+    inner.store.subscribe(note)
+    await asyncio.gather(
+        *(client.delete(CONFIGMAPS, name, namespace=NS, propagation="Background") for name in ("theirs", "mine"))
+    )
+    await eventually(lambda: names(client), set())
+    assert gone.index("mine-0") < 100
 
 
 async def test_orphan_deletion_leaves_dependents_without_owner(client: Client) -> None:

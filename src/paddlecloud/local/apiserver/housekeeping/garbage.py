@@ -34,7 +34,8 @@ IGNORED = frozenset(("/events", "events.k8s.io/events", "coordination.k8s.io/lea
 
 
 MANY = 16
-"""Owners that are looked at in the middle of a commit; objects with more are left to the worker."""
+"""Owners that are looked at in the middle of a commit; objects with more are left to the worker. More dependents of one
+owner than this let others overtake them: somebody's ten thousand must not hold up what everybody else deletes."""
 
 Owners = dict[str, bool]
 """The uids that an object's ownerReferences name, and whether the object blocks that owner's foreground deletion."""
@@ -64,9 +65,9 @@ class GarbageCollector:
         if address.collection in IGNORED:
             return
         if change.op is Op.DELETE:
-            gone = self._forget(address, change.record)
-            for dependent in self._dependents.get(gone, ()):
-                self._mark(dependent)
+            dependents = self._dependents.get(self._forget(address, change.record), ())
+            for dependent in dependents:
+                self._mark(dependent, later=len(dependents) > MANY)
             self._set_owners(address, {})
             return
         self._index(change.record)
@@ -119,8 +120,8 @@ class GarbageCollector:
             for owner in found
         )
 
-    def _mark(self, address: Address) -> None:
-        self._worker.add(address)
+    def _mark(self, address: Address, *, later: bool = False) -> None:
+        self._worker.add(address, later=later)
 
     # Collecting
 
@@ -186,7 +187,7 @@ class GarbageCollector:
         if not self._may_go(owner, blocking):
             for address in dependents:
                 await slice_.checkpoint()
-                self._mark_if_alive(address)
+                self._mark_if_alive(address, later=len(dependents) > MANY)
             return
         await self._rewrite(info, obj, lambda m: _drop_finalizer(m, FOREGROUND))
 
@@ -200,11 +201,11 @@ class GarbageCollector:
             owner = self._uids.get(uid) if blocks else None
             yield owner if owner is not None and self._foreground(owner) else None
 
-    def _mark_if_alive(self, address: Address) -> None:
+    def _mark_if_alive(self, address: Address, *, later: bool) -> None:
         """What is on its way already needs no second judgement; marking it again would go round in circles."""
         record = self._store.latest(address)
         if record is not None and not record.meta.deletion_timestamp:
-            self._mark(address)
+            self._mark(address, later=later)
 
     async def _orphan(self, address: Address, uid: str) -> None:
         info, record = self._info(address), self._store.latest(address)

@@ -33,12 +33,12 @@ class Worker(Generic[K]):
         self._queue: RateLimitingQueue[K] = RateLimitingQueue(cap=LONGEST)
         self._running = False
 
-    def add(self, key: K) -> None:
-        """Also before `run`, where there may be no event loop yet."""
+    def add(self, key: K, *, later: bool = False) -> None:
+        """Also before `run`, where there may be no event loop yet. `later` lets others overtake it."""
         if self._settle and self._running:
             self._queue.add_after(key, self._settle)
         else:
-            self._queue.add(key)
+            self._queue.add(key, later=later)
 
     async def run(self) -> None:
         self._running = True
