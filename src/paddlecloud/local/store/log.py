@@ -36,9 +36,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) 
 """
 _APPEND = "INSERT INTO log (rev, key, prev, op, value) VALUES (?, ?, ?, ?, ?)"
 _ALL = "SELECT rev, key, prev, op, value FROM log ORDER BY rev"
-_SINCE = (
-    "SELECT rev, key, prev, op, value FROM log WHERE rev > ? AND rev <= ? AND substr(key, 1, ?) = ? ORDER BY rev"
-)
+_SINCE = "SELECT rev, key, prev, op, value FROM log WHERE rev > ? AND rev <= ? AND substr(key, 1, ?) = ? ORDER BY rev"
 _ONE = "SELECT rev, key, prev, op, value FROM log WHERE rev = ?"
 _HEAD = "SELECT MAX(rev) FROM log"
 _TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"

@@ -19,7 +19,7 @@ from paddlecloud.local.store.watch import Change
 BOOKMARK_EVERY = 30.0
 DEFAULT_TIMEOUT = 1800.0
 PIECE = 1024 * 1024
-"""Bytes that are sent at once. The rest is rendered when the client has read them: one that reads nothing costs no more."""
+"""Bytes that are sent at once. The rest is rendered when the client has read them."""
 
 Render = Callable[[Record], bytes]
 _PLAIN = {Op.CREATE: "ADDED", Op.UPDATE: "MODIFIED", Op.DELETE: "DELETED"}
