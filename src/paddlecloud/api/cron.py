@@ -32,6 +32,10 @@ PATTERN = "^ *(@[A-Za-z]+|([-0-9*/,]+ +){3}[-0-9A-Za-z*/,]+ +[-0-9A-Za-z*/,]+) *
 """What an API server judges: the number of fields and their characters. The values are left to `parse`."""
 
 
+LONGEST = 1000
+"""Characters of a schedule. One with every minute by itself has 170; a longer one would take its time at every look."""
+
+
 class BadSchedule(ValueError):
     """The text is not a schedule; the message names the field."""
 
@@ -50,7 +54,13 @@ class Schedule:
     any_weekday: bool
 
 
+def check_length(text: str) -> None:
+    if len(text) > LONGEST:
+        raise BadSchedule(f'"{text[:40]}…" is longer than {LONGEST} characters')
+
+
 def parse(text: str) -> Schedule:
+    check_length(text)
     fields = _NAMED.get(text.strip().lower(), text).split()
     if len(fields) != len(_FIELDS):
         raise BadSchedule(f'"{text}" must be {FORM}')

@@ -12,12 +12,17 @@ import zoneinfo
 from dataclasses import dataclass
 from typing import Protocol
 
-from paddlecloud.api.cron import BadSchedule, Schedule, parse
+from paddlecloud.api.cron import BadSchedule, Schedule, check_length, parse
 from paddlecloud.kube import calendar
 
 _EVERY = "@every "
-_DURATION = re.compile(r"(?:([0-9]*\.?[0-9]+)h)?(?:([0-9]*\.?[0-9]+)m)?(?:([0-9]*\.?[0-9]+)s)?")
+_NUMBER = r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_DURATION = re.compile(f"(?:{_NUMBER}h)?(?:{_NUMBER}m)?(?:{_NUMBER}s)?")
+_LONGEST_INTERVAL = 2**63 / 1e9
+"""Seconds: as many nanoseconds as Go's durations have."""
 _SUNDAY_AS_SEVEN = re.compile(r"(^|[,-])7($|[,/-])")
+_LONGEST_ZONE = 100
+"""Characters; the longest name of the database has 32. The library that looks a name up recurses into its parts."""
 _ZONE_PART = re.compile(r"[A-Za-z._0-9+][A-Za-z.\-_0-9+]{0,13}")
 
 
@@ -66,6 +71,7 @@ class Interval:
 
 def timetable(schedule: str, zone_name: str | None = None) -> Timetable:
     """Raises `BadSchedule` or `UnknownZone`."""
+    check_length(schedule)
     zone = zone_of(zone_name) if zone_name else datetime.timezone.utc
     text = schedule.strip()
     if text.startswith(_EVERY):
@@ -81,14 +87,17 @@ def _seconds(text: str) -> int:
     if not text or found is None:
         raise BadSchedule(f'"@every {text}" must name a duration, as in @every 1h30m')
     hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return max(1, int(3600 * hours + 60 * minutes + seconds))
+    interval = 3600 * hours + 60 * minutes + seconds
+    if interval > _LONGEST_INTERVAL:
+        raise BadSchedule(f'"@every {text}" is longer than 292 years')
+    return max(1, int(interval))
 
 
 def zone_of(name: str) -> datetime.tzinfo:
     """Raises `UnknownZone` for what is no name of the zone database."""
     parts = name.split("/")
-    if not all(_ZONE_PART.fullmatch(part) and part not in (".", "..") for part in parts):
-        raise UnknownZone(f"unknown time zone {name}")
+    if len(name) > _LONGEST_ZONE or not all(_ZONE_PART.fullmatch(part) and part not in (".", "..") for part in parts):
+        raise UnknownZone(f"unknown time zone {name[:_LONGEST_ZONE]}")
     if name.upper() == "UTC":
         return datetime.timezone.utc  # also where the machine has no zone database
     try:

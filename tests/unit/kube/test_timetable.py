@@ -87,7 +87,17 @@ def test_what_kubernetes_does_not_read_is_refused(schedule: str) -> None:
         timetable(schedule)
 
 
-@pytest.mark.parametrize("name", ["Moon/Tycho", "../../etc/passwd", "/etc/localtime", "Europe/", "-1", "Europe"])
+@pytest.mark.parametrize(
+    "schedule", ["@every " + "1" * 5_000, "*," * 1_000 + "* * * * *", f"@every {'9' * 400}h", "@every 3000000h"]
+)
+def test_a_schedule_or_an_interval_that_is_too_long_is_refused_before_it_costs_anything(schedule: str) -> None:
+    with pytest.raises(BadSchedule, match="is longer than"):
+        timetable(schedule)
+
+
+@pytest.mark.parametrize(
+    "name", ["a/" * 1_000 + "a", "Moon/Tycho", "../../etc/passwd", "/etc/localtime", "Europe/", "-1", "Europe"]
+)
 def test_what_is_no_zone_is_refused(name: str) -> None:
     with pytest.raises(UnknownZone, match="unknown time zone"):
         zone_of(name)
