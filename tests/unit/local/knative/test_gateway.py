@@ -211,6 +211,22 @@ async def test_answers_without_a_body(gate: Gateway, pod: Pod, method: str) -> N
     assert pod.connections == 1
 
 
+@pytest.mark.parametrize("method", ["HEAD", "GET"])
+async def test_what_a_pod_sends_after_an_answer_without_a_body_is_not_taken_for_the_next_answer(
+    gate: Gateway, pod: Pod, method: str
+) -> None:
+    """A server that sends a body to a HEAD, of which a client chose the content."""
+    forged = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+    first = b"HTTP/1.1 204 No Content\r\n\r\n" if method == "GET" else b"HTTP/1.1 200 OK\r\nContent-Length: 44\r\n\r\n"
+    pod.answer = wrote(first + forged, keep=True)
+    client = await gate.connect()
+    for connections in (1, 2):
+        client.send(f"{method} / HTTP/1.1\r\nHost: a.b\r\n\r\n".encode())
+        head = await asyncio.wait_for(client.reader.readuntil(b"\r\n\r\n"), PATIENCE)
+        assert head.split(b"\r\n")[0] == first.split(b"\r\n")[0]
+        assert pod.connections == connections
+
+
 async def test_a_websocket_is_a_tunnel_both_ways(gate: Gateway, pod: Pod) -> None:
     async def answer(pod: Pod, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nwelcome")

@@ -99,6 +99,8 @@ def test_a_target_with_its_own_host_becomes_a_path() -> None:
 def test_an_upgrade_is_kept_unless_it_is_to_another_http() -> None:
     assert read_request(request("Connection: Upgrade", "Upgrade: websocket")).upgrade == b"websocket"
     assert read_request(request("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c")).upgrade == b""
+    for offers in ("websocket, h2c", "H2C,websocket", "HTTP/2.0"):
+        assert read_request(request("Connection: Upgrade, HTTP2-Settings", f"Upgrade: {offers}")).upgrade == b""
     assert read_request(request("Upgrade: websocket")).upgrade == b"", "not without Connection"
 
 

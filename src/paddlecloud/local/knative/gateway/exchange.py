@@ -187,7 +187,7 @@ class Exchange:
         self._reader = body_of(head.length, status=502)
         if self._reader is None:
             client.transport.write(first)
-            self._end(head.status, keep=True)
+            self._end(head.status, keep=not data)  # what a pod sends after the end could pass for the next answer
         else:
             self._pass_answer(first, data)
 

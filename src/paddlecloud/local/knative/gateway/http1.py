@@ -158,7 +158,7 @@ def read_request(head: bytes) -> RequestHead:
         keep_alive=b"close" not in tokens if modern else b"keep-alive" in tokens,
         modern=modern,
         expects=expects and modern,
-        upgrade=upgrade if b"upgrade" in tokens and modern and upgrade.lower() != b"h2c" else b"",
+        upgrade=upgrade if b"upgrade" in tokens and modern and not _offers_http2(upgrade) else b"",
     )
 
 
@@ -230,6 +230,11 @@ def _authority(host: bytes, target: bytes) -> tuple[bytes, bytes]:
     if match is None:
         raise BadMessage(400, "Host is not the name of a host")
     return match[1].rstrip(b"."), target
+
+
+def _offers_http2(upgrade: bytes) -> bool:
+    """A pod that took the offer would serve requests on the connection that nobody here has looked at."""
+    return any(offer.strip().startswith((b"h2", b"http/2")) for offer in upgrade.lower().split(b","))
 
 
 def _tokens(connection: list[bytes]) -> frozenset[bytes]:
