@@ -32,7 +32,9 @@ def test_a_call_is_taken_apart_or_left_to_exec(call: str) -> None:
     assert (program and program[1:]) == CALLS[call]
 
 
-@pytest.mark.parametrize(("value", "unbuffered"), [("1", True), ("x", True), ("0", False), ("", False)])
+@pytest.mark.parametrize(
+    ("value", "unbuffered"), [("1", True), ("x", True), ("0", False), ("", False), ("²", True), ("1" * 5_000, True)]
+)
 def test_a_variable_switches_as_it_does_for_the_interpreter(value: str, unbuffered: bool) -> None:
     program = parse(["python", "x.py"], {"PYTHONUNBUFFERED": value})
     assert program is not None

@@ -60,14 +60,14 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Program | None:
 def flag(env: Mapping[str, str], name: str) -> bool:
     """As CPython reads a variable that switches something on: empty and 0 do not, everything else does."""
     value = env.get(name, "")
-    return bool(value) and not (value.strip().isdigit() and int(value) == 0)
+    return bool(value) and not re.fullmatch(r"\s*[-+]?0+", value)
 
 
 def begins_with(source: str | bytes, modules: Collection[str], *, inert: Callable[[str], bool]) -> bool:
     """Whether a program imports one of `modules` before it does anything but import `inert` ones."""
     try:
         statements = ast.parse(source).body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False  # the interpreter says what is wrong with it
     for statement in statements:
         if isinstance(statement, ast.Import):
