@@ -30,6 +30,7 @@ def test_a_cron_job_gets_its_defaults_and_the_job_in_it_does_not(here: ScratchNa
         "failedJobsHistoryLimit": 1,
     }
     assert list(made["spec"]["jobTemplate"]["spec"]) == ["template"]
+    assert made["spec"]["jobTemplate"]["spec"]["template"]["metadata"] == {}
     pod = made["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert (pod["terminationGracePeriodSeconds"], pod["dnsPolicy"]) == (30, "ClusterFirst")
     assert made["metadata"]["generation"] == 1

@@ -30,12 +30,29 @@ def test_a_daemon_set_gets_its_defaults(here: ScratchNamespace) -> None:
     assert made["spec"]["template"]["spec"]["restartPolicy"] == "Always"
     assert made["metadata"]["generation"] == 1
     assert made["metadata"]["annotations"]["deprecated.daemonset.template.generation"] == "1"
+    owned = made["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"]["f:annotations"]
+    assert "f:deprecated.daemonset.template.generation" in owned, "its creator owns it"
     required = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
     assert {name: made["status"][name] for name in required} == dict.fromkeys(required, 0)
 
 
+def on_the_network_of_the_host(**port: int) -> Object:
+    container = {"name": "main", "image": "registry.example/none:1", "ports": [{"containerPort": 80, **port}]}
+    return {**TEMPLATE, "spec": {**POD, "hostNetwork": True, "containers": [container]}}
+
+
+def test_a_template_may_leave_the_port_of_the_host_to_its_pods(here: ScratchNamespace) -> None:
+    made = here.make(DAEMONSETS, "d", spec=spec(template=on_the_network_of_the_host()))
+    assert "hostPort" not in made["spec"]["template"]["spec"]["containers"][0]["ports"][0]
+
+
 ROLLING = "spec.updateStrategy.rollingUpdate"
 BAD: list[tuple[Object, str, str]] = [
+    (
+        {"template": on_the_network_of_the_host(hostPort=81)},
+        "spec.template.spec.containers[0].ports[0].hostPort",
+        "FieldValueInvalid",
+    ),
     ({"selector": {}}, "spec.selector", "FieldValueInvalid"),
     ({"selector": {"matchLabels": {"app": "other"}}}, "spec.template.metadata.labels", "FieldValueInvalid"),
     ({"minReadySeconds": -1}, "spec.minReadySeconds", "FieldValueInvalid"),

@@ -184,6 +184,8 @@ _JOB = {"completionMode": "NonIndexed", "suspend": False, "manualSelector": Fals
 
 def _daemon_set(obj: Object) -> None:
     _of_template(obj)
+    meta = obj.setdefault("metadata", {})
+    meta["annotations"] = {TEMPLATE_GENERATION: "1", **(meta.get("annotations") or {})}
     strategy = obj.setdefault("spec", {}).setdefault("updateStrategy", {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
         strategy.setdefault("rollingUpdate", {"maxSurge": 0, "maxUnavailable": 1})
@@ -191,7 +193,9 @@ def _daemon_set(obj: Object) -> None:
 
 def _cron_job(obj: Object) -> None:
     """Of the Job it describes only the pods get defaults; the rest is completed when the Job is created."""
-    job = (obj.get("spec") or {}).get("jobTemplate") or {}
+    job = obj.setdefault("spec", {}).setdefault("jobTemplate", {})
+    for template in (job, job.setdefault("spec", {}).setdefault("template", {})):
+        template.setdefault("metadata", {})
     _of_template(job)
 
 

@@ -6,7 +6,6 @@ Not judged: fields that only concern storage or security features this platform 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from functools import cache
 
 from paddlecloud.kube.resource import Object
@@ -86,24 +85,17 @@ def pod_spec(path: str, spec: Object) -> list[Cause]:
 
 
 def _host_ports(path: str, spec: Object) -> list[Cause]:
+    """A template may leave the port of the host out: its pods get it (validateHostNetwork of kubernetes)."""
     if not spec.get("hostNetwork"):
         return []
-    return [
-        invalid(
-            f"{path}.{place}.hostPort",
-            entry.get("hostPort", 0),
-            "must match `containerPort` when `hostNetwork` is true",
-        )
-        for place, entry in _all_ports(spec)
-        if entry.get("hostPort") != entry.get("containerPort")
-    ]
-
-
-def _all_ports(spec: Object) -> Iterator[tuple[str, Object]]:
-    for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            for at, entry in enumerate(container.get("ports") or ()):
-                yield f"{kind}[{index}].ports[{at}]", entry
+    found = []
+    for index, container in enumerate(spec.get("containers") or ()):
+        for at, entry in enumerate(container.get("ports") or ()):
+            port = entry.get("hostPort", 0)
+            if port != entry.get("containerPort") and (port or path == "spec"):
+                detail = "must match `containerPort` when `hostNetwork` is true"
+                found.append(invalid(f"{path}.containers[{index}].ports[{at}].hostPort", port, detail))
+    return found
 
 
 @cache
