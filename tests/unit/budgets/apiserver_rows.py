@@ -9,6 +9,7 @@ from typing import Any
 
 from paddlecloud.api.pattern import Pattern
 from paddlecloud.kube import jsonpath, quantity, selectors
+from paddlecloud.kube.timetable import timetable, zone_of
 from paddlecloud.local.apiserver.auth.rbac import Rule
 from paddlecloud.local.apiserver.auth.rule_cover import uncovered
 from paddlecloud.local.apiserver.builtin.validation.pod import validate_pod
@@ -234,6 +235,10 @@ def apiserver() -> Iterator[Row]:
     yield Row("api: quantities", "digits", times("1"), quantity.parse)
     yield Row("api: quantities", "a fraction", times("1", "0."), quantity.parse)
     yield Row("api: quantities", "an exponent", times("1", "1e"), quantity.parse)
+    for name, texts in {"digits of an interval": times("1", "@every "), "units": times("1h", "@every "),
+                        "values": times("*,", "", "0 * * * *"), "fields": times("* ")}.items():  # fmt: skip
+        yield Row("api: schedules of CronJobs", name, texts, timetable, 1 << 17)
+    yield Row("api: schedules of CronJobs", "parts of a zone", times("a/", "", "b"), zone_of)
     yield Row("api: SPDY", "streams", header_block, lambda data: list(spdy.Decoder().feed(data)), 1 << 17)
     yield Row("api: SPDY", "empty data frames", times(spdy.data_frame(1, b"")), lambda d: list(spdy.Decoder().feed(d)))
     yield Row("api: SPDY", "byte by byte", times(spdy.data_frame(1, b"a" * 900)), spdy_by_bytes, 1 << 15)

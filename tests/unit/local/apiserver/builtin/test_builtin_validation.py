@@ -249,6 +249,7 @@ WORKLOADS: list[tuple[str, Json, str, str]] = [
     ("Deployment", but(SPEC, strategy={"type": "Recreate", "rollingUpdate": {}}), "spec.strategy.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'"),
     ("Deployment", but(SPEC, strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}), "spec.strategy.rollingUpdate.maxUnavailable", "may not be 0 when `maxSurge` is 0"),
     ("Deployment", but(SPEC, strategy={"rollingUpdate": {"maxSurge": "lots"}}), "spec.strategy.rollingUpdate.maxSurge", "a valid percent string"),
+    ("Deployment", but(SPEC, strategy={"rollingUpdate": {"maxSurge": "9" * 5_000 + "%"}}), "spec.strategy.rollingUpdate.maxSurge", "a valid percent string"),
     ("Deployment", but(SPEC, minReadySeconds=600), "spec.progressDeadlineSeconds", "must be greater than minReadySeconds"),
     ("Deployment", but(SPEC, template={**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}), "spec.template.spec.restartPolicy", 'Unsupported value: "Never": supported values: "Always"'),
     ("Deployment", but(SPEC, template={**TEMPLATE, "spec": {}}), "spec.template.spec.containers", "Required value"),

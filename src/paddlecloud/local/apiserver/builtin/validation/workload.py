@@ -19,7 +19,8 @@ from paddlecloud.local.apiserver.builtin.validation.rules import (
 from paddlecloud.local.apiserver.objects.metadata import label_name_problems
 from paddlecloud.local.apiserver.schema.causes import Cause, forbidden, invalid, not_supported, required
 
-_PERCENT = re.compile(r"[0-9]+%")
+_PERCENT = re.compile(r"[0-9]{1,9}%")
+"""Kubernetes' expression has no limit; the controllers that read longer numbers there fail for good."""
 _STATEFUL_SET_MUTABLE = (
     "replicas",
     "ordinals",
