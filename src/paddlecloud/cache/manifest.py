@@ -191,11 +191,11 @@ def walk(root: str, inner: str = "") -> Iterator[File]:
             info = item.stat()
         except FileNotFoundError:
             continue  # removed meanwhile, or a link to nowhere
-        if stat.S_ISREG(info.st_mode) and not (item.is_symlink() and _leads_out(item.path, root)):
+        if stat.S_ISREG(info.st_mode) and not (item.is_symlink() and leads_out(item.path, root)):
             yield File(path, info.st_size, info.st_mtime_ns)
 
 
-def _leads_out(link: str, root: str) -> bool:
+def leads_out(link: str, root: str) -> bool:
     """A user who may write to the set must not get files read that this user may not read."""
     base = os.path.realpath(root)
     return os.path.commonpath((base, os.path.realpath(link))) != base

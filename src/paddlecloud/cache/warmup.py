@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from paddlecloud.cache import plan
 from paddlecloud.cache.confine import relative
 from paddlecloud.cache.errors import BadOptions, WorkFailed
-from paddlecloud.cache.manifest import File
+from paddlecloud.cache.manifest import File, leads_out
 from paddlecloud.cache.options import WarmupOptions
 
 
@@ -47,8 +47,11 @@ def listed(
 
 def _from_list(name: str, data: str, look_up: Callable[[str], File | None]) -> Iterator[File]:
     _, inner = relative(name, (data,))
+    path = os.path.join(data, inner)
+    if leads_out(path, data):
+        raise WorkFailed(f"the list {name!r} is a link that leads out of the set")
     try:
-        with open(os.path.join(data, inner), errors="surrogateescape") as file:
+        with open(path, errors="surrogateescape") as file:
             lines = [line.rstrip("\n") for line in file]
     except OSError as error:
         raise WorkFailed(f"the list {name!r} cannot be read: {error.strerror}") from error

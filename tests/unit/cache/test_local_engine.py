@@ -333,6 +333,13 @@ def test_links_that_lead_out_are_not_cached(tmp_path: Path, engine: Engines, out
     assert set(tree(tmp_path / "node")) == {f"train/{number}.jpg" for number in range(10)}
 
 
+def test_a_list_that_leads_out_is_not_read(engine: Engines, data: Path, outside: Path) -> None:
+    """The line that is not in the set would be in the status of the job."""
+    for name in ("secret.jpg", "link/precious"):
+        with pytest.raises(WorkFailed, match="leads out of the set"):
+            do(engine(), "warmup", file=f"{data}/{name}")
+
+
 @pytest.mark.parametrize("name", ["with space", "quote'\"", "line\nbreak", "*", "$(reboot)", "-rf", "; rm -rf ~"])
 def test_strange_names_are_only_names(engine: Engines, data: Path, name: str) -> None:
     (data / name).mkdir()
