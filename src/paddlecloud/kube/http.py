@@ -19,6 +19,8 @@ from paddlecloud.kube.credentials import Credential
 from paddlecloud.kube.sockets import keep_alive
 from paddlecloud.kube.transport import JSON, USER_AGENT, Response, refusal
 
+REFUSAL_BYTES = 1 << 20
+"""Of the answer of a program behind the API server, which may have no end."""
 STREAM_GRACE = 30.0  # how much later than promised a server may end a watch before we call the connection dead
 
 
@@ -64,7 +66,7 @@ class HttpTransport:
             answer = await self._open("GET", self._url(path, query), {"Accept": accept}, timeout, streams=True)
             try:
                 if answer.status >= 400:
-                    raise refusal(Response(answer.status, await answer.read(), _flat(answer)))
+                    raise refusal(Response(answer.status, await _beginning(answer, REFUSAL_BYTES), _flat(answer)))
                 connection = answer.connection
                 if connection is not None and connection.transport is not None:
                     keep_alive(connection.transport.get_extra_info("socket"))
@@ -141,6 +143,13 @@ class HttpTransport:
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
         return URL(self._config.url(path, query), encoded=True)
+
+
+async def _beginning(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    found = b""
+    while len(found) < most and (chunk := await answer.content.read(most - len(found))):
+        found += chunk
+    return found
 
 
 def _flat(answer: aiohttp.ClientResponse) -> dict[str, str]:

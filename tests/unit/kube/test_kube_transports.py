@@ -14,10 +14,12 @@ import pytest
 
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static, TokenFile
-from paddlecloud.kube.errors import Forbidden, Unreachable
+from paddlecloud.kube.errors import ApiError, Forbidden, Unreachable
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.stdlib import StdlibTransport, drive, drive_iter
 from paddlecloud.kube.transport import Transport
+
+ENDLESS = 256 << 20
 
 
 class Server(ThreadingHTTPServer):
@@ -30,6 +32,7 @@ class Server(ThreadingHTTPServer):
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
         self.connections = 0
         self.hung_up = threading.Event()
+        self.sent = 0
         self.token = "secret"
 
     @property
@@ -68,6 +71,15 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"0\r\n\r\n")
             else:
                 self.close_connection = True
+        elif path.endswith("/endless"):
+            self.send_response(500)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(ENDLESS >> 16):
+                    self.wfile.write(b"10000\r\n%s\r\n" % (b"x" * 65536))
+                    self.server.sent += 65536
+            self.close_connection = True
         elif path.endswith("/hangup"):
             self._answer(200, b"{}")
             self.close_connection = True
@@ -226,3 +238,12 @@ def test_drive_runs_the_stdlib_transport_without_an_event_loop(server: Server) -
 def test_drive_refuses_what_needs_a_loop() -> None:
     with pytest.raises(RuntimeError, match="event loop"):
         drive(asyncio.sleep(1))
+
+
+async def test_of_a_refusal_without_end_only_the_beginning_is_read(server: Server) -> None:
+    """Behind an API server's proxy is a program of anybody."""
+    async with opened(HttpTransport, config_for(server)) as transport:
+        with pytest.raises(ApiError) as refused:
+            _ = [chunk async for chunk in transport.stream("/endless")]
+    assert refused.value.code == 500
+    assert server.sent < ENDLESS // 2, "read to the end"

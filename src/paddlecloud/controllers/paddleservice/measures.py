@@ -11,7 +11,7 @@ import asyncio
 import math
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import NamedTuple
 
 from paddlecloud.api.names import KNATIVE_REVISION
@@ -27,7 +27,7 @@ PODS_ASKED = 10
 PATIENCE = 5.0
 REQUESTS, SECONDS = "paddlecloud_serving_requests_total", "paddlecloud_serving_request_seconds_bucket"
 LONGEST = 1 << 20
-"""Characters of a pod's answer that are read. The pod is its owner's: it may answer anything."""
+"""Bytes of a pod's answer that are read. The pod is its owner's: it may answer anything."""
 _SAMPLE = re.compile(rf"({REQUESTS}|{SECONDS})\{{([^}}]*)\}} ([0-9]{{1,18}}(?:\.[0-9]*)?(?:e\+[0-9]{{1,2}})?)")
 _LABEL = re.compile(r'\b(le|code)="([^"]*)"')
 
@@ -143,10 +143,24 @@ class PodMeasures:
         meta, port = pod["metadata"], _port(pod)
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/metrics"
         try:
-            answer = await asyncio.wait_for(self._client.raw("GET", path, accept="text/plain"), PATIENCE)
+            answer = await asyncio.wait_for(self._beginning(path), PATIENCE)
         except (ApiError, OSError, asyncio.TimeoutError):
             return None  # starting, ending, of another kind, or not ours to ask
-        return read(answer.body.decode(errors="replace"))
+        return read(answer.decode(errors="replace"))
+
+    async def _beginning(self, path: str) -> bytes:
+        """No more is taken in than is read: a pod may answer without end."""
+        chunks = self._client.stream(path, accept="text/plain")
+        found = b""
+        try:
+            async for chunk in chunks:
+                found += chunk
+                if len(found) >= LONGEST:
+                    break
+        finally:
+            if isinstance(chunks, AsyncGenerator):
+                await chunks.aclose()
+        return found
 
 
 def _port(pod: Object) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
 
-from paddlecloud.controllers.paddleservice.measures import Counts, Looks, PodMeasures, read
+from paddlecloud.controllers.paddleservice.measures import LONGEST, Counts, Looks, PodMeasures, read
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.resource import Key
 from paddlecloud.kube.transport import Response
@@ -79,11 +80,14 @@ class Pods:
         self.asked: list[str] = []
 
     async def request(self, method: str, path: str, **_: Any) -> Response:
-        if path.endswith("/pods"):
-            return Response(200, _list([_pod(name) for name in self._answers]))
+        return Response(200, _list([_pod(name) for name in self._answers]))
+
+    async def stream(self, path: str, **_: Any) -> AsyncIterator[bytes]:
         self.asked.append(path)
         answer = self._answers[path.rpartition(":")[0].rpartition("/")[2]]
-        return Response(200, answer.encode()) if isinstance(answer, str) else Response(answer, b"{}")
+        if isinstance(answer, int):
+            raise ApiError.from_status(answer, {})
+        yield answer.encode()
 
     async def close(self) -> None: ...
 
@@ -100,7 +104,7 @@ def _pod(name: str) -> dict[str, Any]:
 
 async def test_pods_are_asked_at_their_own_port_and_those_that_say_nothing_are_left_out() -> None:
     api = Pods({"a": reported(good=5), "b": reported(good=5, bad=10), "starting": 503, "other": "<html>"})
-    measures = PodMeasures(Client(api))  # type: ignore[arg-type]
+    measures = PodMeasures(Client(api))
     found = await measures.of(ME, "m-default-1", now=0)
     assert found is not None
     assert (found.requests, found.error_percent) == (20, 50.0)
@@ -109,9 +113,29 @@ async def test_pods_are_asked_at_their_own_port_and_those_that_say_nothing_are_l
 
 @pytest.mark.parametrize("answers", [{}, {"a": 403}, {"a": "<html>"}])
 async def test_without_an_answer_there_is_no_measure(answers: Mapping[str, str | int]) -> None:
-    assert await PodMeasures(Client(Pods(answers))).of(ME, "m-default-1", now=0) is None  # type: ignore[arg-type]
+    assert await PodMeasures(Client(Pods(answers))).of(ME, "m-default-1", now=0) is None
 
 
 async def test_another_revision_begins_anew() -> None:
-    measures = PodMeasures(Client(Pods({"a": reported(good=5)})))  # type: ignore[arg-type]
+    measures = PodMeasures(Client(Pods({"a": reported(good=5)})))
     assert [(await measures.of(ME, name, now=0)).requests for name in ("one", "one", "two")] == [5, 0, 5]  # type: ignore[union-attr]
+
+
+class Endless(Pods):
+    """Its pods answer without end."""
+
+    taken = 0
+
+    async def stream(self, path: str, **_: Any) -> AsyncIterator[bytes]:
+        yield reported(good=5).encode()
+        while self.taken < 64 * LONGEST:
+            self.taken += 65536
+            yield b"x" * 65536
+
+
+async def test_of_an_answer_without_end_only_the_beginning_is_read() -> None:
+    api = Endless({"a": ""})
+    found = await PodMeasures(Client(api)).of(ME, "m-default-1", now=0)
+    assert found is not None
+    assert found.requests == 5
+    assert api.taken <= LONGEST + 65536
