@@ -120,6 +120,13 @@ class Autoscaler:
         return memory
 
     async def _scale(self, scene: Scene) -> None:
+        """One revision that cannot be judged is no reason to leave the others as they are."""
+        try:
+            await self._follow(scene)
+        except Exception:
+            log.exception("%s was not scaled", key(scene.revision))
+
+    async def _follow(self, scene: Scene) -> None:
         now = self._clock.monotonic()
         memory = self._remembered(scene)
         if scene.ready and memory.active_since is None:

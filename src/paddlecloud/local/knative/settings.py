@@ -1,12 +1,13 @@
 """What governs the scaling of a revision: Knative's global defaults, and the annotations that differ from them.
 
 Global values are those Knative documents; a ConfigMap `config-autoscaler` in the namespace `knative-serving` changes
-them under the same keys. `Scaling.of` never fails: what is not a number counts as not given, because admission has
-refused it already.
+them under the same keys. `Scaling.of` never fails: what is no number within its bounds counts as not given. Admission
+refuses it as well.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -17,6 +18,18 @@ from paddlecloud.local.knative.names import AUTOSCALING
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+
+
+NUMBERS = {
+    "target": (0.01, math.inf),
+    "target-utilization-percentage": (1, 100),
+    "panic-window-percentage": (1, 100),
+    "panic-threshold-percentage": (110, 1000),
+    **dict.fromkeys(("min-scale", "max-scale"), (0, 2**31 - 1)),
+    **dict.fromkeys(("initial-scale", "activation-scale"), (1, 2**31 - 1)),
+}
+SPANS = {"window": (6, 3600), "scale-down-delay": (0, 3600), "scale-to-zero-pod-retention-period": (0, 3600)}
+"""The least and the most that an annotation may say; of spans, in seconds."""
 
 
 def seconds(text: str) -> float:
@@ -102,13 +115,15 @@ class Scaling:
         """`concurrency_limit` is the revision's containerConcurrency: no target may exceed it."""
 
         def read(name: str, default: float, parse: Callable[[str], float] = float) -> float:
-            for spelling in (name, _camel(name)):
+            low, high = NUMBERS.get(name) or SPANS[name]
+            for spelling in (name, camel(name)):
                 text = annotations.get(f"{AUTOSCALING}/{spelling}")
                 if text is not None:
                     try:
-                        return parse(text)
+                        value = parse(text)
                     except ValueError:
                         return default
+                    return value if low <= value <= high else default
             return default
 
         metric = annotations.get(f"{AUTOSCALING}/metric", "concurrency")
@@ -138,7 +153,7 @@ class Scaling:
         )
 
 
-def _camel(name: str) -> str:
+def camel(name: str) -> str:
     """Annotations were once written `minScale`; Knative still reads them so, and PaddleServices write them so."""
     first, *rest = name.split("-")
     return first + "".join(part.capitalize() for part in rest)

@@ -9,7 +9,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.knative.names import AUTOSCALING, GROUP, LABEL_RULE, is_label
-from paddlecloud.local.knative.settings import seconds
+from paddlecloud.local.knative.settings import NUMBERS, SPANS, camel, seconds
 
 WEBHOOK = 'admission webhook "validation.webhook.serving.knative.dev" denied the request: validation failed: '
 CLASSES = ("kpa.autoscaling.knative.dev", "hpa.autoscaling.knative.dev")
@@ -18,19 +18,7 @@ LONGEST_TIMEOUT = 600
 MOST_TARGETS = 1000
 """Of a route. Each tag has hosts of its own in the tables of all gateways."""
 
-_NUMBERS = {
-    "target": (0.01, float("inf")),
-    "target-utilization-percentage": (1, 100),
-    "targetUtilizationPercentage": (1, 100),
-    "panic-window-percentage": (1, 100),
-    "panicWindowPercentage": (1, 100),
-    "panic-threshold-percentage": (110, 1000),
-    "panicThresholdPercentage": (110, 1000),
-    **dict.fromkeys(("min-scale", "minScale", "max-scale", "maxScale"), (0, 2**31 - 1)),
-    **dict.fromkeys(("initial-scale", "initialScale"), (1, 2**31 - 1)),
-    **dict.fromkeys(("activation-scale", "activationScale"), (1, 2**31 - 1)),
-}
-_SPANS = {"window": (6, 3600), "scale-down-delay": (0, 3600), "scale-to-zero-pod-retention-period": (0, 3600)}
+_NUMBERS = {spelling: bounds for name, bounds in NUMBERS.items() for spelling in (name, camel(name))}
 
 
 def judge(info: KindInfo, new: Object, old: Object | None, options: WriteOptions) -> None:
@@ -90,6 +78,9 @@ def _tags(traffic: list[Object] | None, name: str) -> Iterator[str]:
 
 def _revision(new: Object, old: Object | None) -> Iterator[str]:
     yield from _pod(new.get("spec") or {}, "spec")
+    annotations, before = ((obj or {}).get("metadata", {}).get("annotations") or {} for obj in (new, old))
+    if annotations != before:
+        yield from _annotations(annotations, "metadata.annotations")
     if old is not None and old.get("spec") != new.get("spec"):
         yield "Immutable fields changed: spec"
 
@@ -127,8 +118,8 @@ def _annotations(annotations: Mapping[str, str], path: str) -> Iterator[str]:
         if name in _NUMBERS and not _within(value, *_NUMBERS[name]):
             low, high = _NUMBERS[name]
             yield f"expected {low:g} <= {value} <= {high:g}: {path}[{prefix}{name}]"
-        if name in _SPANS and not _lasts(value, *_SPANS[name]):
-            low, high = _SPANS[name]
+        if name in SPANS and not _lasts(value, *SPANS[name]):
+            low, high = SPANS[name]
             yield f"expected {low}s <= {value} <= {high}s: {path}[{prefix}{name}]"
     least, most = (_int(found.get(f"{end}-scale", found.get(f"{end}Scale", "0"))) for end in ("min", "max"))
     if most and least > most:
@@ -171,4 +162,4 @@ def _lasts(text: str, low: float, high: float) -> bool:
 
 
 def _int(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= 10 else 0

@@ -106,3 +106,19 @@ async def test_requests_per_second_count_where_they_are_the_metric(clock: FakeCl
     await world.carry(70, 35)
     assert world.pods == 5
     task.cancel()
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "1e999", "-5"])
+@pytest.mark.parametrize("name", ["min_scale", "window", "target", "activation_scale", "scale_down_delay"])
+async def test_an_annotation_that_is_no_number_within_bounds_counts_as_not_given(
+    clock: FakeClock, name: str, value: str
+) -> None:
+    """All revisions are looked at in one round: what ends it would end the scaling of every namespace."""
+    world = ScaledRevision(clock, **{name: f"{value}s" if name in ("window", "scale_down_delay") else value})
+    task = asyncio.ensure_future(world.autoscaler.run())
+    await world.carry(100, 0)
+    assert world.pods == 0
+    world.autoscaler.wake(NAME)
+    await clock.settle()
+    assert world.pods == 1
+    task.cancel()

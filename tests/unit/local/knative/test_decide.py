@@ -529,6 +529,17 @@ def test_another_template_needs_another_name() -> None:
     write("Service", obj("Service", "s", {"template": {"metadata": {"name": "s-2"}, **template("two")}}), old)
 
 
+@pytest.mark.parametrize("value", ["inf", "nan", "-1", "1e999", "9" * 5_000])
+def test_annotations_of_a_revision_are_judged_as_those_of_its_template(value: str) -> None:
+    old = obj("Revision", "r", template()["spec"])
+    new = obj("Revision", "r", template()["spec"], annotations={"autoscaling.knative.dev/min-scale": value})
+    with pytest.raises(BadRequest, match=r"metadata\.annotations\[autoscaling\.knative\.dev/min-scale\]"):
+        write("Revision", new, old)
+    write(
+        "Revision", {**new, "metadata": {**new["metadata"], "labels": {"a": "b"}}}, new
+    )  # as an earlier release stored it
+
+
 def test_a_revision_is_never_changed() -> None:
     with pytest.raises(BadRequest, match="Immutable"):
         write("Revision", obj("Revision", "r", template("two")["spec"]), obj("Revision", "r", template("one")["spec"]))
