@@ -17,12 +17,13 @@ import pytest
 
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
-from paddlecloud.kube import listening
+from paddlecloud.kube import descriptors, listening
 from paddlecloud.local.apiserver.http import limits
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import endpoint
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 MEGABYTE = 1 << 20
 MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "x/y")
 
@@ -88,6 +89,42 @@ async def test_a_connection_without_a_request_is_closed_and_one_with_a_watch_sta
             assert (await raw("POST", CONFIGMAPS, config("seen"))).status == 201
         await asyncio.wait_for(until_seen(watching, "seen"), PATIENCE)
         first.close()
+    finally:
+        await platform.stop()
+
+
+async def test_nobody_waits_for_the_body_of_a_stranger_and_a_tenant_has_a_share_of_the_watches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(descriptors, "share", lambda one_of: 16)
+    platform = ControlPlane(tmp_path / "data", seed=1)
+    await platform.start()
+    try:
+        trusted = ssl.create_default_context(cafile=str(platform.data / "pki" / "ca.crt"))
+        port = int(platform.url.rpartition(":")[2])
+        async with raw_client(platform) as raw:
+            grant = {"rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["watch"]}]}
+            subjects = [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}]
+            role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+            await raw("POST", f"{RBAC}/roles", {"metadata": {"name": "r"}, **grant})
+            binding = {"metadata": {"name": "r"}, "roleRef": role, "subjects": subjects}
+            await raw("POST", f"{RBAC}/rolebindings", binding)
+            issued = await raw("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})
+            token = issued.json["status"]["token"]
+
+        async def asked(head: str) -> tuple[str, asyncio.StreamWriter]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
+            writer.write(f"{head}\r\nHost: x\r\n\r\n".encode())
+            return (await asyncio.wait_for(reader.readline(), PATIENCE)).decode().split()[1], writer
+
+        stranger, writer = await asked("GET /version HTTP/1.1\r\nContent-Length: 9")
+        assert stranger == "200"
+        watch = f"GET {CONFIGMAPS}?watch=1 HTTP/1.1\r\nAuthorization: Bearer {token}"
+        answers = [await asked(watch) for _ in range(9)]
+        assert [status for status, _ in answers] == ["200"] * 8 + ["429"]
+        assert (await asked("GET /version HTTP/1.1"))[0] == "200"
+        for _, each in (*answers, ("", writer)):
+            each.close()
     finally:
         await platform.stop()
 

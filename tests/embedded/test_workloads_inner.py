@@ -225,7 +225,7 @@ async def test_a_service_is_reached_as_soon_as_an_endpoint_is_ready_and_a_taken_
 
 @pytest.fixture
 def few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlecloud.local.descriptors.share", lambda one_of: 8)
+    monkeypatch.setattr("paddlecloud.kube.descriptors.share", lambda one_of: 8)
 
 
 async def test_a_service_of_many_ports_leaves_descriptors_for_others_and_says_what_is_not_served(

@@ -1,8 +1,9 @@
-"""Listeners for aiohttp servers that outlast clients who connect and then send nothing, or no whole request.
+"""Listeners for aiohttp servers that outlast clients who connect and then send nothing, no whole request, or one and
+no more.
 
-aiohttp closes a connection that is idle after a request, but waits without limit for the first one: anybody who can
-reach the port could take all file descriptors of the process, without credentials. kube-apiserver waits 32 seconds for
-the head of a request and keeps an idle connection for 90.
+aiohttp closes a connection that is idle after a request, but waits without limit for the first one, and takes as many
+connections as come: anybody who can reach the port could take all file descriptors of the process, without credentials.
+kube-apiserver waits 32 seconds for the head of a request and keeps an idle connection for 90.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from aiohttp import web
+
+from paddlecloud.kube import descriptors
 
 HEAD_TIMEOUT = 30.0
 """Seconds from the connection to the end of the head of the first request."""
@@ -48,29 +51,78 @@ class Newcomers:
         close()
 
 
-class FirstRequests:
-    """Makes the protocols of a server, and closes those that have no request in time. It must see the first one."""
+class Connections:
+    """Makes the protocols of a server. Those that have no request in time are closed; of more than `most` those that
+    have none now, the one that has waited longest first; where all have one, nobody else is let in.
 
-    def __init__(self, server: web.Server, most: int | None = None) -> None:
+    It must see the beginning and the end of every request.
+    """
+
+    def __init__(self, server: web.Server, most: int, most_waiting: int | None = None) -> None:
         self._server = server
+        self._most = most
         self._make_request: Callable[..., web.BaseRequest] = server.request_factory
-        self._newcomers = Newcomers(HEAD_TIMEOUT, most)
+        self._answer = server.request_handler
+        self._lost = server.connection_lost
+        self._newcomers = Newcomers(HEAD_TIMEOUT, most_waiting)
+        self._open: set[Any] = set()
+        self._idle: dict[Any, None] = {}  # those of them without a request, in the order in which they became so
         server.request_factory = self._arrived
+        server.request_handler = self._answered
+        server.connection_lost = self._gone  # type: ignore[method-assign]
 
     def __call__(self) -> asyncio.Protocol:
+        if len(self._open) >= self._most:
+            if not self._idle:
+                return _Refusal()
+            self._cut_off(next(iter(self._idle)))
         protocol = self._server()
+        self._open.add(protocol)
+        self._idle[protocol] = None
         self._newcomers.add(protocol, protocol.force_close)
         return protocol
 
     def _arrived(self, message: Any, payload: Any, protocol: Any, *rest: Any) -> web.BaseRequest:
         self._newcomers.remove(protocol)
+        self._idle.pop(protocol, None)
         return self._make_request(message, payload, protocol, *rest)
+
+    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._answer(request)
+        finally:
+            if request.protocol in self._open:
+                self._idle[request.protocol] = None
+
+    def _gone(self, handler: Any, exc: BaseException | None = None) -> None:
+        self._forget(handler)
+        self._lost(handler, exc)
+
+    def _cut_off(self, protocol: Any) -> None:
+        """At once, also where an answer waits for a client that does not read it."""
+        self._forget(protocol)
+        transport = protocol.transport
+        protocol.force_close()
+        if transport is not None:
+            transport.abort()
+
+    def _forget(self, protocol: Any) -> None:
+        self._newcomers.remove(protocol)
+        self._open.discard(protocol)
+        self._idle.pop(protocol, None)
+
+
+class _Refusal(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
 
 
 class Site(web.BaseSite):
     """In place of `web.TCPSite`. `secured` puts a protocol of its own, such as TLS, before those of the server.
 
-    `most_waiting` connections may be without a request at a time; then the oldest of them are closed.
+    At most `most` connections are open at a time, half of what the process may have if nothing else is said, and
+    `most_waiting` of them without a first request; those without a request are closed for others, the oldest first.
     """
 
     def __init__(
@@ -82,11 +134,13 @@ class Site(web.BaseSite):
         ssl_context: ssl.SSLContext | None = None,
         secured: Callable[[Factory], Callable[[], asyncio.BaseProtocol]] | None = None,
         backlog: int = 128,
+        most: int | None = None,
         most_waiting: int | None = None,
     ) -> None:
         super().__init__(runner, ssl_context=ssl_context, backlog=backlog)
         self._host, self._port = host, port
         self._secured = secured
+        self._most = most or descriptors.share(one_of=2)
         self._most_waiting = most_waiting
 
     @property
@@ -98,7 +152,7 @@ class Site(web.BaseSite):
         await super().start()
         server = self._runner.server
         assert server is not None, "the runner was set up"
-        factory: Factory = FirstRequests(server, self._most_waiting)
+        factory: Factory = Connections(server, self._most, self._most_waiting)
         protocols = self._secured(factory) if self._secured else factory
         self._server = await asyncio.get_running_loop().create_server(
             protocols, self._host, self._port, ssl=self._ssl_context, backlog=self._backlog

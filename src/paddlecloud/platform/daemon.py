@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.api import crd
-from paddlecloud.kube import garbage, logs
+from paddlecloud.kube import descriptors, garbage, logs
 from paddlecloud.kube.watchdog import LoopWatchdog
-from paddlecloud.local import descriptors
 from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
 from paddlecloud.local.control_plane import ControlPlane, PlatformError
 from paddlecloud.local.nodes.keeper import nodes_before

@@ -81,6 +81,46 @@ async def test_given_too_many_without_a_request_then_the_oldest_go_first(monkeyp
         await runner.cleanup()
 
 
+ASKED = HALF + b"\r\n"
+
+
+async def answered(reader: asyncio.StreamReader) -> bytes:
+    return await asyncio.wait_for(reader.readuntil(b"done"), PATIENCE)
+
+
+async def test_given_as_many_connections_as_may_be_then_idle_ones_make_room_and_those_in_use_stay() -> None:
+    go_on = asyncio.Event()
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        if request.path == "/slow":
+            await go_on.wait()
+        return web.Response(text="done")
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    await Site(runner, "127.0.0.1", 0, most=3).start()
+    port = runner.addresses[0][1]
+    slow = ASKED.replace(b"/", b"/slow", 1)
+    try:
+        busy = [await dial(port, slow)]
+        idle = [await dial(port, ASKED), await dial(port, ASKED)]
+        for reader, _ in idle:
+            await answered(reader)
+        for oldest, _ in idle:  # each newcomer takes the place of the connection that has been idle for longest
+            busy.append(await dial(port, slow))
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await answered(oldest)
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await answered((await dial(port, ASKED))[0])
+        go_on.set()
+        for reader, _ in busy:
+            await answered(reader)
+        late, _late = await dial(port, ASKED)
+        await answered(late)
+    finally:
+        await runner.cleanup()
+
+
 async def reports() -> AsyncIterator[int]:
     channel = Channel(lambda key: "", lambda report: None, clock=SystemClock())
     async with channel.serve(ListenAddress()) as url:

@@ -13,7 +13,8 @@ import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from paddlecloud.local import descriptors, lasting_ports
+from paddlecloud.kube import descriptors
+from paddlecloud.local import lasting_ports
 from paddlecloud.local.knative.gateway.sockets import reserved
 
 log = logging.getLogger(__name__)

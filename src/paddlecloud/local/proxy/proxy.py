@@ -7,11 +7,12 @@ import errno
 from functools import partial
 from typing import NamedTuple
 
+from paddlecloud.kube import descriptors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.events import EventRecorder
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import ENDPOINTSLICES, SERVICES, Key, Object
-from paddlecloud.local import descriptors, lowports
+from paddlecloud.local import lowports
 from paddlecloud.local.proxy.connections import DESCRIPTORS, Connections
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.routes import Address, routes_of, unsupported

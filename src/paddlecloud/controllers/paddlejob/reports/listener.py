@@ -27,6 +27,7 @@ from aiohttp import web
 
 from paddlecloud.controllers.paddlejob.reports import token
 from paddlecloud.controllers.paddlejob.reports.report import Message, Rank
+from paddlecloud.kube import descriptors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.listening import Site
 from paddlecloud.kube.resource import Key
@@ -141,12 +142,12 @@ async def _listen(runner: web.AppRunner, place: ListenAddress) -> int:
     """Listen where it was listened before, if nobody else has taken the place meanwhile."""
     wanted = place.port or _remembered(place.remember)
     try:
-        await Site(runner, place.host, wanted).start()
+        await Site(runner, place.host, wanted, most=descriptors.share(one_of=16)).start()
     except OSError:
         if place.port or not wanted:
             raise
         log.warning("port %d is taken: pods of running jobs cannot report until they are restarted", wanted)
-        await Site(runner, place.host, 0).start()
+        await Site(runner, place.host, 0, most=descriptors.share(one_of=16)).start()
     port = int(runner.addresses[0][1])
     if place.remember is not None and port != wanted:
         place.remember.write_text(f"{port}\n")

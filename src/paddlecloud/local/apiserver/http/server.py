@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import logging
 import ssl
+from contextlib import ExitStack
 from functools import partial
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from paddlecloud.kube import errors
+from paddlecloud.kube import descriptors, errors
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
-from paddlecloud.local import descriptors
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
 from paddlecloud.local.apiserver.http.limits import BACKLOG, MAX_BODY, MAX_HEADER, MAX_LINE
 from paddlecloud.local.apiserver.http.reply import Reply, stream
 from paddlecloud.local.apiserver.http.request import Request
+from paddlecloud.local.apiserver.http.shares import Shares
 from paddlecloud.local.apiserver.http.tls import secured
 
 REPEATED = ("command", "ports")
@@ -32,6 +33,8 @@ class HttpsServer:
         self._api = api
         self._authenticator = authenticator
         self._tls = tls
+        self._most = descriptors.share(one_of=8)
+        self._shares = Shares(max(1, self._most // 2))
         self._runner: web.ServerRunner | None = None
         self.port = 0
 
@@ -53,8 +56,8 @@ class HttpsServer:
         await self._runner.setup()
         waiting = descriptors.share(one_of=16)  # to agree on TLS, and once more to send a request
         site = Site(
-            self._runner, host, port, secured=partial(secured, self._tls, most_waiting=waiting), backlog=BACKLOG,
-            most_waiting=waiting,
+            self._runner, host, port, secured=partial(secured, self._tls, most_waiting=waiting),
+            backlog=min(BACKLOG, waiting), most=self._most, most_waiting=waiting,
         )  # fmt: skip
         try:
             await site.start()
@@ -71,24 +74,26 @@ class HttpsServer:
     async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
         headers, url = incoming.headers, incoming.rel_url
         request = Request(incoming.method, url.raw_path, {}, headers, b"", ANONYMOUS)
-        try:
-            if url.raw_query_string:
-                request.query = {name: url.query[name] for name in url.query}
-                request.query_list = {name: url.query.getall(name) for name in REPEATED if name in url.query}
-            certificate = None
-            if incoming.transport is not None and "Authorization" not in headers:
-                certificate = incoming.transport.get_extra_info("peercert")
-            request.user = self._authenticator.identify(headers, certificate, url.path)
-            if incoming.can_read_body:
-                request.body = await _bounded(incoming)
-        except errors.ApiError as error:
-            return Reply(self._api.refuse(request, error))
-        answer = await self._api.handle(request)
-        if answer.upgrade is not None:
-            return await answer.upgrade(incoming)  # type: ignore[no-any-return]
-        if answer.stream is not None:
-            return await stream(incoming, answer, answer.stream)
-        return Reply(answer)
+        with ExitStack() as served:
+            try:
+                if url.raw_query_string:
+                    request.query = {name: url.query[name] for name in url.query}
+                    request.query_list = {name: url.query.getall(name) for name in REPEATED if name in url.query}
+                certificate = None
+                if incoming.transport is not None and "Authorization" not in headers:
+                    certificate = incoming.transport.get_extra_info("peercert")
+                request.user = self._authenticator.identify(headers, certificate, url.path)
+                served.enter_context(self._shares.of(request.user))
+                if incoming.can_read_body and request.user is not ANONYMOUS:  # nobody waits for a body of strangers
+                    request.body = await _bounded(incoming)
+            except errors.ApiError as error:
+                return Reply(self._api.refuse(request, error))
+            answer = await self._api.handle(request)
+            if answer.upgrade is not None:
+                return await answer.upgrade(incoming)  # type: ignore[no-any-return]
+            if answer.stream is not None:
+                return await stream(incoming, answer, answer.stream)
+            return Reply(answer)
 
 
 def _quiet_log() -> logging.Logger:
