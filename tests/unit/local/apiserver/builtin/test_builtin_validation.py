@@ -165,6 +165,18 @@ PODS: list[tuple[Json, str, str]] = [
         "spec.topologySpreadConstraints[0].maxSkew",
         "must be greater than zero",
     ),
+    (
+        pod(topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}}]),
+        "spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0].values",
+        "must be specified when `operator` is 'In' or 'NotIn'",
+    ),
+    (
+        pod(affinity={"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": {"topologyKey": "z",
+            "namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}}}]}}),
+        f"spec.affinity.podAffinity.{PREFERRED}[0].podAffinityTerm.namespaceSelector.matchExpressions[0].values",
+        "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+    ),
 ]  # fmt: skip
 
 

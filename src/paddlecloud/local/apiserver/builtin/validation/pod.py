@@ -75,9 +75,10 @@ def pod_spec(path: str, spec: Object) -> list[Cause]:
     found += _tolerations(f"{path}.tolerations", spec.get("tolerations") or [])
     found += _affinity(f"{path}.affinity", spec.get("affinity") or {})
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        place = f"{path}.topologySpreadConstraints[{index}]"
         if constraint.get("maxSkew", 1) <= 0:
-            field = f"{path}.topologySpreadConstraints[{index}].maxSkew"
-            found.append(invalid(field, constraint["maxSkew"], "must be greater than zero"))
+            found.append(invalid(f"{place}.maxSkew", constraint["maxSkew"], "must be greater than zero"))
+        found += label_selector(f"{place}.labelSelector", constraint.get("labelSelector") or {})
     return found
 
 
@@ -230,6 +231,7 @@ def _node_term(path: str, term: Object) -> list[Cause]:
 
 def _pod_term(path: str, term: Object) -> list[Cause]:
     found = label_selector(f"{path}.labelSelector", term.get("labelSelector") or {})
+    found += label_selector(f"{path}.namespaceSelector", term.get("namespaceSelector") or {})
     if not term.get("topologyKey"):
         found.append(required(f"{path}.topologyKey", "can not be empty"))
     return found
