@@ -98,3 +98,27 @@ async def test_a_pod_that_answers_to_do_harm_holds_up_its_own_service_only(
         assert await gate.ask("GET / HTTP/1.1\r\nHost: other\r\n\r\n") == (200, b"other")
         assert await longest < LONGEST_TURN
         assert (await asked)[0] == status
+
+
+async def test_given_too_many_clients_then_the_longest_idle_makes_room_and_those_with_a_request_stay(
+    gate: Gateway, pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate.table, "_most", 3)
+    first, second = await gate.connect(), await gate.connect()
+    for client in (second, first):  # the first connection is the one that asked last
+        client.get()
+        assert await client.answer() == (200, b"one")
+    pod.gate = asyncio.Event()
+    busy = [await gate.connect()]
+    busy[0].get()
+    await eventually(lambda: pod.inside == 1)
+    for idle, count in ((second, 2), (first, 3)):
+        busy.append(await gate.connect())
+        busy[-1].get()
+        assert await idle.ended()
+        await eventually(lambda count=count: pod.inside == count)  # type: ignore[misc]
+    assert await (await gate.connect()).ended(), "all others have a request"
+    pod.gate.set()
+    for client in busy:
+        assert await client.answer() == (200, b"one")
+    assert (await gate.ask())[0] == 200

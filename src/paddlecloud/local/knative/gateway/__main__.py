@@ -12,6 +12,7 @@ import gc
 import resource
 import signal
 
+from paddlecloud.kube import descriptors
 from paddlecloud.local.knative.gateway.control import ControlLine, Message
 from paddlecloud.local.knative.gateway.listeners import Listeners
 from paddlecloud.local.knative.gateway.table import Table
@@ -28,7 +29,7 @@ class Worker:
         self._stop = asyncio.Event()
         self._known = asyncio.Event()
         loop = asyncio.get_running_loop()
-        self.table = Table(now=loop.time, wake=self._wake, offset=number * 0.37)
+        self.table = Table(now=loop.time, wake=self._wake, offset=number * 0.37, most=most_clients())
         self._listeners = Listeners(self.table)
 
     async def run(self) -> None:
@@ -80,6 +81,11 @@ class Worker:
 
     def _wake(self, revision: str) -> None:
         self._line.send({"wake": revision})
+
+
+def most_clients() -> int:
+    """Less than half of the file descriptors: each may need another one, to a pod."""
+    return 3 * descriptors.share(one_of=8)
 
 
 def main() -> None:

@@ -64,6 +64,10 @@ class Client(asyncio.BufferedProtocol):
         self._unread = False
         """Whether the client does not read what was sent to it."""
 
+    @property
+    def is_idle(self) -> bool:
+        return self._exchange is None
+
     # Events of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -72,7 +76,7 @@ class Client(asyncio.BufferedProtocol):
         address = str(peer[0]) if peer else "unknown"
         self.forwarded = b"X-Forwarded-For: %b\r\nX-Forwarded-Proto: http" % address.encode()
         self.deadline = self.now() + HEAD_TIMEOUT
-        self._table.clients.add(self)
+        self._table.came(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return _view
@@ -262,6 +266,7 @@ class Client(asyncio.BufferedProtocol):
         if not exchange.keep_alive or self.leaving:
             self.transport.close()
             return
+        self._table.answered(self)
         self.deadline = self.now() + KEEP_ALIVE
         self._holds.clear()
         self.transport.resume_reading()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,16 @@ class Split:
 
 
 class Table:
-    """All a gateway process knows. `wake` is called for a revision that has requests and no pods."""
+    """All a gateway process knows. `wake` is called for a revision that has requests and no pods. No more than `most`
+    clients are connected at a time."""
 
-    def __init__(self, *, now: Callable[[], float], wake: Callable[[str], None], offset: float = 0.0) -> None:
+    def __init__(
+        self, *, now: Callable[[], float], wake: Callable[[str], None], offset: float = 0.0, most: int = sys.maxsize
+    ) -> None:
         self.now = now
-        self.clients: set[Client] = set()
+        self.clients: dict[Client, None] = {}
+        """In the order of their last answer, or of their connection."""
+        self._most = most
         self.revisions: dict[str, Revision] = {}
         self._wake = wake
         self._offset = offset
@@ -153,7 +159,19 @@ class Table:
             self._empty = asyncio.get_running_loop().create_future()
             await asyncio.wait({self._empty}, timeout=timeout)
 
+    def came(self, client: Client) -> None:
+        """A client has connected. Of too many the one that has been idle for longest is cut off; else the newcomer."""
+        self.clients[client] = None
+        if len(self.clients) > self._most:
+            excess = next((each for each in self.clients if each.is_idle), client)
+            del self.clients[excess]
+            excess.transport.abort()
+
+    def answered(self, client: Client) -> None:
+        if client in self.clients:
+            self.clients[client] = self.clients.pop(client)
+
     def left(self, client: Client) -> None:
-        self.clients.discard(client)
+        self.clients.pop(client, None)
         if self._empty is not None and not self.clients and not self._empty.done():
             self._empty.set_result(None)
