@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from paddlecloud.kube.client import Client, WatchEvent
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import SECRETS, Object
 from paddlecloud.local.apiserver.objects import listing, watching
+from paddlecloud.local.apiserver.objects.large import LARGE
 from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.store import recent, store
@@ -123,8 +125,41 @@ async def test_a_client_that_does_not_read_its_watch_has_a_piece_of_it_rendered(
 
     frames = watching.stream(
         inner.store, kind, NS, since=None, chosen=Filter(kind, "", ""), render=render, bookmarks=False,
-        initial_events_end=False, timeout=None, clock=inner.clock,
+        initial_events_end=False, timeout=None, clock=inner.clock, turns=watching.Turns(),
     )  # fmt: skip
     seen = [await frames.__anext__(), await frames.__anext__()]
     assert (seen[0], b'"name":"a"' in seen[1], rendered) == (b"", True, ["a"])
     await frames.aclose()
+
+
+async def test_a_large_object_is_sent_to_its_watches_one_by_one_and_others_are_served_in_between(
+    inner: ControlPlane, client: Client
+) -> None:
+    await client.create(SECRETS, {**secret("large"), "stringData": {"k": "x" * LARGE}})
+    kind = inner.registry.find("", "v1", "secrets")
+    assert kind is not None
+    rounds, rendered = itertools.count(), list[int]()
+    current = 0
+
+    async def count() -> None:
+        nonlocal current
+        while len(rendered) < 20:
+            current = next(rounds)
+            await asyncio.sleep(0)
+
+    def render(record: Record) -> bytes:
+        rendered.append(current)
+        return record.value
+
+    async def watch() -> None:
+        frames = watching.stream(
+            inner.store, kind, NS, since=None, chosen=Filter(kind, "", ""), render=render, bookmarks=False,
+            initial_events_end=False, timeout=None, clock=inner.clock, turns=turns,
+        )  # fmt: skip
+        while not await frames.__anext__():
+            continue
+        await frames.aclose()
+
+    turns = watching.Turns()
+    await asyncio.wait_for(asyncio.gather(count(), *(watch() for _ in range(20))), PATIENCE)
+    assert len(set(rendered)) == 20

@@ -93,6 +93,7 @@ class Api:
         extensions: Extensions,
         metrics: ApiMetrics,
     ) -> None:
+        self._turns = watching.Turns()
         self.store = store
         self.registry = registry
         self.verbs = verbs
@@ -223,7 +224,7 @@ class Api:
         stream = watching.stream(
             self.store, kind, selection.namespace, since=since, chosen=chosen,
             render=self._renderer(kind, request), bookmarks=request.flag("allowWatchBookmarks"),
-            initial_events_end=initial, timeout=timeout, clock=self.clock,
+            initial_events_end=initial, timeout=timeout, clock=self.clock, turns=self._turns,
         )  # fmt: skip
         return Response(stream=stream, content_type="application/json;stream=watch")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from paddlecloud.kube.clock import Clock
@@ -9,6 +10,7 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.apiserver.http.negotiation import encode
+from paddlecloud.local.apiserver.objects.large import LARGE
 from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.log import Op
@@ -23,6 +25,18 @@ PIECE = 1024 * 1024
 
 Render = Callable[[Record], bytes]
 _PLAIN = {Op.CREATE: "ADDED", Op.UPDATE: "MODIFIED", Op.DELETE: "DELETED"}
+
+
+class Turns:
+    """Shared by all watches: large events are rendered and sent one by one, and others are served in between. For a
+    thousand watches of one object of a megabyte it would otherwise be a single round of the event loop."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def take(self) -> None:
+        async with self._lock:
+            await asyncio.sleep(0)
 
 
 def classify(change: Change, chosen: Filter) -> tuple[str, Record] | None:
@@ -50,6 +64,7 @@ async def stream(
     initial_events_end: bool,
     timeout: float | None,
     clock: Clock,
+    turns: Turns,
 ) -> AsyncIterator[bytes]:
     """Frames of the watch. `since` None starts with the present state as ADDED events."""
     collection = info.collection
@@ -65,7 +80,7 @@ async def stream(
     try:
         # An empty first frame lets the edge send its headers at once: clients wait for them.
         yield b""
-        async for frames in _frames((("ADDED", record) for record in present if chosen.matches(record)), render):
+        async for frames in _frames((("ADDED", record) for record in present if chosen.matches(record)), render, turns):
             yield frames
         if initial_events_end:
             yield _bookmark(info, start, initial=True)
@@ -84,7 +99,7 @@ async def stream(
             if not batch:  # cut off for being slow, or the server stops: the client resumes from what it has
                 return
             events = (classify(change, chosen) for change in batch)
-            async for frames in _frames((event for event in events if event), render):
+            async for frames in _frames((event for event in events if event), render, turns):
                 yield frames
     except ApiError as error:
         yield _error(error)
@@ -92,10 +107,12 @@ async def stream(
         store.unwatch(watch)
 
 
-async def _frames(events: Iterable[tuple[str, Record]], render: Render) -> AsyncIterator[bytes]:
+async def _frames(events: Iterable[tuple[str, Record]], render: Render, turns: Turns) -> AsyncIterator[bytes]:
     """Small ones are joined."""
     slice_, found, size = TimeSlice(), list[bytes](), 0
     for kind, record in events:
+        if len(record.value) > LARGE:
+            await turns.take()
         found.append(_frame(kind, render(record)))
         size += len(found[-1])
         if size >= PIECE:
