@@ -172,6 +172,14 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("group", ["serving.paddlepaddle.org", "elasticserving.paddlepaddle.org"])
+def test_a_spec_with_both_a_model_and_a_default_is_refused(kubectl: Kubectl, namespace: str, group: str) -> None:
+    both = paddleservice("m", "one", group=group, model="digits:v1")
+    refused = kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(both), check=False)
+    assert refused.returncode != 0
+    assert "set one of spec.model and spec.default and remove the other" in refused.stderr
+
+
 def test_bad_input_is_reported_at_once_and_the_old_revision_keeps_serving(kubectl: Kubectl, namespace: str) -> None:
     apply(kubectl, paddleservice("m", "one"))
     url = url_of(kubectl, KIND, "m")

@@ -129,6 +129,31 @@ def test_a_rollback_to_a_folder_says_when_its_files_have_changed_since(
     assert f"the folder {old} has changed since revision digits-default-" in roll_back()
 
 
+def test_a_file_that_writes_spec_model_is_served_again_after_a_rollback(
+    serve: Any, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    for version, factor in (("m1", 2), ("m2", 3)):
+        models.linear(tmp_path / version, factor=factor)
+        body = {
+            "apiVersion": "serving.paddlepaddle.org/v1",
+            "kind": "PaddleService",
+            "metadata": {"name": "rb"},
+            "spec": {"model": f"file://{tmp_path / version}"},
+        }
+        (tmp_path / f"{version}.json").write_text(json.dumps(body))
+
+    def command(*args: str) -> str:
+        return pdc("-n", namespace, *args, env=server.env, timeout=150).stdout
+
+    for version in ("m1", "m2"):
+        command("apply", "-f", str(tmp_path / f"{version}.json"), "--wait")
+    command("rollback", "rb")
+    command("apply", "-f", str(tmp_path / "m2.json"), "--wait")
+    url = command("get", "pds/rb", "-o", "jsonpath={.status.url}").strip()
+    asked = json.dumps({"feed": [{"x": [1, 2, 3]}]}).encode()
+    until(lambda: fetch(f"{url}/rb/prediction", asked) == {"result": {"y": [[3, 6, 9]]}})
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [

@@ -118,3 +118,31 @@ def test_the_cause_that_the_condition_names_is_printed_once(stub: Stub, pdc: Pdc
     stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "labels": labels}, "status": status})
     result = pdc("promote", "flowers")
     assert (result.code, result.err.count("is damaged")) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "verb", "written"),
+    [
+        ({"model": "m:v2"}, "rollback", {"model": "m:v1", "default": None}),
+        ({"default": {"model": "m:v2"}}, "rollback", {"model": None, "default": {"model": "m:v1"}}),
+        ({"model": "m:v1", "canary": {"model": "m:v2"}}, "promote", {"model": "m:v2", "default": None}),
+        ({"model": "m:v1", "canary": {"model": "m:v2", "port": 9}}, "promote", {"default": {"model": "m:v2", "port": 9}}),
+    ],
+)
+def test_the_field_that_the_file_writes_is_the_one_that_is_changed(
+    stub: Stub, pdc: Pdc, service: dict[str, Any], spec: dict[str, Any], verb: str, written: dict[str, Any]
+) -> None:
+    """Or the file would be applied later without an effect: spec.default wins over spec.model."""
+    stub.kinds.append(("serving.knative.dev", "v1", "revisions", "Revision", True, []))
+    service["spec"] = spec
+    service["status"]["default"] = {"name": "flowers-default-2"}
+    for number in ("1", "2"):
+        labels = {f"{SERVING}/service": "flowers", ENDPOINT: "default", CONFIGURATION_GENERATION: number}
+        source = {SOURCE: f'{{"model": "m:v{number}"}}'}
+        meta = {"name": f"flowers-default-{number}", "labels": labels, "annotations": source}
+        stub.add({"apiVersion": "serving.knative.dev/v1", "kind": "Revision", "metadata": meta})
+    stub.add(service)
+    result = pdc(verb, "flowers")
+    assert result.code == 0, result.err
+    found = stub.objects["paddleservices", "default", "flowers"]["spec"]
+    assert {name: found.get(name) for name in ("model", "default")} == {"model": None, "default": None, **written}

@@ -6,7 +6,7 @@ autoscalers (`kpa`); both are accepted.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from paddlecloud.api.fields import (
     CONDITION_LIST,
@@ -17,6 +17,7 @@ from paddlecloud.api.fields import (
     Int64,
     IntOrString,
     Root,
+    Rule,
     Time,
     Wire,
     doc,
@@ -90,15 +91,24 @@ class Rollout(Wire):
     paused: Annotated[bool | None, doc("Stay at the current step.")] = None
 
 
+ONE_DEFAULT = Rule(
+    "!has(self.default) || !has(self.model) || self.model == ''",
+    "spec.model is short for spec.default.model: set one of spec.model and spec.default and remove the other, "
+    """as with kubectl patch --type=merge -p '{"spec":{"default":null}}'""",
+)
+
+
 class PaddleServiceSpec(Wire):
     """What is served, and how it scales."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (ONE_DEFAULT,)
 
     default: Annotated[EndpointSpec | None, doc("The version that gets all traffic, or what the canary leaves.")] = None
     canary: Annotated[EndpointSpec | None, doc("A version that gets a share of the traffic.")] = None
     canary_traffic_percent: Annotated[
         Int32 | None, doc("Share of the canary; 50 when left out.", minimum=0, maximum=100)
     ] = None
-    model: Annotated[str | None, doc("Shorthand for default.model.", rules=(FOLDER_ADDRESS,))] = None
+    model: Annotated[str | None, doc("Shorthand for default.model; not together with it.", rules=(FOLDER_ADDRESS,))] = None
     allow_model_code: Annotated[
         bool | None, doc("Run the processor that a fetched model brings along. It is code: trust where it comes from.")
     ] = None

@@ -65,8 +65,17 @@ def run_promote(session: Session, args: argparse.Namespace) -> int:
             next=f"pdc wait --for=condition=CanaryEndpointReady {where.display}",
             exit_code=CONFLICT,
         )
-    change = {"default": canary, "canary": None, "canaryTrafficPercent": None, "model": None}
+    change = {**_as_default(service, canary), "canary": None, "canaryTrafficPercent": None}
     return _patch(session, args, where, service, change, "promoted")
+
+
+def _as_default(service: Object, endpoint: Object) -> Object:
+    """The fields of the spec that make it the default. `spec.model` where the spec has that: the file that the service
+    was made from writes it, and applies as it stands later on."""
+    present = service.get("spec") or {}
+    if present.get("model") and not present.get("default") and endpoint.keys() == {"model"}:
+        return {"model": endpoint["model"]}
+    return {"default": endpoint, "model": None}
 
 
 def _why_not_ready(session: Session, service: Object, state: Object) -> str:
@@ -101,7 +110,7 @@ def run_rollback(session: Session, args: argparse.Namespace) -> int:
     done = f"rolled back from {current} to {before.name} ({_content(endpoint)})"
     if note := _of_folder(session, before, str(endpoint.get("model") or "")):
         session.note(f"{where.display}: {note}")
-    return _patch(session, args, where, service, {"default": endpoint, "model": None}, done)
+    return _patch(session, args, where, service, _as_default(service, endpoint), done)
 
 
 def _of_folder(session: Session, before: _Earlier, model: str) -> str:

@@ -72,7 +72,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         if args.dry_run:
             return _show(session, wanted, fmt, "would be applied (dry run)")
         before = _before(session, wanted)
-        made = _apply(session, wanted)
+        made = _apply(session, wanted, before)
         if args.detach:
             return _show(session, made, fmt, "applied")
         place = of_object(PADDLESERVICES, made)
@@ -160,16 +160,15 @@ def _name(model: str) -> str:
     return name
 
 
-def _apply(session: Session, wanted: Object) -> Object:
-    name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
-    applied = session.api.client.patch(
+def _apply(session: Session, wanted: Object, before: Object | None) -> Object:
+    client, name, namespace = session.api.client, wanted["metadata"]["name"], wanted["metadata"]["namespace"]
+    if before is not None and (before.get("spec") or {}).get("default"):  # of a file; the two exclude each other
+        change = {"spec": {"default": None, "model": wanted["spec"]["model"]}}
+        session.api.do(client.patch(PADDLESERVICES, name, change, namespace=namespace))
+    applied = client.patch(
         PADDLESERVICES, name, wanted, namespace=namespace, kind="apply", field_manager=MANAGER, force=True
     )
-    made = session.api.do(applied)
-    if (made.get("spec") or {}).get("default"):  # written by promote, rollback or a file; it would win over spec.model
-        change = {"spec": {"default": None}}
-        made = session.api.do(session.api.client.patch(PADDLESERVICES, name, change, namespace=namespace))
-    return made
+    return session.api.do(applied)
 
 
 def _before(session: Session, wanted: Object) -> Object | None:
