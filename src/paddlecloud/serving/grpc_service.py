@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
-import numpy as np
 from google.protobuf.message import DecodeError
 
 from paddlecloud import __version__
@@ -17,7 +16,7 @@ from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.limits import MOST_PARTS
 from paddlecloud.serving.model import Model
 from paddlecloud.serving.slot import Slot
-from paddlecloud.serving.tensors import DATATYPES, Feeds, datatype_of, fitting, from_bytes, not_filling, to_bytes
+from paddlecloud.serving.tensors import Feeds, datatype_of, from_bytes, from_json, to_bytes
 
 _CODES = {
     400: "INVALID_ARGUMENT",
@@ -127,10 +126,8 @@ def _feeds(model: Model, request: Any) -> Feeds:
         elif tensor.datatype not in _CONTENTS:
             raise BadInput(f"input {tensor.name!r}: {tensor.datatype or 'no datatype'} needs raw_input_contents")
         else:
-            values = np.array(getattr(tensor.contents, _CONTENTS[tensor.datatype]), dtype=DATATYPES[tensor.datatype])
-            if values.size != np.prod(shape, dtype="int64"):
-                raise not_filling(tensor.name, values.size, shape)
-            feeds[tensor.name] = fitting(spec, values.reshape(shape))
+            values = list(getattr(tensor.contents, _CONTENTS[tensor.datatype]))
+            feeds[tensor.name] = from_json(spec, values, shape=shape, datatype=tensor.datatype)
     return feeds
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from paddlecloud.serving.errors import BadInput, InferenceFailed, ModelError, ServingError
-from paddlecloud.serving.tensors import Feeds, TensorSpec, as_lists, fitting, not_rectangular
+from paddlecloud.serving.tensors import Feeds, TensorSpec, array_of, as_lists, fitting, unfit
 
 
 class Processor:
@@ -88,11 +88,11 @@ def prepare(processor: Any, entries: list[dict[str, Any]], inputs: tuple[TensorS
 def _stacked(spec: TensorSpec, values: list[Any]) -> Any:
     """One row per entry; an entry that brings the batch dimension itself is taken as it is."""
     try:
-        arrays = [np.asarray(value, dtype=spec.dtype) for value in values]
+        arrays = [array_of(spec, value, datatype=spec.datatype) for value in values]
         whole = spec.shape is not None and all(array.ndim == len(spec.shape) for array in arrays)
         stacked = np.concatenate(arrays) if whole else np.stack(arrays)
     except (TypeError, ValueError) as error:
-        raise not_rectangular(spec, error) from error
+        raise unfit(spec, error) from error
     return fitting(spec, stacked)
 
 

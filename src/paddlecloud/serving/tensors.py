@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from paddlecloud.serving import values
 from paddlecloud.serving.errors import BadInput, TooLarge
 from paddlecloud.serving.limits import MOST_PARTS
 
@@ -69,22 +70,25 @@ def datatype_of(array: Any) -> str:
 def from_json(spec: TensorSpec, data: Any, *, shape: Any = None, datatype: str | None = None) -> Any:
     """An array of the input's type from nested or flat lists; `BadInput` says what does not fit."""
     given = datatype or spec.datatype
-    if given not in DATATYPES:
+    if not isinstance(given, str) or given not in DATATYPES:
         raise BadInput(f"input {spec.name!r}: unknown datatype {given!r}; known are {', '.join(DATATYPES)}")
-    try:
-        array = np.array(data, dtype=DATATYPES[given])
-    except (TypeError, ValueError, OverflowError) as error:
-        raise not_rectangular(spec, error) from error
+    array = array_of(spec, data, datatype=given)
     if shape is not None:
-        array = _reshaped(spec.name, array, shape)
+        array = reshaped(spec.name, array, shape)
     return fitting(spec, array)
 
 
-def not_rectangular(spec: TensorSpec, error: Exception) -> BadInput:
-    """`error` is numpy's: of lists that make no array, or of values that are no numbers."""
-    uneven = any(words in str(error) for words in ("inhomogeneous", "must have the same shape", "must match exactly"))
-    why = "its rows differ in length" if uneven else str(error)
-    return BadInput(f"input {spec.name!r}: the data is no rectangular tensor: {why}; expected are {spec.expected}")
+def array_of(spec: TensorSpec, data: Any, *, datatype: str) -> Any:
+    """Nested lists as an array of that type; `BadInput` names the value that is none."""
+    try:
+        return values.from_lists(data, DATATYPES[datatype])
+    except values.Unfit as error:
+        raise unfit(spec, error, datatype=datatype) from error
+
+
+def unfit(spec: TensorSpec, error: Exception, *, datatype: str = "") -> BadInput:
+    sent = f" (sent as {datatype})" if datatype and datatype != spec.datatype else ""
+    return BadInput(f"input {spec.name!r}{sent}: {values.reason_of(error)}; expected are {spec.expected}")
 
 
 def from_bytes(spec: TensorSpec, raw: bytes, *, shape: Any, datatype: str) -> Any:
@@ -92,11 +96,11 @@ def from_bytes(spec: TensorSpec, raw: bytes, *, shape: Any, datatype: str) -> An
     if datatype not in DATATYPES:
         raise BadInput(f"input {spec.name!r}: unknown datatype {datatype!r}")
     if datatype == "BYTES":
-        return fitting(spec, _reshaped(spec.name, np.array(_split_texts(spec.name, raw), dtype="object"), shape))
+        return fitting(spec, reshaped(spec.name, np.array(_split_texts(spec.name, raw), dtype="object"), shape))
     kind = np.dtype(DATATYPES[datatype]).newbyteorder("<")
     if len(raw) % kind.itemsize:
         raise BadInput(f"input {spec.name!r}: {len(raw)} bytes are no whole number of {datatype} values")
-    return fitting(spec, _reshaped(spec.name, np.frombuffer(raw, dtype=kind), shape))
+    return fitting(spec, reshaped(spec.name, np.frombuffer(raw, dtype=kind), shape))
 
 
 def to_bytes(array: Any) -> bytes:
@@ -111,6 +115,11 @@ def fitting(spec: TensorSpec, array: Any) -> Any:
     """The array as the model wants it, or `BadInput`. Numbers change their type only where nothing is lost."""
     if str(array.dtype) != spec.dtype:
         array = _converted(spec, array)
+    if spec.datatype == "BYTES":
+        try:
+            values.check_texts(array)
+        except values.Unfit as error:
+            raise unfit(spec, error) from error
     if spec.shape is not None and not _fits(array.shape, spec.shape):
         raise BadInput(
             f"input {spec.name!r} has shape {list(array.shape)}; expected are {spec.expected}: "
@@ -133,7 +142,10 @@ def as_lists(array: Any) -> Any:
 
 
 def as_json(content: Any) -> bytes:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    try:
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half a character, as a client may send it in escapes; it goes back in escapes
+        return json.dumps(content, separators=(",", ":")).encode()
 
 
 def parse_json(body: bytes, *, largest: int) -> dict[str, Any]:
@@ -154,24 +166,28 @@ def parse_json(body: bytes, *, largest: int) -> dict[str, Any]:
     return value
 
 
-def _reshaped(name: str, array: Any, shape: Any) -> Any:
+def reshaped(name: str, array: Any, shape: Any) -> Any:
     if not isinstance(shape, (list, tuple)) or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise BadInput(f"input {name!r}: shape must be a list of sizes, not {shape!r}")
     try:
         return array.reshape(tuple(shape))
     except (ValueError, OverflowError):
-        raise not_filling(name, array.size, list(shape)) from None
+        raise _not_filling(name, array.size, list(shape)) from None
 
 
-def not_filling(name: str, values: int, shape: list[int]) -> BadInput:
+def _not_filling(name: str, size: int, shape: list[int]) -> BadInput:
     modest = len(shape) <= 8 and all(size < 1 << 32 for size in shape)  # others may be as large as digits can write
     has = f", which has {math.prod(shape)}" if modest else ""
-    return BadInput(f"input {name!r}: {values} values do not fill shape {shape}{has}")
+    return BadInput(f"input {name!r}: {size} values do not fill shape {shape}{has}")
 
 
 def _converted(spec: TensorSpec, array: Any) -> Any:
+    """Floating point for BOOL or integers must hold their values already: what a cast makes of others differs from one
+    processor to the next."""
     with np.errstate(all="ignore"):  # what overflows is found by comparing
         numbers = (array.dtype.kind in "fiub") == (spec.datatype != "BYTES")
+        if numbers and array.dtype.kind == "f" and np.dtype(spec.dtype).kind in "iub":
+            numbers = values.holds(array, spec.dtype)
         converted = array.astype(spec.dtype) if numbers else None
     if converted is None or not _same(array, converted):
         raise BadInput(f"input {spec.name!r}: {datatype_of(array)} values do not fit {spec.datatype}")

@@ -80,7 +80,7 @@ def example(model: Model) -> dict[str, Any]:
 def _parts(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
     if header_length is None:
         return body, b""
-    if not header_length.isdigit() or int(header_length) > len(body):
+    if not header_length.isdecimal() or len(header_length) > 20 or int(header_length) > len(body):
         raise BadInput(f"{HEADER_LENGTH}: {header_length!r} is no length within the body")
     return body[: int(header_length)], body[int(header_length) :]
 

@@ -126,7 +126,7 @@ def test_the_cause_that_the_condition_names_is_printed_once(stub: Stub, pdc: Pdc
         ({"model": "m:v2"}, "rollback", {"model": "m:v1", "default": None}),
         ({"default": {"model": "m:v2"}}, "rollback", {"model": None, "default": {"model": "m:v1"}}),
         ({"model": "m:v1", "canary": {"model": "m:v2"}}, "promote", {"model": "m:v2", "default": None}),
-        ({"model": "m:v1", "canary": {"model": "m:v2", "port": 9}}, "promote", {"default": {"model": "m:v2", "port": 9}}),
+        ({"model": "m:v1", "canary": {"model": "n", "port": 9}}, "promote", {"default": {"model": "n", "port": 9}}),
     ],
 )
 def test_the_field_that_the_file_writes_is_the_one_that_is_changed(

@@ -36,6 +36,17 @@ def lookup(folder: Path) -> Path:
     return _saved(graph, folder)
 
 
+def echo(folder: Path, *, types: dict[str, int]) -> Path:
+    """Gives back what it gets: one input and one output (`NAME_out`) for each name, over any number of rows."""
+    graph = helper.make_graph(
+        [helper.make_node("Identity", [name], [f"{name}_out"]) for name in types],
+        "echo",
+        [helper.make_tensor_value_info(name, kind, ["batch", 2]) for name, kind in types.items()],
+        [helper.make_tensor_value_info(f"{name}_out", kind, ["batch", 2]) for name, kind in types.items()],
+    )
+    return _saved(graph, folder)
+
+
 def _saved(graph: Any, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)

@@ -97,6 +97,16 @@ async def test_it_answers(client: Client, raw: bool) -> None:
         ({"inputs": [{"name": "x", "datatype": "FP32", "shape": [9]}]}, "INVALID_ARGUMENT", "0 values do not fill"),
         ({"inputs": [{"name": "x", "datatype": "FP16", "shape": [3]}]}, "INVALID_ARGUMENT", "needs raw_input_contents"),
         ({"raw_input_contents": [b"1234"]}, "INVALID_ARGUMENT", "0 inputs, but 1 raw contents"),
+        (
+            {"inputs": [{"name": "x", "datatype": "INT8", "shape": [1, 3], "contents": {"int_contents": [300, 0, 0]}}]},
+            "INVALID_ARGUMENT",
+            "(sent as INT8): 300 does not fit",
+        ),
+        (
+            {"inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, -1], "contents": {"fp32_contents": [1]}}]},
+            "INVALID_ARGUMENT",
+            "shape must be a list of sizes",
+        ),
     ],
 )
 async def test_refusals_have_a_code_and_a_reason(client: Client, fields: Any, code: str, words: str) -> None:

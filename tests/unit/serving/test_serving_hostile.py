@@ -7,9 +7,11 @@ import io
 import json
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from onnx import TensorProto
 
 from harness import PATIENCE, longest_turn
 from unit.serving import models
@@ -153,3 +155,53 @@ async def test_all_bodies_under_way_together_are_limited(serve: Serve, tmp_path:
     assert {answer.status for answer in await asyncio.gather(*waiting)} == {413}, "too much JSON"
     again = await client.post("/double/prediction", data=io.BytesIO(b" " * ((1 << 20) - 10)))
     assert again.status == 413, "their place is free again"
+
+
+KINDS = {
+    "BOOL": TensorProto.BOOL,
+    "UINT8": TensorProto.UINT8,
+    "INT32": TensorProto.INT32,
+    "INT64": TensorProto.INT64,
+    "UINT64": TensorProto.UINT64,
+    "FP32": TensorProto.FLOAT,
+    "FP64": TensorProto.DOUBLE,
+    "BYTES": TensorProto.STRING,
+}
+NUMBERS = (0, 1, 1.5, -1, 255, 256, 2**31, 2**63, 2**64, -(2**63) - 1, 1e30, 1e39, 10**400, 5e-324)
+VALUES = (*NUMBERS, float("nan"), float("-inf"), True, None, "", "1", "\ud800", {}, {"a": [1]}, [], [1], [[1, 2]])
+WORDS = ("x", "data", "FP32", "INT64", "BYTES", "BOOL", "²", ["FP32"], {}, 3, None)
+
+
+def mistaken(random: Random, datatype: str) -> tuple[str, bytes, dict[str, str]]:
+    """A request with wrong values or of a wrong form, by each protocol that has JSON."""
+    value = lambda: random.choice(VALUES)  # noqa: E731
+    data = random.choice([[[value(), value()]], [value(), value()], [[value()], [value(), value()]], value()])
+    entry: dict[str, Any] = {"name": datatype, "shape": [1, 2], "datatype": datatype, "data": data}
+    if random.random() < 0.3:
+        entry[random.choice(("name", "shape", "datatype", "data", "parameters"))] = random.choice((*WORDS, value()))
+    tensor = {"name": datatype, "elem_type": random.choice((0, 1, 2, 20, None, "1")), "shape": [1, 2]}
+    tensor |= dict.fromkeys(("int64_data", "float_data", "int_data", "string_data"), data)
+    bodies: dict[str, dict[str, Any]] = {
+        "/v2/models/echo/infer": {"id": random.choice(VALUES), "inputs": [entry]},
+        "/echo/prediction": {"feed": [{datatype: data}, *([{datatype: value()}] if random.random() < 0.3 else [])]},
+        "/GeneralModelService/inference": {"tensor": [tensor], "log_id": value()},
+    }
+    path = random.choice([*bodies, "keyed"])
+    keyed = {"key": [datatype], "value": [random.choice((json.dumps(data), repr(data), data))]}
+    body = json.dumps(bodies.get(path, keyed)).encode()
+    length = {"Inference-Header-Content-Length": random.choice(("²", "9" * 5000, "-1", "3"))}
+    return "/echo/prediction" if path == "keyed" else path, body, length if random.random() < 0.05 else {}
+
+
+@pytest.mark.parametrize("datatype", KINDS)
+async def test_a_clients_mistake_is_never_an_error_of_the_server(serve: Serve, tmp_path: Path, datatype: str) -> None:
+    """It would count among the errors that a roll-out goes back for."""
+    client = await serve(models.echo(tmp_path / "echo", types={datatype: KINDS[datatype]}))
+    random, seen = Random(datatype), set()
+    for _ in range(400):
+        path, body, headers = mistaken(random, datatype)
+        answer = await client.post(path, data=body, headers=headers)
+        text = await answer.text()
+        assert answer.status in (200, 400), (path, body, headers, text)
+        seen.add(answer.status)
+    assert 400 in seen

@@ -108,7 +108,7 @@ class PaddleServiceSpec(Wire):
     canary_traffic_percent: Annotated[
         Int32 | None, doc("Share of the canary; 50 when left out.", minimum=0, maximum=100)
     ] = None
-    model: Annotated[str | None, doc("Shorthand for default.model; not together with it.", rules=(FOLDER_ADDRESS,))] = None
+    model: Annotated[str | None, doc("Shorthand for default.model; one of the two.", rules=(FOLDER_ADDRESS,))] = None
     allow_model_code: Annotated[
         bool | None, doc("Run the processor that a fetched model brings along. It is code: trust where it comes from.")
     ] = None
