@@ -52,13 +52,37 @@ def test_a_folder_is_served_and_its_new_version_taken_up(
     until(lambda: fetch(f"{url}/my-scale/prediction", body) == {"result": {"y": [[3, 6, 9]]}})
 
 
+def test_a_damaged_new_version_stops_no_later_start_and_is_reported(
+    serve: Any, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "vv"
+    for version in (1, 2):
+        models.linear(root / str(version), factor=version)
+    url = serve(str(root)).stdout.partition("is served at ")[2].split()[0]
+    (root / "3").mkdir()
+    (root / "3" / "model.onnx").write_text("junk")
+
+    def command(*args: str) -> str:
+        return pdc("-n", namespace, *args, env=server.env).stdout
+
+    warning = f"the newest version is not served, version 2 is: {root}/3/model.onnx cannot be loaded"
+    until(lambda: warning in command("explain", "pds/vv"))
+    command("delete", "pods", "-l", "PaddleService=vv", "-y")
+    body = json.dumps({"feed": [{"x": [1, 2, 3]}]}).encode()
+    assert fetch(f"{url}/vv/prediction", body) == {"result": {"y": [[2, 4, 6]]}}
+    assert command("explain", "pds/vv").startswith("pds/vv: ok (ModelWarning)\n")
+    assert warning in command("describe", "pds/vv")
+    models.linear(root / "3", factor=3)
+    until(lambda: "ok (Ready)" in command("explain", "pds/vv"))
+
+
 def test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason(serve: Any, tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
     (folder / "model.onnx").write_text("junk")
     failed = serve(str(folder), check=False)
     assert failed.returncode == 100
-    assert "model.onnx cannot be loaded" in failed.stderr
+    assert f"{folder}/model.onnx cannot be loaded" in failed.stderr, "as its owner calls it"
     assert "next:  pdc describe pds/broken; to remove it: pdc delete pds/broken" in failed.stderr
 
 

@@ -48,6 +48,7 @@ def build(slot: Slot, metrics: Metrics, *, intake: Intake) -> web.Application:
             web.get("/v2/models/{name}/versions/{version}/ready", routes.model_ready),
             web.post("/v2/models/{name}/infer", routes.infer),
             web.post("/v2/models/{name}/versions/{version}/infer", routes.infer),
+            web.get("/v2/repository/index", routes.index),
             web.post("/v2/repository/index", routes.index),
             web.post("/v2/repository/models/{name}/load", routes.load),
             web.post("/GeneralModelService/inference", routes.general),

@@ -4,7 +4,7 @@
     model_dir/inference.pdmodel + inference.pdiparams   Paddle 2 (model.pdmodel and other stems too)
     model_dir/model.onnx                                ONNX; with a Paddle model beside it, an export of that one,
                                                         which is served if it answers alike (`agreement`)
-    model_dir/1/…, model_dir/2/…                        versions; the highest number is served
+    model_dir/1/…, model_dir/2/…                        versions; the highest number that loads is served
 
 `serving.yaml` beside the files is optional:
 
@@ -69,11 +69,20 @@ class Artifact:
 
 
 def find(root: Path, *, name: str = "") -> Artifact:
-    """The newest whole model below `root`; `ModelError` says what is missing."""
+    """The newest version below `root`; `ModelError` says what is missing."""
+    return read(root, versions(root)[-1], name=name)
+
+
+def versions(root: Path) -> list[Path]:
+    """The folders of the versions, oldest first; `root` itself where there are none."""
     if not root.is_dir():
         raise ModelError(f"{root} is no folder; a model is a folder with inference.json and inference.pdiparams")
-    versions = _versions(root)
-    folder = versions[-1] if versions else root
+    numbered = [path for path in root.iterdir() if path.name.isdecimal() and path.is_dir()]
+    return sorted(numbered, key=lambda path: int(path.name)) or [root]
+
+
+def read(root: Path, folder: Path, *, name: str = "") -> Artifact:
+    """One of `versions(root)`."""
     program, params = _files(folder)
     beside = _paddle_files(folder) if params is None else None
     settings = _settings(folder if (folder / SETTINGS).exists() else root)
@@ -83,15 +92,10 @@ def find(root: Path, *, name: str = "") -> Artifact:
         program=program,
         params=params,
         original=beside,
-        version=folder.name if versions else "1",
+        version="1" if folder == root else folder.name,
         settings=named,
         fingerprint=_fingerprint(folder),
     )
-
-
-def _versions(root: Path) -> list[Path]:
-    numbered = [path for path in root.iterdir() if path.name.isdigit() and path.is_dir()]
-    return sorted(numbered, key=lambda path: int(path.name))
 
 
 def _files(folder: Path) -> tuple[Path, Path | None]:

@@ -29,6 +29,8 @@ from paddlecloud.serving.slot import Slot
 
 TERMINATION_LOG = Path("/dev/termination-log")
 DRAIN_SECONDS = 30.0
+SOURCE = "PADDLECLOUD_MODEL_SOURCE"
+"""In the environment: what people call the model's folder, where it is mounted under another path."""
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -84,6 +86,7 @@ async def serve(options: argparse.Namespace) -> None:
         resources=resources,
         metrics=metrics,
         own_code=options.allow_model_code or not fetched,
+        source=options.model.partition("#")[0] if fetched else os.environ.get(SOURCE, ""),
     )
     model = await slot.load()
     metrics.waiting_from(lambda: {(slot.model().name,): slot.model().waiting})

@@ -1,7 +1,8 @@
 """The place of the served model: one at a time, replaced without a dropped request.
 
 A new version is loaded and warmed up beside the old one, then takes its place; the old one answers what it has and
-goes. A version that cannot be loaded leaves the old one where it is, and is reported in the log and in the index.
+goes. A version that cannot be loaded leaves the old one where it is, also over a restart: the newest that loads is
+served. It is reported in the log and in the index, which `pdc explain` reads.
 """
 
 from __future__ import annotations
@@ -25,10 +26,19 @@ LOOK_EVERY = 1.0
 
 class Slot:
     def __init__(
-        self, folder: Path, *, name: str, resources: Resources, metrics: Metrics, own_code: bool = True
+        self,
+        folder: Path,
+        *,
+        name: str,
+        resources: Resources,
+        metrics: Metrics,
+        own_code: bool = True,
+        source: str = "",
     ) -> None:
-        """`own_code` allows what the model's folder brings along to be run."""
+        """`own_code` allows what the model's folder brings along to be run. `source` is what people call the folder:
+        the server may find it elsewhere than they put it."""
         self._folder = folder
+        self._source = source or str(folder)
         self._own_code = own_code
         self._name = name
         self._resources = resources
@@ -60,22 +70,61 @@ class Slot:
             yield model
 
     async def load(self) -> Model:
-        """Have the newest version in its place; does nothing if it is there already."""
+        """Have the newest version that can be loaded in its place; does nothing if it is there already.
+
+        `ModelError` if none can, or none that is newer than the one that is served.
+        """
         async with self._loading:
-            found = artifact.find(self._folder, name=self._name)
             old = self._model
-            if old is not None and old.artifact.fingerprint == found.fingerprint:
-                return old
-            new = await load(found, self._resources, metrics=self._metrics, own_code=self._own_code)
-            self._model, self.problem, self._refused = new, new.remark, ""
-            if new.remark:
-                log.warning("%s", new.remark)
+            new, failure = await self._newest(old)
+            if new is None or (failure and new is old):
+                raise ModelError(failure)
+            if new is old:
+                return new
+            skipped = f"the newest version is not served, version {new.version} is: {failure}" if failure else ""
+            self._model, self.problem = new, skipped or new.remark
+            self._refused = self._fingerprint() if failure else ""
+            if self.problem:
+                log.warning("%s", self.problem)
         if old is not None:
             self._metrics.reloads.inc(new.name, "replaced")
             same = new.version == old.version
             log.info("version %s %s", new.version, "was changed" if same else f"takes over from {old.version}")
             await old.close()
         return new
+
+    async def _newest(self, old: Model | None) -> tuple[Model | None, str]:
+        """The newest version that can be loaded, and why the newest of all is another one. What is served is not given
+        up for an older version as long as its folder is there: it may have been written over with a damaged one."""
+        failure = ""
+        with self._naming_the_source():
+            found = artifact.versions(self._folder)
+        for folder in reversed(found):
+            try:
+                with self._naming_the_source():
+                    version = artifact.read(self._folder, folder, name=self._name)
+                    if old is not None and old.artifact.fingerprint == version.fingerprint:
+                        return old, failure
+                    return await load(version, self._resources, metrics=self._metrics, own_code=self._own_code), failure
+            except ModelError as error:
+                failure = failure or str(error)
+            if old is not None and folder == old.artifact.folder:
+                break
+        return None, failure
+
+    @contextmanager
+    def _naming_the_source(self) -> Iterator[None]:
+        try:
+            yield
+        except ModelError as error:
+            raise ModelError(str(error).replace(str(self._folder), self._source)) from error
+
+    def _fingerprint(self) -> str:
+        """Of the newest version; empty where it is not whole, and so changes once it is."""
+        try:
+            return artifact.find(self._folder, name=self._name).fingerprint
+        except (ModelError, OSError):
+            return ""
 
     async def follow(self) -> None:
         """Look for new versions for ever. A change is taken up once it stands still for one look: it may be a copy
@@ -84,8 +133,11 @@ class Slot:
         while True:
             await asyncio.sleep(LOOK_EVERY)
             try:
-                now = artifact.find(self._folder, name=self._name).fingerprint
-                if now == seen and now != self._refused and now != self.model().artifact.fingerprint:
+                with self._naming_the_source():
+                    now = artifact.find(self._folder, name=self._name).fingerprint
+                if now == self.model().artifact.fingerprint:
+                    self.problem = self.model().remark
+                elif now == seen and now != self._refused:
                     await self._replace(now)
                 seen = now
             except (ModelError, OSError) as error:
@@ -95,9 +147,10 @@ class Slot:
         try:
             await self.load()
         except ModelError as error:
-            self._refused, self.problem = fingerprint, str(error)
+            self._refused = fingerprint
+            self.problem = f"the newest version is not served, version {self.model().version} is: {error}"
             self._metrics.reloads.inc(self.model().name, "refused")
-            log.error("the new version is not served: %s", error)
+            log.error("%s", self.problem)
 
     async def close(self) -> None:
         if self._model is not None:

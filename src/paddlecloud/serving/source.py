@@ -100,7 +100,7 @@ def _unpack(address: str, draft: Path, target: Path) -> None:
     digest = fetch(url, draft / "archive")
     expected, says = (asked[1], "the reference asks for") if asked else (_announced(url), "its manifest says")
     if expected and expected != digest:
-        raise ModelError(f"{url} has sha256 {digest[:12]}…, {says} {expected[:12]}…: fetched damaged, or changed")
+        raise ModelError(f"{url} has sha256 {digest}, {says} {expected}: fetched damaged, or changed")
     unpack(draft / "archive", target, name=url)
 
 

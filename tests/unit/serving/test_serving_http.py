@@ -14,6 +14,9 @@ import pytest
 
 from harness import eventually
 from paddlecloud.serving.errors import ModelError
+from paddlecloud.serving.metrics import Metrics
+from paddlecloud.serving.model import Resources
+from paddlecloud.serving.slot import Slot
 from unit.serving import models
 from unit.serving.conftest import Serve
 
@@ -280,6 +283,63 @@ async def test_a_damaged_version_is_reported_and_the_old_one_stays(serve: Serve,
     assert "model.onnx cannot be loaded" in (await refused.json())["error"]
     answer = await client.post("/scale/prediction", json={"feed": [{"x": [1, 1, 1]}]})
     assert (await answer.json())["result"]["y"] == [[1, 1, 1]]
+
+
+def damaged(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(b"not a model")
+    return folder
+
+
+@pytest.mark.parametrize("content", ["a damaged file", "no file"])
+async def test_a_start_falls_back_to_the_newest_version_that_loads(
+    serve: Serve, tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddlecloud.serving.slot.LOOK_EVERY", 0.01)
+    root = tmp_path / "scale"
+    for version in (1, 2):
+        models.linear(root / str(version), factor=version)
+    if content == "no file":
+        (root / "10").mkdir()
+    else:
+        damaged(root / "10")
+    client = await serve(root)
+    entry = (await (await client.get("/v2/repository/index")).json())[0]
+    assert (entry["version"], entry["state"]) == ("2", "READY")
+    assert entry["reason"].startswith(f"the newest version is not served, version 2 is: {root}/10")
+    assert entry["reason"] in caplog.text
+    follower = asyncio.create_task(serve.slot.follow())
+    models.linear(root / "10", factor=3)
+    while serve.slot.model().version != "10":
+        await asyncio.sleep(0.01)
+    assert serve.slot.problem == ""
+    follower.cancel()
+
+
+async def test_where_no_version_loads_the_newest_is_named(serve: Serve, tmp_path: Path) -> None:
+    for version in ("1", "2"):
+        damaged(tmp_path / "scale" / version)
+    with pytest.raises(ModelError, match="/scale/2/model.onnx cannot be loaded"):
+        await serve(tmp_path / "scale")
+
+
+async def test_a_served_version_that_is_damaged_is_not_given_up_for_an_older_one(serve: Serve, tmp_path: Path) -> None:
+    root = tmp_path / "scale"
+    for version in (1, 2):
+        models.linear(root / str(version), factor=version)
+    client = await serve(root)
+    damaged(root / "2")
+    assert (await client.post("/v2/repository/models/scale/load")).status == 422
+    assert serve.slot.model().version == "2"
+
+
+async def test_messages_call_the_folder_what_its_owner_calls_it(tmp_path: Path) -> None:
+    folder = damaged(tmp_path / "mounted")
+    slot = Slot(folder, name="x", resources=Resources(), metrics=Metrics(), source="/home/ada/digits")
+    with pytest.raises(ModelError) as refused:
+        await slot.load()
+    assert str(refused.value).startswith("/home/ada/digits/model.onnx cannot be loaded")
+    assert str(folder) not in str(refused.value)
 
 
 async def test_new_versions_are_found_by_themselves(

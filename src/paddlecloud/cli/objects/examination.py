@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 
-from paddlecloud.cli.objects import events
+from paddlecloud.cli.objects import events, served_model
 from paddlecloud.cli.objects.members import Member, members_of
 from paddlecloud.cli.objects.why import Verdict, why
+from paddlecloud.cli.phrases import say
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Forbidden, NotFound
 from paddlecloud.kube.resource import SAMPLESETS, Object
@@ -33,6 +34,9 @@ def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[lis
         happened = []
     pods = [one.pod for one in members]
     verdict = why(obj, pods=pods, events=happened, now=time.time(), language=language)
+    if verdict.reason == "Ready" and (said := served_model.remark(session, obj, pods)):
+        text = say(language, "detail", what=verdict.text, detail=said)
+        return members, happened, Verdict(verdict.state, text, "ModelWarning")
     return members, happened, _with_cause_of_claim(session, obj, verdict, language=language)
 
 

@@ -25,6 +25,8 @@ from paddlecloud.kube.resource import Object
 SERVING_IMAGE = f"paddlecloud/serving:{__version__}"
 MODEL_ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
 """Environment of the controller, and of an inference server that is to find a model by its name."""
+MODEL_SOURCE = "PADDLECLOUD_MODEL_SOURCE"
+"""Environment of an inference server: what its messages call the folder that is mounted for it."""
 AUTOSCALING = "autoscaling.knative.dev"
 MODEL_VOLUME = "model"
 MODEL_MOUNT = "/mnt/model"
@@ -181,6 +183,8 @@ def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[s
 def _environment(settings: ServiceSettings, site: Site, own: EndpointSettings) -> list[Object]:
     """What the service says, and where its model is found by name unless it says so itself."""
     written: list[Object] = msgspec.to_builtins(settings.spec.env or [])
+    if own.model and (folder := _node_folder(settings, own)):
+        return [{"name": MODEL_SOURCE, "value": folder}, *written]
     by_name = own.model and "/" not in own.model
     if not by_name or not site.model_endpoint or any(entry.get("name") == MODEL_ENDPOINT for entry in written):
         return written

@@ -46,6 +46,7 @@ def test_a_folder_of_the_node_is_mounted() -> None:
         {"name": "model", "hostPath": {"path": "/models/my digits", "type": "Directory"}},
     ]
     assert spec["containers"][0]["volumeMounts"] == [{"name": "model", "mountPath": "/mnt/model", "readOnly": True}]
+    assert spec["containers"][0]["env"] == [{"name": "PADDLECLOUD_MODEL_SOURCE", "value": "/models/my digits"}]
 
 
 def test_a_folder_in_a_volume_of_the_services_own_is_taken_from_there() -> None:
@@ -106,7 +107,7 @@ OWN = {"name": "PADDLECLOUD_MODEL_ENDPOINT", "value": "http://elsewhere"}
         ("digits", [{"name": "A", "value": "b"}], [STORE, {"name": "A", "value": "b"}]),
         ("digits:v3", [OWN], [OWN]),
         ("https://example.com/digits.tar.gz", [], None),
-        ("file:///models/digits", [], None),
+        ("file:///models/digits", [], [{"name": "PADDLECLOUD_MODEL_SOURCE", "value": "/models/digits"}]),
     ],
 )
 def test_a_name_is_looked_up_where_the_cluster_says_unless_the_service_does(model: str, written: Any, env: Any) -> None:
