@@ -104,6 +104,7 @@ PODS: list[tuple[Json, str, str]] = [
         "Limit must be set for non overcommitable resources",
     ),
     (one(resources={"limits": {"gpu": "1"}}), f"{C}.resources.limits[gpu]", "must be a standard resource for containers"),
+    (pod(overhead={"cpu": "-5"}), "spec.overhead.limits[cpu]", "must be greater than or equal to 0"),
     (one(livenessProbe={}), f"{C}.livenessProbe", "must specify a handler type"),
     (
         one(livenessProbe={"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}}),

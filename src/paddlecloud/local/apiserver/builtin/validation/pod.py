@@ -12,7 +12,12 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems, subdomain_problems
 from paddlecloud.local.apiserver.builtin.types import DEFINITIONS
 from paddlecloud.local.apiserver.builtin.validation import fieldref
-from paddlecloud.local.apiserver.builtin.validation.container import container_rules, relative_path, restart_rules
+from paddlecloud.local.apiserver.builtin.validation.container import (
+    container_rules,
+    relative_path,
+    resources,
+    restart_rules,
+)
 from paddlecloud.local.apiserver.builtin.validation.rules import (
     in_range,
     label_selector,
@@ -58,6 +63,7 @@ def pod_spec(path: str, spec: Object) -> list[Cause]:
             place = f"{path}.{kind}[{index}]"
             found += container_rules(place, container, mounted, taken)
             found += restart_rules(place, kind, container)
+    found += resources(f"{path}.overhead", {"limits": spec.get("overhead")})  # quotas and the scheduler add it up
     if "activeDeadlineSeconds" in spec:
         field = f"{path}.activeDeadlineSeconds"
         found += in_range(field, spec["activeDeadlineSeconds"], low=1, high=_MAX_INT32)
