@@ -16,6 +16,7 @@ RULES = {
     "bounds": "!has(self.low) || self.low <= self.replicas",
     "inner": "!has(self.inner) || (has(self.inner.count) ? self.inner.count : 0) + self.replicas < 10",
     "word": "!has(self.word) || self.word in ['one', 'two'] && size(self.word) == 3",
+    "fixed": "!has(oldSelf.word) || has(self.word) && self.word == oldSelf.word",
     "path": "!has(self.path) || self.path.startsWith('/') && !self.path.endsWith('/') && !self.path.contains('//')",
 }
 SCHEMA: Object = {
@@ -95,6 +96,49 @@ def test_a_rule_holds_for_updates_patches_and_the_scale(here: ScratchNamespace, 
     assert "breaks bounds" in refusal(here.api.refuse("PUT", here.path(ruled, "r"), whole))
     assert here.get(ruled, "r")["spec"] == {"low": 2, "replicas": 3}
     here.patch(ruled, "r", {"spec": {"replicas": 2}}, subresource="scale")
+
+
+def test_a_rule_may_compare_a_change_with_what_it_replaces(here: ScratchNamespace, ruled: Resource) -> None:
+    here.make(ruled, "r", spec={"replicas": 1})
+    here.patch(ruled, "r", {"spec": {"word": "one"}})
+    merge = "application/merge-patch+json"
+    for word in ("two", None):
+        change = {"spec": {"word": word}}
+        said = here.api.refuse("PATCH", here.path(ruled, "r"), change, content_type=merge)
+        assert "breaks fixed" in refusal(said)
+    here.patch(ruled, "r", {"spec": {"replicas": 2}})
+    here.patch(ruled, "r", {"status": {"replicas": 2}}, subresource="status")
+
+
+def test_a_rule_of_the_whole_object_sees_its_name_and_its_status(here: ScratchNamespace, group: str) -> None:
+    crd = definition(f"named.{group}", "nameds")
+    whole = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    short = "has(self.status) || size(self.metadata.name) <= 4 && self.metadata.name >= 'a'"
+    kept = (
+        "!has(oldSelf.status) || !has(oldSelf.status.selector) || "
+        "(has(self.spec.word) ? self.spec.word : '') in [oldSelf.status.selector]"
+    )
+    whole["x-kubernetes-validations"] = [
+        {"rule": short, "message": "breaks short"},
+        {"rule": kept, "message": "breaks kept"},
+    ]
+    resource = kinds.install(here.api, crd)
+    try:
+        for name in ("fives", "1one"):
+            said = here.api.refuse("POST", here.path(resource), a(resource, name, status={"replicas": 1}))
+            assert "breaks short" in said["message"], "a status does not come with a new object"
+        here.make(resource, "four", spec={"word": "one"})
+        here.patch(resource, "four", {"status": {"selector": "one"}}, subresource="status")
+        merge = "application/merge-patch+json"
+        change = {"spec": {"word": None}}
+        assert (
+            "breaks kept"
+            in here.api.refuse("PATCH", here.path(resource, "four"), change, content_type=merge)["message"]
+        )
+        here.patch(resource, "four", {"spec": {"replicas": 2}})
+        here.patch(resource, "four", {"metadata": {"labels": {"a": "b"}}})
+    finally:
+        ScratchNamespace(here.api, "").delete(CRDS, crd["metadata"]["name"])
 
 
 def test_an_object_stored_before_its_rule_may_be_labelled_reported_on_and_mended(

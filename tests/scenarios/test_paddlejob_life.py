@@ -214,7 +214,6 @@ Spoil = Callable[[dict[str, Any]], object]
 BAD: dict[str, tuple[Spoil, str]] = {
     "no-container": (_without_containers, "spec.worker.template.spec.containers: Required value: at least one"),
     "intranet": (lambda spec: spec.update(intranet="Carrier"), 'supported values: "PodIP", "Service", "Host"'),
-    "n" * 60: (lambda spec: None, "use a job name of at most"),
 }
 
 
@@ -322,3 +321,19 @@ def test_an_unknown_policy_is_guessed_aloud_and_missing_data_is_awaited(kubectl:
     assert "imagenet not found" in found["message"]
     assert "Sometimes" in events(kubectl, "odd")["Guessed"]
     assert not identities(kubectl, "odd")
+
+
+@pytest.mark.parametrize(
+    ("name", "pods", "fits"),
+    [("n" * 70, 1, False), ("n" * 55, 1, False), ("n" * 54, 11, False), ("a.b", 1, False), ("n" * 54, 10, True)],
+    ids=["far too long", "one too long", "too long for its last pod", "dotted", "as long as may be"],
+)
+def test_a_name_whose_pods_could_never_be_made_is_refused_at_once(
+    kubectl: Kubectl, name: str, pods: int, fits: bool
+) -> None:
+    body = json.loads(job(name, "true"))
+    body["spec"]["worker"]["replicas"] = pods
+    answer = kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(body), check=False)
+    assert (answer.returncode == 0) is fits, answer.stderr
+    if not fits:
+        assert "use a job name of at most 54" in answer.stderr or "must not contain dots" in answer.stderr

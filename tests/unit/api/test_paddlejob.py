@@ -268,6 +268,21 @@ def numbers_of_pods(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(spec=numbers_of_pods())
 def test_the_rules_of_the_definition_refuse_exactly_what_the_controller_would(spec: dict[str, Any]) -> None:
-    refused = structural.validate({"spec": spec}, SCHEMA, {})
+    refused = structural.validate({"metadata": {"name": "a"}, "spec": spec}, SCHEMA, {})
     problems = paddlejob.validate(job(spec))
     assert bool(refused) == bool(problems), (refused, problems)
+
+
+@pytest.mark.parametrize("pods", [1, 10, 11, 101, 1001, 10001])
+@pytest.mark.parametrize("name", paddlejob.ROLES)
+def test_a_name_that_is_too_long_is_refused_at_creation_exactly_where_the_controller_would(
+    name: str, pods: int
+) -> None:
+    for bounds in ({"replicas": pods}, {"replicas": 1, "limits": pods}):
+        spec = {name: role(bounds.pop("replicas"), **bounds)}
+        for length in range(45, 62):
+            obj = {"metadata": {"name": "n" * length}, "spec": spec}
+            refused = structural.validate(obj, SCHEMA, {})
+            assert bool(refused) == bool(paddlejob.validate(paddlejob.decode(obj))), (length, bounds)
+            stored = {**obj, "status": {"phase": "Failed"}}
+            assert structural.validate(stored, SCHEMA, {}, old=stored) == [], "its status must stay writable"

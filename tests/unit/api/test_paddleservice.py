@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from paddlecloud.api import paddleservice
+from paddlecloud.api.schema import root_schema
+from paddlecloud.local.apiserver.schema import structural
 
 ENDPOINT = {"containerImage": "resnet", "tag": "latest", "port": 9292, "arg": "serve"}
 
@@ -168,3 +170,10 @@ def test_names_leave_room_for_those_of_revisions(name: str, fits: bool) -> None:
 )
 def test_windows_are_go_durations(text: str, seconds: int | None) -> None:
     assert paddleservice.window_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("name", ["n" * 46, "n" * 47, "n" * 70, "a.b", "1a", "a-1"])
+def test_a_name_of_which_no_revision_could_be_named_is_refused_at_creation(name: str) -> None:
+    obj = {"metadata": {"name": name}, "spec": {"default": ENDPOINT}}
+    refused = structural.validate(obj, root_schema(paddleservice.DECLARATION), {})
+    assert bool(refused) == bool(paddleservice.validate(service(obj["spec"], name)))

@@ -134,7 +134,7 @@ def test_a_set_whose_data_is_there_needs_no_source() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fits"), [("a" * 55, True), ("a" * 56, False), ("1st", False), ("a.b", False), ("a-1", True)]
+    ("name", "fits"), [("a" * 44, True), ("a" * 45, False), ("1st", False), ("a.b", False), ("a-1", True)]
 )
 def test_names_become_node_labels_and_services(name: str, fits: bool) -> None:
     assert (sampleset.validate(sample_set(SOURCE, name=name)) == []) == fits

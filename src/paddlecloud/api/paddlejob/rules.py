@@ -1,8 +1,12 @@
-"""Rules between fields of a PaddleJob, in CEL: the API server enforces them on every write, also through `scale`."""
+"""Rules between fields of a PaddleJob, in CEL: the API server enforces them on every write, also through `scale`.
+
+Rules of its name hold when it is created.
+"""
 
 from __future__ import annotations
 
 from paddlecloud.api.fields import Rule
+from paddlecloud.api.name_rules import MAX_LABEL, at_creation
 from paddlecloud.api.paddlejob.roles import ROLES
 
 _PODS = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
@@ -30,3 +34,29 @@ NUMBERS_OF_PODS = (
     _fits("has(self.runPolicy) && has(self.runPolicy.schedulingPolicy)", ".runPolicy"),
 )
 """What scaling could break; `validate` judges the same for objects stored under an older definition."""
+
+
+def _name_fits(role: str) -> Rule:
+    """Of the last pod that the role may get; `validate` names it."""
+    block = f"self.spec.{role}"
+    digits = "1"
+    for more in (10, 100, 1_000, 10_000):
+        many = f"{block}.replicas > {more} || (has({block}.limits) && {block}.limits > {more})"
+        digits = f"{digits} + ({many} ? 1 : 0)"
+    longest = longest_name(role, 1)
+    return at_creation(
+        f"!has(self.spec) || !has({block}) || size(self.metadata.name) <= {longest + 1} - ({digits})",
+        f"pods are called NAME-{role}-N and have at most {MAX_LABEL} characters: use a job name of at most {longest}, "
+        f"of {longest - 1} with more than 10 pods, of {longest - 2} with more than 100",
+    )
+
+
+def longest_name(role: str, pods: int) -> int:
+    """Characters that the name of a job with so many pods of a role may have."""
+    return MAX_LABEL - len(f"-{role}-{max(0, pods - 1)}")
+
+
+NAME = (
+    at_creation("!self.metadata.name.contains('.')", "must not contain dots: pods take their host names from it"),
+    *(_name_fits(role) for role in ROLES),
+)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from paddlecloud.api.fields import Embedded, Int32, Int64, IntOrString, Resources, Root, Rule, Wire, doc
 from paddlecloud.api.paddlejob.roles import ROLES
-from paddlecloud.api.paddlejob.rules import NUMBERS_OF_PODS
+from paddlecloud.api.paddlejob.rules import NAME, NUMBERS_OF_PODS
 from paddlecloud.api.paddlejob.status import PaddleJobStatus
 
 MAX_REPLICAS = 100_000
@@ -245,6 +245,8 @@ class PaddleJobSpec(Wire):
 
 class PaddleJob(Root):
     """A distributed training job with PaddlePaddle."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = NAME
 
     spec: Annotated[PaddleJobSpec | None, doc("What to run.")] = None
     status: Annotated[PaddleJobStatus | None, doc("What happened so far; written by the controller.")] = None

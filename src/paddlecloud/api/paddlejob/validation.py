@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from paddlecloud.api.name_rules import MAX_LABEL
 from paddlecloud.api.paddlejob.roles import ROLES
+from paddlecloud.api.paddlejob.rules import longest_name
 from paddlecloud.api.paddlejob.settings import INTRANETS, exit_code_range
 from paddlecloud.api.paddlejob.spec import (
     FailureRule,
@@ -29,8 +31,6 @@ from paddlecloud.api.problems import (
     required,
 )
 
-MAX_LABEL = 63
-"""Pod names are host names and label values too, so the longest of them is bounded by the DNS label."""
 MAX_FAILURE_RULES = 32
 """Each of them may be searched for in the message of a failure, while other jobs wait."""
 
@@ -64,10 +64,10 @@ def _name(name: str, spec: PaddleJobSpec) -> Iterator[Problem]:
     elif INTRANETS.get((spec.intranet or "").strip().lower()) == "Service" and not name[0].isalpha():
         yield invalid("metadata.name", name, "must begin with a letter when intranet is Service")
     for role, block in spec.roles():
-        last = max(0, block.replicas or 0, block.limits or 0) - 1
-        pod = f"{name}-{role}-{max(0, last)}"
-        if len(pod) > MAX_LABEL:
-            longest = MAX_LABEL - (len(pod) - len(name))
+        pods = max(0, block.replicas or 0, block.limits or 0)
+        pod = f"{name}-{role}-{max(0, pods - 1)}"
+        longest = longest_name(role, pods)
+        if len(name) > longest:
             yield Problem(
                 "metadata.name",
                 TOO_LONG,

@@ -22,8 +22,11 @@ from paddlecloud.api.fields import (
     Wire,
     doc,
 )
+from paddlecloud.api.name_rules import DNS_LABEL, MAX_LABEL, no_longer_than
 
 CONDITIONS = ("DefaultEndpointReady", "CanaryEndpointReady", "RoutesReady", "Ready", "Conflict")
+MAX_NAME = MAX_LABEL - len("-default-00000000")
+"""Revisions are called `<name>-default-<hash>`, and their names are DNS labels."""
 AUTOSCALERS = {"kpa": "kpa.autoscaling.knative.dev", "hpa": "hpa.autoscaling.knative.dev"}
 
 
@@ -216,6 +219,8 @@ class PaddleServiceStatus(Wire):
 
 class PaddleService(Root):
     """A model behind a URL."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (DNS_LABEL, no_longer_than(MAX_NAME, "names of its revisions are made from it"))
 
     spec: Annotated[PaddleServiceSpec | None, doc("What is served, and how it scales.")] = None
     status: Annotated[PaddleServiceStatus | None, doc("What happened so far; written by the controller.")] = None

@@ -11,11 +11,8 @@ from collections.abc import Iterator
 
 from paddlecloud.api.fields import folder_address_problem
 from paddlecloud.api.paddleservice.settings import percent_text, window_seconds, window_text
-from paddlecloud.api.paddleservice.spec import EndpointSpec, PaddleService, PaddleServiceSpec, ServiceSpec
+from paddlecloud.api.paddleservice.spec import MAX_NAME, EndpointSpec, PaddleService, PaddleServiceSpec, ServiceSpec
 from paddlecloud.api.problems import TOO_LONG, Problem, declared_problems, invalid, not_supported, required
-
-MAX_NAME = 63 - len("-default-00000000")
-"""Revisions are called `<name>-default-<hash>`, and their names are DNS labels."""
 
 _PERCENTAGES = (
     ("target_utilization", "targetUtilization", "70", 1, 100),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from paddlecloud.api.fields import (
     Wire,
     doc,
 )
+from paddlecloud.api.name_rules import DNS_LABEL, no_longer_than
 
 _PLAIN = r"^[^\x00-\x20\x7f,;&|<>$`'\"\\(){}\[\]*?!#]*$"
 """Text that becomes part of a list of mount options, and of a shell's command line in the CSI driver's mount pod."""
@@ -27,6 +28,8 @@ _PLAIN = r"^[^\x00-\x20\x7f,;&|<>$`'\"\\(){}\[\]*?!#]*$"
 PHASES = ("Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
 """In the order of a set's life; before the first the phase is empty."""
 CONDITIONS = ("Valid", "Bound", "Synced", "RuntimeReady", "Warm", "Ready", "InUse")
+MAX_NAME = 44
+"""The StatefulSet NAME-runtime has at most 52 characters: Kubernetes adds a hash and makes it a label of its pods."""
 MAX_PARTITIONS = 10_000
 """Each is a cache server on a node of its own."""
 
@@ -37,6 +40,14 @@ ADDRESS_FORM = (
 )
 ADDRESS_RULES = (Rule("self == '' || self.contains('://')", ADDRESS_FORM), FOLDER_ADDRESS)
 """What an address must look like; `uri_problem` judges the same, and more, for objects stored already."""
+_URI = "(has({0}.spec) && has({0}.spec.source) && has({0}.spec.source.uri) ? {0}.spec.source.uri : '')"
+SOURCE_IS_KEPT = Rule(
+    "!has(oldSelf.status) || !has(oldSelf.status.source) || "
+    f"{_URI.format('self')} in [{_URI.format('oldSelf')}, oldSelf.status.source]",
+    "spec.source.uri: the set holds data of the source that it has, and data of two sources is never mixed: make "
+    "another SampleSet for the other source; or delete this one, remove its data and apply it again",
+)
+"""The controller holds a set whose source was changed before its status said that there is data of the former one."""
 
 
 class Source(Wire):
@@ -46,7 +57,7 @@ class Source(Wire):
         str | None,
         doc(
             "SCHEME://BUCKET[.ENDPOINT][/PREFIX], for example bos://bucket.bj.bcebos.com/imagenet; a folder is file:// "
-            "and its absolute path, for example file:///data/x. Not to be changed once the data has been synchronised.",
+            "and its absolute path, for example file:///data/x. Fixed once the set holds data of it (status.source).",
             rules=ADDRESS_RULES,
         ),
     ] = None
@@ -160,6 +171,7 @@ class JobsName(Wire):
     """Ids of the jobs the set itself runs."""
 
     sync_job_name: Annotated[str | None, doc("The import.")] = None
+    sync_source: Annotated[str | None, doc("What it imports: spec.source.uri when it began.")] = None
     warmup_job_name: Annotated[str | None, doc("The warm-up.")] = None
 
 
@@ -205,12 +217,21 @@ class SampleSetStatus(Wire):
             "The cache directories on every node, fastest first; local: each node uses the folder of its name in them."
         ),
     ] = None
+    source: Annotated[
+        str | None, doc("Where the data comes from: set with the first file that an import has copied.")
+    ] = None
     sync_attempts: Annotated[Int32 | None, doc("How often the import was tried again after it had failed.")] = None
     reads: Annotated[list[ReadReport] | None, doc("How jobs read the set, newest last.")] = None
 
 
 class SampleSet(Root):
     """A data set."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        DNS_LABEL,
+        no_longer_than(MAX_NAME, "names of the cache servers are made from it"),
+        SOURCE_IS_KEPT,
+    )
 
     spec: Annotated[SampleSetSpec | None, doc("Which data, from where, cached over how many nodes.")] = None
     status: Annotated[SampleSetStatus | None, doc("What happened so far; written by the controller.")] = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from paddlecloud.api.fields import folder_address_problem
 from paddlecloud.api.problems import TOO_LONG, Problem, declared_problems, invalid, required
-from paddlecloud.api.sampleset.spec import ADDRESS_FORM, Csi, SampleSet, SampleSetSpec
+from paddlecloud.api.sampleset.spec import ADDRESS_FORM, MAX_NAME, Csi, SampleSet, SampleSetSpec
 
 SCHEMES = (
     *("b2", "bos", "ceph", "cos", "eos", "file", "gs", "hdfs", "ibmcos", "jss", "ks3", "minio", "mss", "nos", "obs"),
@@ -15,8 +15,6 @@ SCHEMES = (
     *("wasabi", "wasb", "webdav"),
 )
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
-MAX_NAME = 55
-"""The name is part of a node label whose key may have 63 characters."""
 
 
 def validate(sample_set: SampleSet) -> list[Problem]:

@@ -39,7 +39,13 @@ def finalizer(name: str) -> str:
 
 
 def job_finalizer(name: str) -> str:
-    return f"paddlepaddle.org/samplejob-{name}"
+    """Shortened to what Kubernetes accepts: names of SampleJobs may be longer."""
+    return f"paddlepaddle.org/samplejob-{shortened(name, 63 - len('samplejob-'))}"
+
+
+def shortened(text: str, longest: int = 63) -> str:
+    """As much of it as a label may have, or as a finalizer has room for."""
+    return text[:longest].rstrip("-.")
 
 
 def ownership(driver: str, alias: str) -> str:

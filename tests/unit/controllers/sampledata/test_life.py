@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport, Progress
+from paddlecloud.kube.errors import Invalid
 from paddlecloud.kube.resource import (
     CSIDRIVERS,
     EVENTS,
@@ -14,6 +17,7 @@ from paddlecloud.kube.resource import (
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
+    SAMPLEJOBS,
     SAMPLESETS,
     SECRETS,
     SERVICES,
@@ -116,6 +120,86 @@ async def test_a_failed_import_says_why_and_goes_on_when_the_source_is_corrected
         "bos://bucket.endpoint/imagenet",
         "bos://other.endpoint/imagenet",
     }
+
+
+OTHER = {"source": {"uri": "bos://other.endpoint/imagenet"}}
+
+
+def sources(here: SampleDataCluster) -> set[str]:
+    return {work.options["source"] for work in here.servers.orders.values()}
+
+
+async def test_the_source_of_a_set_that_holds_data_stays_and_the_rest_of_its_spec_does_not(
+    here: SampleDataCluster,
+) -> None:
+    await here.create_set()
+    assert (await here.phase("Ready"))["source"] == "bos://bucket.endpoint/imagenet"
+    for change in (OTHER, {"source": None}, {"source": {"uri": ""}, "noSync": True}):
+        with pytest.raises(Invalid, match="data of two sources is never mixed: make another SampleSet"):
+            await here.edit(SAMPLESETS, "imagenet", change)
+    await here.edit(SAMPLESETS, "imagenet", {"source": {"secretRef": {"name": "none"}}, "partitions": 2})
+    await here.client.patch(SAMPLESETS, "imagenet", {"metadata": {"labels": {"a": "b"}}}, namespace=NAMESPACE)
+
+
+async def test_an_import_that_failed_half_way_holds_data_too(here: SampleDataCluster) -> None:
+    half = Progress(files=3, files_total=6, bytes=30, bytes_total=60)
+    here.servers.ends["sync"] = JobReport(state="Failed", message="connection lost", progress=half)
+    await here.create_set()
+    await here.phase("SyncFailed")
+    with pytest.raises(Invalid, match="never mixed"):
+        await here.edit(SAMPLESETS, "imagenet", OTHER)
+    here.servers.ends["sync"] = failed("no route")
+    await here.pass_time(120)
+    with pytest.raises(Invalid, match="never mixed"):
+        await here.edit(SAMPLESETS, "imagenet", OTHER)
+
+
+async def test_a_source_that_is_changed_during_the_import_of_another_is_not_mixed_with_it(
+    here: SampleDataCluster,
+) -> None:
+    del here.servers.ends["sync"]
+    await here.create_set()
+    await here.phase("Syncing")
+    await here.edit(SAMPLESETS, "imagenet", OTHER)
+    here.servers.ends["sync"] = done()
+
+    async def held() -> bool:
+        return condition(await here.status(SAMPLESETS, "imagenet"), "Valid")[0] == "False"
+
+    await here.until(held)
+    status = await here.status(SAMPLESETS, "imagenet")
+    assert "bos://other.endpoint/imagenet, but the set holds data of bos://bucket.endpoint" in status["message"]
+    await here.said("imagenet", "ErrorSourceChanged")
+    await here.create_job("again", "sync", secretRef={"name": "none"})
+    waiting = await here.phase("Pending", "again", of=SAMPLEJOBS)
+    assert "never mixed" in waiting["message"]
+    await here.pass_time(120)
+    assert sources(here) == {"bos://bucket.endpoint/imagenet"}
+    await here.edit(SAMPLESETS, "imagenet", {"source": {"uri": "bos://bucket.endpoint/imagenet"}})
+    await here.phase("Ready")
+    await here.phase("Succeeded", "again", of=SAMPLEJOBS)
+    assert sources(here) == {"bos://bucket.endpoint/imagenet"}
+
+
+async def test_a_set_without_an_import_may_be_given_another_source(here: SampleDataCluster) -> None:
+    await here.create_set(noSync=True)
+    assert "source" not in await here.phase("Ready")
+    await here.edit(SAMPLESETS, "imagenet", OTHER)
+
+
+async def test_a_name_from_which_no_cache_server_could_be_named_is_refused(here: SampleDataCluster) -> None:
+    for name, said in (("n" * 45, "may not be more than 44"), ("a.b", "beginning with a letter"), ("1a", "letter")):
+        with pytest.raises(Invalid, match=said):
+            await here.create_set(name)
+    await here.create_set("n" * 44)
+    await here.phase("Ready", "n" * 44)
+
+
+async def test_a_job_may_have_a_name_of_any_length(here: SampleDataCluster) -> None:
+    await here.create_set()
+    await here.phase("Ready")
+    await here.create_job("j" * 200, "warmup")
+    await here.phase("Succeeded", "j" * 200, of=SAMPLEJOBS)
 
 
 async def test_the_answer_about_one_import_is_not_taken_for_that_about_the_next(here: SampleDataCluster) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from paddlecloud.api.cron import parse
 from paddlecloud.api.fields import ObjectReference
+from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, SampleJobDraft
 from paddlecloud.kube import calendar
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
@@ -90,7 +91,7 @@ def build_run(job: Object, due: float) -> Object:
         "metadata": {
             "name": f"{meta['name'][:_NAME_ROOM].rstrip('-')}-{int(due) // 60}",
             "namespace": meta["namespace"],
-            "labels": {**(meta.get("labels") or {}), PARENT: meta["name"][:63]},
+            "labels": {**(meta.get("labels") or {}), PARENT: names.shortened(meta["name"])},
             "ownerReferences": [owner_reference(job)],
         },
         "spec": spec,

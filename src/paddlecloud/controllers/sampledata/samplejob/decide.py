@@ -155,6 +155,9 @@ def _start(draft: SampleJobDraft) -> None:
     if case is None:
         draft.wait(f"SampleSet {settings.sample_set} does not exist", event="ErrorSampleSetNotExist")
         return
+    if settings.type == "sync" and not settings.source and case.changed_source:
+        draft.wait(f"SampleSet {settings.sample_set}: {case.changed_source}", event="ErrorSourceChanged")
+        return
     if _lacks_secret(draft):
         return
     of_set = case.phase or "new"

@@ -254,6 +254,21 @@ class SampleSetCase:
         return not (self.settings.no_sync or conditions.holds(self.old.conditions, "Synced"))
 
     @property
+    def changed_source(self) -> str:
+        """What is wrong where the spec names another source than that of the data; empty where nothing is.
+
+        A folder is the same with and without its last slash.
+        """
+        origin, uri = self.old.source or "", self.settings.uri
+        if not origin or origin.rstrip("/") == uri.rstrip("/"):
+            return ""
+        return (
+            f"spec.source.uri is {uri or 'empty'}, but the set holds data of {origin}, and data of two sources is "
+            "never mixed: set it back, and make another SampleSet for the other source; or delete this one, remove its "
+            "data and apply it again"
+        )
+
+    @property
     def source_secret(self) -> SecretView:
         secret = self.settings.source_secret
         return (self.observed.secrets.get(secret) if secret else None) or SecretView({}, "")

@@ -64,6 +64,7 @@ def decide(sample_set: Object, observed: Observed, now: float, options: Options)
         draft.add_event("Translated", "; ".join(warnings), warning=True)
     if prerequisites.check(draft):
         draft.condition("Valid", True, "Valid")
+        _note_source(draft)
         if prerequisites.provide(draft):
             _RULES.get(case.phase, _unbound)(draft)
     return _conclude(draft)
@@ -166,6 +167,9 @@ def _syncing(draft: SampleSetDraft) -> None:
         _fail_import(draft, case.observed.refused)
         return
     if report is None:  # the server has lost it, or never got it: the same id makes it the same job
+        if case.changed_source:
+            draft.set(phase="Mount")
+            return
         try:
             work = sync_work(case)
         except BadOptions:
@@ -174,6 +178,8 @@ def _syncing(draft: SampleSetDraft) -> None:
         draft.plan.submit[first.name] = work
         draft.set(jobs_name=_with_sync(case, work.id))
         return
+    if report.progress and report.progress.files:
+        draft.set(source=draft.status.source or _imported(case))
     _show_progress(draft)
     if not report.ended:
         ahead = f", {report.position} before it" if report.state == "Queued" and report.position else ""
@@ -181,9 +187,10 @@ def _syncing(draft: SampleSetDraft) -> None:
         return
     _take_figures(draft)
     if report.state == "Succeeded":
-        draft.add_event("DoSyncJobSuccessfully", f"imported {case.settings.uri}: {cache_status.done([report])}")
+        source = _imported(case)
+        draft.add_event("DoSyncJobSuccessfully", f"imported {source}: {cache_status.done([report])}")
         draft.condition("Synced", True, "Synced")
-        draft.set(phase="Mount", sync_attempts=None)
+        draft.set(phase="Mount", sync_attempts=None, source=source)
         return
     _fail_import(draft, report.message or f"the import was {report.state.lower()}")
 
@@ -273,7 +280,24 @@ def _work_or_problem(draft: SampleSetDraft) -> Work | None:
 
 
 def _with_sync(case: SampleSetCase, id: str | None) -> JobsName:
-    return msgspec.structs.replace(case.old.jobs_name or JobsName(), sync_job_name=id)
+    source = case.settings.uri if id else None
+    return msgspec.structs.replace(case.old.jobs_name or JobsName(), sync_job_name=id, sync_source=source)
+
+
+def _imported(case: SampleSetCase) -> str:
+    """The source of the import that runs: the spec may name another by now. Earlier releases did not note it."""
+    return (case.old.jobs_name.sync_source if case.old.jobs_name else None) or case.settings.uri
+
+
+def _note_source(draft: SampleSetDraft) -> None:
+    """For data that was imported before there was a note of its source."""
+    synced = conditions.find(draft.status.conditions, "Synced")
+    if draft.case.old.source is None and synced and (synced.status, synced.reason) in _OF_THE_SOURCE:
+        draft.set(source=draft.case.settings.uri or None)
+
+
+_OF_THE_SOURCE = {("True", "Synced"), ("True", "Adopted")}
+"""Conditions `Synced` of sets that hold what their source has; one with noSync holds anything."""
 
 
 def _take_figures(draft: SampleSetDraft) -> None:

@@ -28,6 +28,9 @@ def check(draft: SampleSetDraft) -> bool:
     if refused := _refused_folder(case):
         draft.report_problem("Valid", "FolderNotAllowed", refused, event="ErrorFolderNotAllowed")
         return False
+    if case.phase != "Syncing" and (changed := case.changed_source):
+        draft.report_problem("Valid", "SourceChanged", changed, event="ErrorSourceChanged")
+        return False
     if case.imports and (refused := transfer.source_problem(settings.uri, case.options.sources)):
         draft.report_problem("Valid", "FolderNotAllowed", f"spec.source: {refused}", event="ErrorFolderNotAllowed")
         return False

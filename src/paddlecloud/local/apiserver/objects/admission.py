@@ -266,10 +266,11 @@ class Admission:
             if old is not None:
                 causes += validate_metadata_update(meta, old["metadata"])
         if info.schema is not None:
+            schema, definitions = info.schema, info.definitions
             found = (
-                [cause for part in parts for cause in schemas.validate_field(obj, part, info.schema, info.definitions)]
+                [cause for part in parts for cause in schemas.validate_field(obj, part, schema, definitions, old=old)]
                 if parts
-                else schemas.validate(obj, info.schema, info.definitions)
+                else schemas.validate(obj, schema, definitions, old=old)
             )
             causes += forgive(found, obj, old) if found and old is not None and info.custom else found
         if not info.custom and not causes:

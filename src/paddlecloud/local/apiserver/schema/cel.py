@@ -1,9 +1,9 @@
 """Expressions of CEL, as far as rules between the fields of one object need them.
 
-The subset: literals, `self` and its fields, `has()`, `size()`, indexes, lists, `in`, comparisons, `contains()`,
-`startsWith()` and `endsWith()` of strings, whole-number and floating-point arithmetic, `!`, `&&`, `||` and `? :`. There
-are no macros over lists, no regular expressions and no `oldSelf`, so an expression takes time in proportion to its own
-length and that of the strings that it names. Everything else is `Unsupported`: the caller
+The subset: literals, `self`, `oldSelf` and their fields, `has()`, `size()`, indexes, lists, `in`, comparisons,
+`contains()`, `startsWith()` and `endsWith()` of strings, whole-number and floating-point arithmetic, `!`, `&&`, `||`
+and `? :`. There are no macros over lists and no regular expressions, so an expression takes time in proportion to its
+own length and that of the strings that it names. Everything else is `Unsupported`: the caller
 decides what to do with such a rule. Semantics are those of the language definition (google/cel-spec, doc/langdef.md):
 whole numbers have 64 bits and overflow is an error, `&&` and `||` ignore an error on one side where the other decides.
 """
@@ -14,7 +14,7 @@ import functools
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 LONGEST = 4096
 """Characters of an expression; longer ones are not evaluated."""
@@ -28,10 +28,20 @@ _TOKEN = re.compile(
     r"|(?P<sign>&&|\|\||[=!<>]=|[-+*/%<>!?:.,()\[\]]))"
 )
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
+_VARIABLES = {"self": 0, "oldSelf": 1}
 
 Value = Any
 Expression = Callable[[Value], Value]
-"""From the value of `self` to that of the expression."""
+"""From the values of `self` and `oldSelf`, a pair, to that of the expression."""
+
+
+class CompiledRule(NamedTuple):
+    expression: Expression
+    transition: bool
+    """Whether it names `oldSelf`: such a rule is judged only where a value replaces another."""
+
+    def __call__(self, value: Value, old: Value = None) -> Value:
+        return self.expression((value, old))
 
 
 class Unsupported(ValueError):
@@ -42,14 +52,14 @@ class EvaluationError(ValueError):
     """An expression has no value for this object: a field is missing, or the types do not go together."""
 
 
-def compile_rule(text: str) -> Expression:
-    """The expression as a function of `self`."""
+def compile_rule(text: str) -> CompiledRule:
+    """The expression as a function of `self` and `oldSelf`."""
     if len(text) > LONGEST:
         raise Unsupported(f"longer than {LONGEST} characters")
     parser = _Parser(_tokens(text))
     expression = parser.ternary(0)
     parser.expect_end()
-    return expression
+    return CompiledRule(expression, parser.transition)
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -70,6 +80,7 @@ class _Parser:
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self._tokens = tokens
         self._at = 0
+        self.transition = False
         self._selected: tuple[Expression, str] | None = None
         """Object and name of the field that was read last; None where it was something else."""
 
@@ -168,8 +179,9 @@ class _Parser:
             return _constant(text[1:-1])
         if kind == "name" and text in _WORDS:
             return _constant(_WORDS[text])
-        if kind == "name" and text == "self":
-            return lambda self: self
+        if kind == "name" and text in _VARIABLES:
+            self.transition |= text == "oldSelf"
+            return operator.itemgetter(_VARIABLES[text])
         if kind == "name" and text == "size" and self._take("("):
             inner = self.ternary(depth + 1)
             self._expect(")")

@@ -1,9 +1,9 @@
 """Rules of a CRD between several fields: `x-kubernetes-validations`, as far as `cel` understands them.
 
-As kube-apiserver does, rules are evaluated on objects that fit the schema otherwise, and a rule that has no value for
-an object is broken by it. Only rules that apply once to an object are evaluated: one below a list or a map could be
-made to run any number of times by a large object. Which rules are left out is `unevaluated`, for the warning that the
-definition is answered with.
+As kube-apiserver does, rules are evaluated on objects that fit the schema otherwise, a rule that has no value for an
+object is broken by it, and one with `oldSelf` is evaluated only where a write replaces a value. Only rules that apply
+once to an object are evaluated: one below a list or a map could be made to run any number of times by a large object.
+Which rules are left out is `unevaluated`, for the warning that the definition is answered with.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema.causes import Cause, invalid
-from paddlecloud.local.apiserver.schema.cel import EvaluationError, Expression, Unsupported, compile_rule
+from paddlecloud.local.apiserver.schema.cel import CompiledRule, EvaluationError, Unsupported, compile_rule
 
 KEYWORD = "x-kubernetes-validations"
 
@@ -21,7 +21,7 @@ KEYWORD = "x-kubernetes-validations"
 class Rule(NamedTuple):
     path: tuple[str, ...]
     type: str
-    expression: Expression
+    expression: CompiledRule
     message: str
 
 
@@ -47,16 +47,16 @@ def unevaluated(path: str, schema: Schema, *, repeated: bool = False) -> Iterato
             yield from unevaluated(f"{path}.{key}", schema[key], repeated=True)
 
 
-def broken(rules: Iterable[Rule], obj: Any) -> list[Cause]:
-    """The rules that the object breaks, each on the object or field it is declared for."""
+def broken(rules: Iterable[Rule], obj: Any, old: Any = None) -> list[Cause]:
+    """The rules that the object breaks, each on the object or field it is declared for. `old` is what it replaces."""
     return [
         invalid(".".join(rule.path), rule.type, rule.message)
         for rule in rules
-        if (value := _at(obj, rule.path)) is not None and not _holds(rule.expression, value)
+        if (value := _at(obj, rule.path)) is not None and not _holds(rule, value, _at(old, rule.path))
     ]
 
 
-def _expression(given: Mapping[str, Any], schema: Schema) -> Expression | None:
+def _expression(given: Mapping[str, Any], schema: Schema) -> CompiledRule | None:
     rule = str(given.get("rule") or "")
     if "/" in rule and _has_floats(schema):
         return None  # 1 and 2 in fields of type number are 1.0 and 2.0 there, which only their schema shows
@@ -77,8 +77,10 @@ def _at(obj: Any, path: tuple[str, ...]) -> Any:
     return obj
 
 
-def _holds(expression: Expression, value: Any) -> bool:
+def _holds(rule: Rule, value: Any, old: Any) -> bool:
+    if rule.expression.transition and old is None:
+        return True
     try:
-        return expression(value) is True
+        return rule.expression(value, old) is True
     except (EvaluationError, RecursionError):  # the second for a rule of a thousand nested operations
         return False

@@ -35,25 +35,35 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
-def validate(obj: Any, schema: Schema, definitions: Mapping[str, Schema], *, path: str = "") -> list[Cause]:
-    """Everything the schema forbids, in the order of the object's fields. Empty when the object fits."""
+def validate(
+    obj: Any, schema: Schema, definitions: Mapping[str, Schema], *, path: str = "", old: Any = None
+) -> list[Cause]:
+    """Everything the schema forbids, in the order of the object's fields. Empty when the object fits.
+
+    `old` is the object that a write replaces: rules may compare the two.
+    """
     out: list[Cause] = []
     node = Node(schema, definitions)
     check(obj, node, (None, path) if path else None, out)
-    return out or broken(_rules(node), obj)
+    return out or broken(_rules(node), obj, old)
 
 
-def validate_field(obj: Any, name: str, schema: Schema, definitions: Mapping[str, Schema]) -> list[Cause]:
-    """The same for one field of the root, where the others are known to fit. All of it where the root has rules."""
+def validate_field(
+    obj: Any, name: str, schema: Schema, definitions: Mapping[str, Schema], *, old: Any = None
+) -> list[Cause]:
+    """The same for one field of the root, where the others are known to fit. All of it where the root has constraints.
+
+    Rules of the root are evaluated too: they may look at this field.
+    """
     node = Node(schema, definitions)
     if node.checks is None:
         node.checks = Rules(node)
     field = node.children.get(name)
-    if field is None or node.checks.checks or any(not rule.path for rule in _rules(node)) or name not in obj:
-        return validate(obj, schema, definitions)
+    if field is None or node.checks.checks or name not in obj:
+        return validate(obj, schema, definitions, old=old)
     out: list[Cause] = []
     check(obj[name], field, (None, name), out)
-    return out or broken(tuple(rule for rule in _rules(node) if rule.path[:1] == (name,)), obj)
+    return out or broken(tuple(rule for rule in _rules(node) if rule.path[:1] in ((), (name,))), obj, old)
 
 
 def _rules(node: Node) -> tuple[Rule, ...]:

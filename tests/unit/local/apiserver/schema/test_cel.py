@@ -98,7 +98,6 @@ def test_what_has_no_value_is_an_error(text: str) -> None:
         "(self.low",
         "self.low self.high",
         "1 2",
-        "oldSelf.low <= self.low",
         "self.list.all(x, x > 0)",
         "self.name.matches('a')",
         "duration(self.name)",

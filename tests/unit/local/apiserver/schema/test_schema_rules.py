@@ -82,3 +82,19 @@ def test_what_is_not_evaluated_is_named() -> None:
         f".properties[map].additionalProperties.{KEYWORD}",
     ]
     assert validate({"list": [{"low": 2, "high": 1}], "unknown": {}}, schema, {}) == []
+
+
+def test_a_rule_about_a_change_is_judged_only_where_a_value_replaces_another() -> None:
+    schema = obj(spec=ruled(obj(low=NUMBER), "self.low >= oldSelf.low"))
+    new, old = {"spec": {"low": 1}}, {"spec": {"low": 2}}
+    assert validate(new, schema, {}) == [], "it is being created"
+    assert validate(new, schema, {}, old={}) == [], "there was no spec before"
+    assert [cause[0] for cause in validate(new, schema, {}, old=old)] == ["spec"]
+    assert validate(old, schema, {}, old=new) == []
+
+
+def test_a_rule_of_the_whole_object_compares_it_with_the_one_that_a_status_replaces() -> None:
+    schema = ruled(SCHEMA, "!has(oldSelf.status) || self.status.count >= oldSelf.status.count")
+    old, new = ({"spec": {"low": 3, "high": 2}, "status": {"count": count}} for count in (2, 1))
+    assert [cause[0] for cause in validate_field(new, "status", schema, {}, old=old)] == [""], "the spec is not judged"
+    assert validate_field(old, "status", schema, {}, old=new) == []
