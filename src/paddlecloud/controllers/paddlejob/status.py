@@ -190,16 +190,17 @@ def hold_back(old: Object, new: Object, *, written: float, drifts: int, workers:
 
     What programs act on goes out at once. Counts wait: `drifts` such writes have been made since the last essential
     one. The first few come a second apart (more of them for more workers), then ten, then sixty. This is what keeps a
-    job's life within 2N+8 writes. What pods report goes out ten seconds after the last write, which was at `written`.
+    job's life within 2N+8 writes. What pods report goes out ten seconds after the last write, which was at `written`;
+    the first progress of a run after one, and the first checkpoint at once: people decide by whether there is one.
     """
-    if essence(old) != essence(new):
+    if essence(old) != essence(new) or (new.get("checkpoint") and not old.get("checkpoint")):
         return 0.0
     quick = 1 + workers // 8
     interval = MUCH_LATER
     if drifted(old, new):
         interval = SOON if drifts < quick else LATER if drifts == quick else MUCH_LATER
     if any(old.get(name) != new.get(name) for name in _NEWS):
-        interval = min(interval, LATER)
+        interval = min(interval, LATER if old.get("progress") else SOON)
     return max(0.0, written + interval - now)
 
 

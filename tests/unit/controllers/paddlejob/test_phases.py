@@ -98,11 +98,13 @@ def test_status_is_not_written_when_nothing_changed() -> None:
         ({"phase": "Running", "worker": {"running": 1}}, 1, 10.0),
         ({"phase": "Running", "worker": {"running": 1}}, 2, 60.0),
         ({"phase": "Running", "worker": {"running": 2}, "progress": {"step": 2}}, 9, 10.0),
+        ({"phase": "Running", "worker": {"running": 2}, "progress": {"step": 1}, "checkpoint": {"path": "/c"}}, 9, 0.0),
     ],
-    ids=["another-phase", "first-counts", "more-counts", "still-more", "reports"],
+    ids=["another-phase", "first-counts", "more-counts", "still-more", "reports", "first-checkpoint"],
 )
 def test_counts_wait_a_second_then_ten_then_sixty_and_a_phase_not_at_all(new: Any, drifts: int, wait: float) -> None:
-    old = {"phase": "Running", "worker": {"running": 2}}
+    old = {"phase": "Running", "worker": {"running": 2}, "progress": {"step": 1}}
+    new.setdefault("progress", {"step": 1})
     assert hold_back(old, new, written=100.0, drifts=drifts, workers=2, now=100.0) == wait
 
 

@@ -163,6 +163,55 @@ def test_what_was_reported_survives_a_restart_of_the_gang_and_of_the_controller(
     assert world.status["progress"]["step"] == 30
 
 
+def test_the_first_progress_is_written_within_a_second_and_the_first_checkpoint_at_once() -> None:
+    world = JobCluster(paddlejob(worker=1)).start()
+    receiver = Listener(0, world.now)
+    receiver.take(WORKER0, Message(step=1, total_steps=40), world.now)
+    world.reports = receiver.reports()
+    world.now += 1
+    world.settle()
+    assert world.status["progress"]["done"] == "1/40 (2%)"
+    receiver.take(WORKER0, Message(step=2, checkpoint=SaidCheckpoint(path="/ckpt", step=2)), world.now)
+    world.reports = receiver.reports()
+    world.settle()
+    assert world.status["checkpoint"]["path"] == "/ckpt"
+    receiver.take(WORKER0, Message(step=3, checkpoint=SaidCheckpoint(path="/ckpt", step=3)), world.now)
+    world.reports = receiver.reports()
+    before = len(world.writes)
+    world.settle()
+    assert len(world.writes) == before, "later ones are grouped"
+
+
+def test_the_progress_of_a_run_that_ended_is_not_shown_as_the_next_ones() -> None:
+    world = JobCluster(paddlejob(worker=1)).start()
+    receiver = Listener(0, world.now)
+    for step in (10, 16):
+        receiver.take(WORKER0, Message(step=step, total_steps=40, checkpoint=SaidCheckpoint(path="/ckpt")), world.now)
+        world.now += 10
+    world.reports = receiver.reports()
+    world.settle()
+    world.fail("job-worker-0", code=137)
+    world.reports = Reports(since=world.now)
+    world.settle()
+    assert (world.phase, world.status["progress"]["done"]) == ("Restarting", "16/40 (40%)"), "how far it came"
+    assert "eta" not in world.status["progress"]
+    world.now += 60
+    world.start()
+    assert world.phase == "Running"
+    assert "progress" not in world.status
+    assert world.status["checkpoint"]["path"] == "/ckpt"
+    world.now += 60
+    receiver = Listener(1, world.now)
+    receiver.take(WORKER0, Message(step=17, total_steps=40), world.now)
+    world.reports = receiver.reports()
+    world.settle()
+    assert world.status["progress"]["done"] == "17/40 (42%)"
+    world.reports = Reports(since=world.now)  # another controller
+    world.now += 60
+    world.settle()
+    assert world.status["progress"]["done"] == "17/40 (42%)"
+
+
 # How pods know where to report
 
 

@@ -26,7 +26,7 @@ from paddlecloud.kube.wording import number_of
 
 def conclude(case: JobCase, plan: Plan, new: PaddleJobStatus, phase: str, *, reason: str, message: str = "") -> Plan:
     """The plan, with `new` in its phase as the status to be written, unless nothing would change."""
-    new = report.fold(new, case.observed.reports, ended=phase in status.FINISHED)
+    new = report.fold(new, case.observed.reports, runs=phase == "Running", began=case.phase != "Running")
     new = msgspec.structs.replace(
         new,
         elastic=status.elastic_state(case.settings, new.elastic, phase),

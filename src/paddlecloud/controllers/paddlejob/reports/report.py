@@ -184,8 +184,14 @@ def _order(rank: Rank) -> tuple[bool, str, int]:
     return (rank[0] != "worker", *rank)
 
 
-def fold(status: PaddleJobStatus, reports: Reports | None, *, ended: bool) -> PaddleJobStatus:
-    """The status with what was reported since; what a former generation reported stays until the next report."""
+def fold(status: PaddleJobStatus, reports: Reports | None, *, runs: bool, began: bool) -> PaddleJobStatus:
+    """The status with what was reported since. The progress of a former generation stays until the next one runs: it
+    shows how far that one came, and would be taken for the new one's afterwards. Checkpoints are for all of them.
+
+    `began` where a job that `runs` did not run before this moment.
+    """
+    if runs and began:
+        status = msgspec.structs.replace(status, progress=None)
     if reports is not None:
         status = msgspec.structs.replace(
             status,
@@ -194,7 +200,7 @@ def fold(status: PaddleJobStatus, reports: Reports | None, *, ended: bool) -> Pa
             cache=reports.cache or status.cache,
             heartbeat_time=rfc3339(min(reports.last_report.values())) if reports.last_report else status.heartbeat_time,
         )
-    if ended and status.progress is not None and status.progress.eta_seconds is not None:
+    if not runs and status.progress is not None and status.progress.eta_seconds is not None:
         progress = msgspec.structs.replace(status.progress, eta_seconds=None, eta=None)
         status = msgspec.structs.replace(status, progress=progress)
     return status
