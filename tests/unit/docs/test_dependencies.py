@@ -36,6 +36,8 @@ FOLDERS = (ROOT / "src/paddlecloud/local/images/recipes", ROOT / "suites/src/pad
 RECIPES = {
     path.parent.name: yaml.safe_load(path.read_text()) for folder in FOLDERS for path in folder.glob("*/image.yaml")
 }
+NARROWER = {"numpy<2.4"}
+"""What the Paddle beside it needs; within the bounds of the project."""
 OURS = sorted(name for name, recipe in RECIPES.items() if recipe.get("project") and recipe.get("pip"))
 
 
@@ -44,7 +46,7 @@ def test_an_image_that_runs_this_project_has_the_bounds_of_the_project(name: str
     declared = _declared()
     names = {_name(requirement) for requirement in declared}
     wanted = [requirement for requirement in RECIPES[name]["pip"] if _name(requirement) in names]
-    assert [requirement for requirement in wanted if requirement not in declared] == []
+    assert [requirement for requirement in wanted if requirement not in {*declared, *NARROWER}] == []
 
 
 def test_images_that_run_this_project_are_found() -> None:

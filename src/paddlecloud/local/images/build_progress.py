@@ -94,7 +94,7 @@ class BuildProgress:
 
 
 def contents(requirements: Sequence[str]) -> str:
-    """`installing paddlepaddle==3.3.1, setuptools, aiohttp and 6 more packages`."""
+    """`installing paddlepaddle==3.3.1, numpy<2.4, setuptools and 7 more packages`."""
     names = [os.path.basename(item).partition(";")[0].strip() for item in requirements]
     more = len(names) - SHOWN
     return f"installing {', '.join(names[:SHOWN])}" + (f" and {more} more packages" if more > 0 else "")
