@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -27,6 +28,13 @@ class Programs(NamedTuple):
     suite: Path
     ginkgo: Path
     agnhost: Path
+
+
+def version() -> str:
+    """Of Kubernetes, whose suite it is."""
+    found = re.search(r"^\s*k8s\.io/kubernetes (v\S+)", (ENGINES / "go.mod").read_text(), re.MULTILINE)
+    assert found, "the engines are built from Kubernetes' module"
+    return found[1]
 
 
 def find_or_build(say: Callable[[str], None]) -> Programs:

@@ -1,0 +1,99 @@
+"""docs/conformance.md: what passes, what fails and what is refused, on both platforms. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from .areas import Area, find
+from .record import Record
+
+REFUSED = "refused"
+
+
+def render(embedded: Record, cluster: Record, refused: Sequence[Area], failures: Sequence[Area]) -> str:
+    judged = {name: judge(name, embedded, refused) for name in sorted({*cluster.states, *embedded.states})}
+    served = [name for name in judged if judged[name] != REFUSED]
+    passed = [name for name in served if judged[name] == "passed"]
+    lines = [
+        "<!-- Written by `make test-conformance` (tests/e2e/page.py). -->",
+        "",
+        "# Kubernetes judges the embedded platform",
+        "",
+        f"Kubernetes {embedded.kubernetes} has {len(judged)} specs marked [Conformance] in its own test suite, "
+        "`test/e2e`. `make test-conformance` builds that suite, brings up a platform of two nodes and runs every spec",
+        f"outside of the refused areas: **{len(passed)} of {len(served)} pass "
+        f"({100 * len(passed) / max(1, len(served)):.1f} %)**; {len(judged) - len(served)} are refused.",
+        "The same specs on a real cluster of three nodes (docs/design/cluster-fixture.md) show what the suite and the",
+        "machine themselves can do. Images of the suite are played by its own program `agnhost` and by programs of the",
+        "machine.",
+        "",
+        *_conditions(embedded, cluster),
+        "",
+        *_by_group(judged, cluster),
+        "",
+        "## Refused",
+        "",
+        "| Area | Specs | Why |",
+        "|---|---|---|",
+        *(f"| {area.name} | {sum(find(refused, name) is area for name in judged)} | {area.why} |" for area in refused),
+        "",
+        "## Fails",
+        "",
+        *_failures([name for name in served if judged[name] != "passed"], cluster, failures),
+        "",
+        "## Every spec",
+        "",
+        "| Spec | Embedded | Cluster |",
+        "|---|---|---|",
+        *(f"| {_escaped(name)} | {state} | {cluster.states.get(name, 'not run')} |" for name, state in judged.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def judge(name: str, embedded: Record, refused: Iterable[Area]) -> str:
+    return REFUSED if find(refused, name) else embedded.states.get(name, "not run")
+
+
+def _conditions(embedded: Record, cluster: Record) -> list[str]:
+    return [
+        "| Platform | Commit | When | Minutes |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | `{record.commit}` | {record.date} | {record.minutes:.0f} |"
+            for name, record in (("embedded", embedded), ("cluster", cluster))
+        ),
+    ]
+
+
+def _by_group(judged: dict[str, str], cluster: Record) -> list[str]:
+    """A row for each special interest group of Kubernetes, which is the first word of a spec."""
+    groups: dict[str, Counter[str]] = {}
+    for name, state in judged.items():
+        group = groups.setdefault(name.partition("]")[0].removeprefix("[sig-"), Counter())
+        group[state] += 1
+        group["cluster"] += cluster.states.get(name) == "passed"
+    return [
+        "| Group | Passes | Fails | Refused | Passes on the cluster |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {name} | {counts['passed']} | {counts['failed'] + counts['not run']} | {counts[REFUSED]} "
+            f"| {counts['cluster']} |"
+            for name, counts in groups.items()
+        ),
+    ]
+
+
+def _failures(failed: Sequence[str], cluster: Record, failures: Sequence[Area]) -> list[str]:
+    if not failed:
+        return ["Nothing."]
+    rows = ["| Spec | Cluster | Why |", "|---|---|---|"]
+    for name in failed:
+        area = find(failures, name)
+        why = area.why if area else "not explained"
+        rows.append(f"| {_escaped(name)} | {cluster.states.get(name, 'not run')} | {why} |")
+    return rows
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")

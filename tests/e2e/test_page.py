@@ -1,0 +1,54 @@
+"""The page of Kubernetes' specs says of each what became of it, and why where it did not pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from . import __main__ as program
+from . import areas, page, record
+from .areas import Area
+from .record import Record
+
+WEBHOOKS = Area("webhooks", ("AdmissionWebhook",), "Nobody runs one.")
+SLOW = Area("slow", ("takes long",), "It waits for a day.")
+EMBEDDED = Record(
+    "v1", "abc", "2026-01-01", 20.0, {"[sig-apps] Job runs": "passed", "[sig-apps] Job takes long": "failed"}
+)
+CLUSTER = Record("v1", "abc", "2026-01-02", 60.0, {
+    "[sig-apps] Job runs": "passed", "[sig-apps] Job takes long": "passed",
+    "[sig-api] AdmissionWebhook denies": "passed",
+})  # fmt: skip
+
+
+def test_every_spec_has_its_row_and_shares_are_of_what_is_served() -> None:
+    text = page.render(EMBEDDED, CLUSTER, [WEBHOOKS], [SLOW])
+    assert "**1 of 2 pass (50.0 %)**; 1 are refused" in text
+    assert "| webhooks | 1 | Nobody runs one. |" in text
+    assert "| [sig-apps] Job takes long | passed | It waits for a day. |" in text
+    assert "| [sig-api] AdmissionWebhook denies | refused | passed |" in text
+    assert "| apps | 1 | 1 | 0 | 2 |" in text
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    record.save(tmp_path / "r.txt", EMBEDDED)
+    assert record.load(tmp_path / "r.txt") == EMBEDDED
+
+
+def test_the_page_is_what_the_records_say() -> None:
+    both = record.load(record.EMBEDDED), record.load(record.CLUSTER)
+    assert program.PAGE.read_text(encoding="utf-8") == page.render(*both, areas.refused(), areas.failures())
+
+
+def test_nothing_fails_without_a_reason_and_no_reason_is_left_over() -> None:
+    states, listed = record.load(record.EMBEDDED).states, areas.failures()
+    failed = [name for name, state in states.items() if state != "passed"]
+    assert [name for name in failed if areas.find(listed, name) is None] == []
+    assert [area.name for area in listed if not any(map(area.holds, failed))] == []
+
+
+@pytest.mark.parametrize("area", areas.refused(), ids=lambda area: area.name)
+def test_a_refused_area_has_specs_and_none_of_them_ran(area: Area) -> None:
+    assert any(map(area.holds, record.load(record.CLUSTER).states))
+    assert not any(map(area.holds, record.load(record.EMBEDDED).states))
