@@ -88,7 +88,7 @@ def embedded(built: programs.Programs) -> Iterator[str]:
     pdc = [sys.executable, "-m", "paddlecloud.cli.main"]
     with tempfile.TemporaryDirectory(prefix="pdc-e2e-") as folder:
         data, kubeconfig = Path(folder) / "data", Path(folder) / "kubeconfig"
-        images.write(data / "images", built.agnhost)
+        images.write(data / "images", built.images)
         flags = ["--data", str(data)]
         subprocess.run([*pdc, "up", *flags, "--nodes", "2", "--port", "0", "--kubeconfig", str(kubeconfig)], check=True)
         try:

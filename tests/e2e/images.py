@@ -1,30 +1,71 @@
-"""The images of the suite as recipes of the embedded platform: one program, agnhost, stands for most of them."""
+"""The images of the suite as recipes of the embedded platform: agnhost, busybox and a script or two stand for them.
+
+What differs from the images is the rest of the file system, which is the machine's.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 REGISTRY = "registry.k8s.io"
-WEB = ["netexec", "--http-port=80"]
+TESTED = f"{REGISTRY}/e2e-test-images"
+APPLETS = "/opt/busybox"
+PATH = f"{APPLETS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PAGES = "/usr/local/apache2/htdocs"
+AGNHOST = {f"/{name}": name for name in ("agnhost", "agnhost-2", "localhost.crt", "localhost.key")}
+WEB = ["busybox", "httpd", "-f", "-p", "80", "-h"]
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "e2e-agnhost": {"names": [f"{TESTED}/agnhost"], "files": AGNHOST, "entrypoint": ["/agnhost"], "cmd": ["pause"]},
+    "e2e-pause": {"names": [f"{REGISTRY}/pause"], "files": AGNHOST, "entrypoint": ["/agnhost", "pause"]},
+    "e2e-busybox": {"names": [f"{TESTED}/busybox"], "cmd": ["sh"]},
+    "e2e-httpd": {"names": [f"{TESTED}/httpd"], "files": {PAGES: "pages"}, "cmd": [*WEB, PAGES]},
+    "e2e-nginx": {
+        "names": [f"{TESTED}/nginx"],
+        "files": {"/usr/share/nginx/html": "pages"},
+        "cmd": [*WEB, "/usr/share/nginx/html"],
+    },
+    "e2e-nonewprivs": {"names": [f"{TESTED}/nonewprivs"], "files": {"/nnp": "nonewprivs"}, "entrypoint": ["/nnp"]},
+}
 
 
-def recipes(agnhost: Path) -> dict[str, dict[str, object]]:
-    program = [str(agnhost)]
-    tested = f"{REGISTRY}/e2e-test-images"
-    return {
-        "e2e-agnhost": {"names": [f"{tested}/agnhost"], "entrypoint": program, "cmd": ["pause"]},
-        "e2e-pause": {"names": [f"{REGISTRY}/pause"], "entrypoint": [*program, "pause"]},
-        "e2e-httpd": {"names": [f"{tested}/httpd", f"{tested}/nginx"], "entrypoint": program, "cmd": WEB},
-        "e2e-busybox": {"names": [f"{tested}/busybox"], "cmd": ["sh"]},
-    }
-
-
-def write(folder: Path, agnhost: Path) -> None:
-    """Into the folder of recipes of a data directory."""
-    for name, recipe in recipes(agnhost).items():
+def write(folder: Path, programs: Path) -> None:
+    """Into the folder of recipes of a data directory; `programs` holds what was built for the images."""
+    stands_for = "agnhost of Kubernetes' tests, or this machine's programs, for an image of these tests"
+    for name, recipe in RECIPES.items():
         place = folder / name
         place.mkdir(parents=True)
-        stands_for = "agnhost of Kubernetes' tests, or this machine's programs, for an image of these tests"
-        (place / "image.yaml").write_text(yaml.safe_dump({**recipe, "stands-for": stands_for}))
+        for file in recipe.get("files", {}).values():
+            _write_file(place / file, programs)
+        _install_applets(place / "applets")
+        files = {**recipe.get("files", {}), APPLETS: "applets"}
+        whole = {**recipe, "files": files, "env": {"PATH": PATH}, "stands-for": stands_for}
+        (place / "image.yaml").write_text(yaml.safe_dump(whole))
+
+
+def _write_file(place: Path, programs: Path) -> None:
+    if place.name == "pages":
+        place.mkdir()
+        (place / "index.html").write_text("<html><body><h1>It works!</h1></body></html>\n")
+    elif place.name.startswith("agnhost"):  # a script instead of 77 MB that every container would copy
+        place.write_text(f'#!/bin/bash\nexec -a "$0" {programs}/agnhost "$@"\n')
+        place.chmod(0o755)
+    else:
+        shutil.copy(programs / place.name, place)
+    if place.name == "nonewprivs":
+        place.chmod(0o4755)
+
+
+def _install_applets(folder: Path) -> None:
+    """Links to busybox by the names of its programs: each pod finds these before the machine's."""
+    busybox = shutil.which("busybox")
+    assert busybox, "the suite's images need busybox: apt-get install busybox-static"
+    folder.mkdir()
+    for name in subprocess.check_output([busybox, "--list"], text=True).split():
+        os.symlink(busybox, folder / name)

@@ -20,14 +20,18 @@ from tools import go
 
 ENGINES = Path(__file__).parents[1] / "cluster" / "engines"
 SUITE = "k8s.io/kubernetes/test/e2e"
-PACKAGES = ("github.com/onsi/ginkgo/v2/ginkgo", "k8s.io/kubernetes/test/images/agnhost")
+IMAGES = "k8s.io/kubernetes/test/images"
+PACKAGES = ("github.com/onsi/ginkgo/v2/ginkgo", f"{IMAGES}/agnhost", f"{IMAGES}/nonewprivs")
+CERTIFICATE = ("localhost.crt", "localhost.key")
+"""Files of agnhost's image that are no programs."""
 MINUTES = 40
 
 
 class Programs(NamedTuple):
     suite: Path
     ginkgo: Path
-    agnhost: Path
+    images: Path
+    """The folder of what the images hold."""
 
 
 def version() -> str:
@@ -42,11 +46,10 @@ def find_or_build(say: Callable[[str], None]) -> Programs:
     for name in ("go.mod", "go.sum"):
         digest.update((ENGINES / name).read_bytes())
     folder = go.tools() / f"e2e-{digest.hexdigest()[:16]}"
-    programs = Programs(folder / "e2e.test", folder / "ginkgo", folder / "agnhost")
-    if not all(program.is_file() for program in programs):
+    if not folder.is_dir():
         say("building Kubernetes' conformance tests: about seven minutes, once")
         _build(folder)
-    return programs
+    return Programs(folder / "e2e.test", folder / "ginkgo", folder)
 
 
 def _build(target: Path) -> None:
@@ -58,13 +61,17 @@ def _build(target: Path) -> None:
         built = Path(folder) / "built"
         built.mkdir()
         links = ["-trimpath", "-ldflags", "-s -w"]
+        env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -buildvcs=false"}
         for command in (
             [program, "build", *links, "-o", f"{built}/", *PACKAGES],
             [program, "test", "-c", *links, "-o", f"{built}/e2e.test", SUITE],
         ):
-            env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -buildvcs=false"}
             done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60 * MINUTES)
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
-        shutil.rmtree(target, ignore_errors=True)
+        place = subprocess.check_output(
+            [program, "list", "-f", "{{.Dir}}", f"{IMAGES}/agnhost/porter"], cwd=folder, env=env
+        )
+        for name in CERTIFICATE:
+            shutil.copy(Path(place.decode().strip()) / name, built)
         built.rename(target)

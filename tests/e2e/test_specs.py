@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from . import images, specs
+from .programs import CERTIFICATE
 
 
 def entry(name: str, state: str, message: str = "", kind: str = "It") -> dict[str, object]:
@@ -34,7 +35,11 @@ def test_only_specs_that_ran_are_read(tmp_path: Path) -> None:
 
 
 def test_every_image_is_said_to_stand_for_another(tmp_path: Path) -> None:
-    images.write(tmp_path, Path("/opt/agnhost"))
-    written = [file.read_text() for file in tmp_path.glob("*/image.yaml")]
-    assert len(written) == len(images.recipes(Path("/opt/agnhost")))
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in (*CERTIFICATE, "nonewprivs"):
+        (programs / name).touch()
+    images.write(tmp_path / "images", programs)
+    written = [file.read_text() for file in tmp_path.glob("images/*/image.yaml")]
+    assert len(written) == len(images.RECIPES)
     assert all("stands-for" in text for text in written)
