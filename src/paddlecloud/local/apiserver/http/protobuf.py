@@ -219,13 +219,16 @@ def _moment(data: memoryview | bytes) -> datetime.datetime | None:
 
 
 def _time(data: memoryview | bytes) -> str | None:
-    moment = _moment(data)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+    return _iso(_moment(data), "seconds")
 
 
 def _micro_time(data: memoryview | bytes) -> str | None:
-    moment = _moment(data)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None
+    return _iso(_moment(data), "microseconds")
+
+
+def _iso(moment: datetime.datetime | None, precision: str) -> str | None:
+    """Not strftime, whose years before 1000 have fewer than four digits."""
+    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z" if moment else None
 
 
 def _quantity(data: memoryview | bytes) -> str:

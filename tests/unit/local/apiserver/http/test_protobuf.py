@@ -81,6 +81,12 @@ def test_packed_numbers_are_read_as_well_as_single_ones() -> None:
     assert pod["spec"]["securityContext"]["supplementalGroups"] == [1, 2, 3]
 
 
+def test_a_time_of_the_first_years_has_four_digits_of_year() -> None:
+    seconds = -62135596798 % (1 << 64)  # Go's time.Unix of the year 1
+    body = envelope(chunk(1, chunk(8, varint(1 << 3) + varint(seconds))))
+    assert decode(body)["metadata"]["creationTimestamp"] == "0001-01-01T00:00:02Z"
+
+
 MALFORMED: dict[str, tuple[bytes, type[ApiError], str]] = {
     "nothing": (b"", BadRequest, "does not start with"),
     "JSON": (b'{"kind":"Pod"}', BadRequest, "does not start with"),
