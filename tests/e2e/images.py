@@ -44,7 +44,8 @@ def write(folder: Path, programs: Path) -> None:
         for file in recipe.get("files", {}).values():
             _write_file(place / file, programs)
         _install_applets(place / "applets")
-        files = {**recipe.get("files", {}), APPLETS: "applets"}
+        shutil.copy(_busybox(), place / "sh")
+        files = {**recipe.get("files", {}), APPLETS: "applets", "/bin/sh": "sh"}
         whole = {**recipe, "files": files, "env": {"PATH": PATH}, "stands-for": stands_for}
         (place / "image.yaml").write_text(yaml.safe_dump(whole))
 
@@ -64,8 +65,12 @@ def _write_file(place: Path, programs: Path) -> None:
 
 def _install_applets(folder: Path) -> None:
     """Links to busybox by the names of its programs: each pod finds these before the machine's."""
-    busybox = shutil.which("busybox")
-    assert busybox, "the suite's images need busybox: apt-get install busybox-static"
     folder.mkdir()
-    for name in subprocess.check_output([busybox, "--list"], text=True).split():
-        os.symlink(busybox, folder / name)
+    for name in subprocess.check_output([_busybox(), "--list"], text=True).split():
+        os.symlink(_busybox(), folder / name)
+
+
+def _busybox() -> str:
+    found = shutil.which("busybox")
+    assert found, "the suite's images need busybox: apt-get install busybox-static"
+    return found
