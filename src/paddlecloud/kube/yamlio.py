@@ -113,13 +113,14 @@ def dump_all(values: list[Any]) -> str:
 class _Frame:
     """A mapping or sequence under construction; `size` counts it and everything below, aliases expanded."""
 
-    __slots__ = ("anchor", "key", "line", "merges", "size", "target")
+    __slots__ = ("anchor", "key", "line", "merges", "merging", "size", "target")
 
     def __init__(self, target: dict[str, Any] | list[Any], anchor: str | None, line: int) -> None:
         self.target = target
         self.anchor = anchor
         self.line = line
         self.key: str | None = None
+        self.merging = False
         self.merges: list[dict[str, Any]] = []
         self.size = 1
 
@@ -138,7 +139,9 @@ class _Reader:
         """The finished document with its first line, or None while it is not finished."""
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.ScalarEvent):
-            self._add(_scalar(event, line), size=1 + len(event.value) // 64, anchor=event.anchor, line=line)
+            merge = event.value == "<<" and not event.style  # in quotes it is a key like others
+            size = 1 + len(event.value) // 64
+            self._add(_scalar(event, line), size=size, anchor=event.anchor, line=line, merge=merge)
         elif isinstance(event, yaml.MappingStartEvent):
             self._push({}, event.anchor, line)
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -174,7 +177,7 @@ class _Reader:
                     frame.target.setdefault(key, value)
         self._add(frame.target, size=frame.size, anchor=frame.anchor, line=frame.line)
 
-    def _add(self, value: Any, *, size: int, anchor: str | None, line: int) -> None:
+    def _add(self, value: Any, *, size: int, anchor: str | None, line: int, merge: bool = False) -> None:
         if anchor:
             self._anchors[anchor] = (value, size)
         if not self._stack:
@@ -189,10 +192,10 @@ class _Reader:
         if isinstance(target, list):
             target.append(value)
         elif parent.key is None:
-            parent.key = _key(value, line)
+            parent.key, parent.merging = _key(value, line), merge
         else:
             key, parent.key = parent.key, None
-            if key == "<<" and isinstance(value, (dict, list)):
+            if parent.merging and isinstance(value, (dict, list)):
                 parent.merges.extend(_merges(value, line))
             elif key in target:
                 if len(self._twice) < MAX_MISTAKES:

@@ -168,6 +168,11 @@ def integral(value: object) -> object:
     )
 
 
+@pytest.mark.parametrize("value", [{"<<": []}, {"<<": {"a": 1}}, {"=": 1}, {"a": {"<<": [None]}}])
+def test_keys_that_mean_something_in_yaml_are_read_back_as_keys(value: dict[str, object]) -> None:
+    assert values(dump(value)) == [value]
+
+
 @given(st.dictionaries(st.text(min_size=1), json_values, min_size=1, max_size=4))
 def test_what_is_written_is_read_back(value: dict[str, object]) -> None:
     assert integral(values(dump(value))[0]) == integral(value)
