@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,26 @@ async def test_configmaps_and_secrets_are_files_with_their_modes(machine: TestMa
     )
     lines = [line for line in text.splitlines() if "touch" not in line]
     assert lines == ["one", "two", "one", "geheim", "400", "ro"]
+
+
+async def test_another_user_reads_what_its_pod_was_given(machine: TestMachine) -> None:
+    """The platform makes private files (umask 077); a program that runs as another user is in its pod all the same."""
+    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "c"}, "data": {"a": "one\n"}}, namespace="default")
+    deep = {"name": "c", "items": [{"key": "a", "path": "deep/x"}]}
+    old = os.umask(0o077)
+    try:
+        await machine.run(
+            "cat /v/deep/x; grep -c localhost /etc/hosts; cat /etc/hostname; touch /sub/made && echo written",
+            container={"volumeMounts": [
+                {"name": "v", "mountPath": "/v"}, {"name": "e", "mountPath": "/sub", "subPath": "one/two"},
+            ]},
+            volumes=[{"name": "v", "configMap": deep}, {"name": "e", "emptyDir": {}}],
+            securityContext={"runAsUser": 1234},
+        )  # fmt: skip
+        await machine.phase("pod", "Succeeded", "Failed")
+    finally:
+        os.umask(old)
+    assert (await machine.log("pod")).split() == ["one", "2", "pod", "written"]
 
 
 async def test_a_running_pod_sees_a_changed_configmap_at_once(machine: TestMachine) -> None:

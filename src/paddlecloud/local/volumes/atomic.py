@@ -11,24 +11,31 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from paddlecloud.local.volumes.payload import Payload
+from paddlecloud.local.volumes.payload import File, Payload
 
 DATA = "..data"
 
 
-def write_payload(folder: Path, payload: Payload) -> bool:
-    """Make `folder` show exactly `payload`; False when it did already."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_payload(folder: Path, payload: Payload, group: int | None = None) -> bool:
+    """Make `folder` show exactly `payload`; False when it did already.
+
+    Every user of the pod may look into it, although the platform itself makes private folders. `group` owns the files
+    (a pod's fsGroup) and may read them (SetVolumeOwnership of kubernetes/pkg/volume).
+    """
+    _make_folder(folder, group)
+    payload = {path: _of_group(file) for path, file in payload.items()} if group is not None else payload
     current = folder / DATA
     old = Path(os.readlink(current)).name if current.is_symlink() else None
     if old is not None and _same(folder / old, payload):
         return False
     fresh = Path(tempfile.mkdtemp(prefix="..", dir=folder))
-    fresh.chmod(0o755)
+    _make_folder(fresh, group)
     for path, file in payload.items():
         place = fresh / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        for parent in reversed(place.relative_to(fresh).parents[:-1]):
+            _make_folder(fresh / parent, group)
         place.write_bytes(file.data)
+        _own(place, group)
         place.chmod(file.mode)
     link = folder / "..data_tmp"
     link.unlink(missing_ok=True)
@@ -38,6 +45,21 @@ def write_payload(folder: Path, payload: Payload) -> bool:
     if old is not None:
         shutil.rmtree(folder / old, ignore_errors=True)
     return True
+
+
+def _of_group(file: File) -> File:
+    return file._replace(mode=file.mode | 0o440)
+
+
+def _make_folder(place: Path, group: int | None) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    _own(place, group)
+    place.chmod(0o755 if group is None else 0o2755)
+
+
+def _own(place: Path, group: int | None) -> None:
+    if group is not None:
+        os.chown(place, -1, group)
 
 
 def _same(folder: Path, payload: Payload) -> bool:

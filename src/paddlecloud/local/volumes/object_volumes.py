@@ -14,6 +14,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.env import Facts
 from paddlecloud.local.volumes.atomic import write_payload
 from paddlecloud.local.volumes.errors import VolumeError
+from paddlecloud.local.volumes.ownership import owning_group
 from paddlecloud.local.volumes.payload import Payload, volume_payload
 from paddlecloud.local.volumes.tokens import DEFAULT_SECONDS, Tokens
 
@@ -64,7 +65,7 @@ class ObjectVolumes:
             token=lambda source: self._tokens.text(pod, name, source),
         )
         if self._written.get((meta["uid"], name)) != payload:
-            await asyncio.to_thread(write_payload, place, payload)
+            await asyncio.to_thread(write_payload, place, payload, owning_group(pod))
             self._written[(meta["uid"], name)] = payload
 
     async def refresh(self, pod: Object, folder: Path, *, pod_ip: str) -> None:

@@ -23,6 +23,7 @@ from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.local.volumes.hostpath import host_path
 from paddlecloud.local.volumes.model import PreparedVolumes, Volume
 from paddlecloud.local.volumes.object_volumes import TOKEN_PATH, TOKEN_VOLUME, ObjectVolumes
+from paddlecloud.local.volumes.ownership import owning_group
 from paddlecloud.local.volumes.shares import shared_folder
 from paddlecloud.local.volumes.tokens import Tokens, TokenSource
 
@@ -216,8 +217,7 @@ def _make_empty_dir(place: Path, pod: Object) -> Path:
     """Open to every user of the pod; owned by its fsGroup where this process may give things away."""
     place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o777)
-    group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
-    if group is not None and os.getuid() == 0:
-        os.chown(place, -1, int(group))
+    if (group := owning_group(pod)) is not None:
+        os.chown(place, -1, group)
         place.chmod(0o2777)
     return place

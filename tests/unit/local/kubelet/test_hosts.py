@@ -53,7 +53,8 @@ def test_a_pods_own_lines_have_its_name_its_subdomain_and_its_aliases() -> None:
     }
     lines = own_lines(pod, "127.64.0.1").splitlines()
     assert "127.64.0.1\tdb-0.db.d.svc.cluster.local db-0" in lines
-    assert "10.0.0.1\ta b" in lines
+    assert "10.0.0.1\ta\tb" in lines
+    assert lines[0] == "# Kubernetes-managed hosts file."
 
 
 def test_files_of_running_pods_follow_changes_in_place(tmp_path: Path) -> None:

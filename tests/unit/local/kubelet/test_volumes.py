@@ -39,6 +39,27 @@ def test_all_files_change_in_one_step(tmp_path: Path) -> None:
     )
 
 
+def test_every_user_of_the_pod_may_read_what_lies_in_private_folders_of_the_platform(tmp_path: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        write_payload(tmp_path / "v", {"a": File(b"1"), "deep/er/b": File(b"1", 0o400)})
+    finally:
+        os.umask(old)
+    modes = {
+        name: (tmp_path / "v" / name).stat().st_mode & 0o7777 for name in ("", "a", "deep", "deep/er", "deep/er/b")
+    }
+    assert modes == {"": 0o755, "a": 0o644, "deep": 0o755, "deep/er": 0o755, "deep/er/b": 0o400}
+
+
+def test_the_group_of_the_pods_volumes_owns_the_files_and_may_read_them(tmp_path: Path) -> None:
+    group = os.getgid()
+    write_payload(tmp_path / "v", {"a": File(b"1", 0o400)}, group)
+    found = (tmp_path / "v" / "a").stat()
+    assert (found.st_mode & 0o7777, found.st_gid) == (0o440, group)
+    assert (tmp_path / "v").stat().st_mode & 0o7777 == 0o2755
+    assert not write_payload(tmp_path / "v", {"a": File(b"1", 0o400)}, group), "the same again"
+
+
 def test_unchanged_content_touches_nothing(tmp_path: Path) -> None:
     payload = {"a": File(b"1")}
     assert write_payload(tmp_path, payload)

@@ -13,7 +13,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.pod.container_order import assemble, hostname_of, platform_env, sub_paths
 from paddlecloud.local.kubelet.pod.env import Facts, build_env
-from paddlecloud.local.kubelet.pod.hosts import own_lines
+from paddlecloud.local.kubelet.pod.hosts import own_lines, write_in_place
 from paddlecloud.local.kubelet.pod.lifecycle import Start
 from paddlecloud.local.kubelet.pod.model import all_containers
 from paddlecloud.local.kubelet.pod.paths import PodPaths
@@ -44,7 +44,7 @@ class PodFiles:
         host = bool(pod["spec"].get("hostNetwork"))
         self.ip = self._node_ip(pod) if host else self._machine.addresses.allocate()
         self.paths.root.mkdir(parents=True, exist_ok=True)
-        self.paths.hostname.write_text(hostname_of(pod) + "\n")
+        write_in_place(self.paths.hostname, hostname_of(pod) + "\n")
         wire.write_json(str(self.paths.spec), self.pod_spec(pod)._asdict())
         self._publish_names(pod)
 
@@ -143,8 +143,7 @@ class PodFiles:
         if image.root is not None and not self.paths.private(name, "image").exists():
             shutil.copytree(image.root, self.paths.private(name, "image"), symlinks=True)
         for source in sub_paths(container, spec.mounts):
-            if not os.path.lexists(source):
-                os.makedirs(source)
+            _make_folders(Path(source))
 
     async def settle(self, pod: Object) -> None:
         """No process is left: volumes, scratch space and GPUs are free. Logs and the record stay until `remove`."""
@@ -221,3 +220,12 @@ def remove_tree(root: Path) -> None:
 
     if root.exists():
         shutil.rmtree(root, onerror=open_up)
+
+
+def _make_folders(place: Path) -> None:
+    """A folder of a volume and those above it, as open as the volume is, whatever the platform's own files are."""
+    if os.path.lexists(place):
+        return
+    _make_folders(place.parent)
+    place.mkdir()
+    place.chmod(stat.S_IMODE(place.parent.stat().st_mode))

@@ -17,6 +17,9 @@ from paddlecloud.local.kubelet.pod.container_order import hostname_of
 CLUSTER_DOMAIN = "cluster.local"
 SERVICE_LABEL = "kubernetes.io/service-name"
 
+HEADER = "# Kubernetes-managed hosts file.\n"
+"""Of the kubelet (managedHostsHeader in kubernetes/pkg/kubelet/kubelet_pods.go): programs look for it."""
+
 LOCALHOST = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 
 
@@ -28,8 +31,9 @@ def own_lines(pod: Object, ip: str) -> str:
     if subdomain := spec.get("subdomain"):
         domain = f"{subdomain}.{meta.get('namespace', '')}.svc.{CLUSTER_DOMAIN}"
         names = [f"{hostname}.{domain}", hostname]
-    lines = [LOCALHOST, f"{ip}\t{' '.join(names)}\n"]
-    lines += [f"{alias['ip']}\t{' '.join(alias.get('hostnames') or ())}\n" for alias in spec.get("hostAliases") or ()]
+    lines = [HEADER, LOCALHOST, f"{ip}\t{' '.join(names)}\n"]
+    aliases = spec.get("hostAliases") or ()
+    lines += ["\t".join([alias["ip"], *(alias.get("hostnames") or ())]) + "\n" for alias in aliases]
     return "".join(lines)
 
 
@@ -126,13 +130,17 @@ class HostsWriter:
 
 
 def write_in_place(file: Path, text: str) -> None:
-    """One write over the old content, then the end is cut: the inode stays, and so do the pods' mounts of it."""
+    """One write over the old content, then the end is cut: the inode stays, and so do the pods' mounts of it.
+
+    Every user of the pod may read it, although the platform itself makes private files.
+    """
     data = text.encode()
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except FileNotFoundError:
         return  # the pod's directory was removed under us
     try:
+        os.fchmod(fd, 0o644)
         os.pwrite(fd, data, 0)
         os.ftruncate(fd, len(data))
     finally:
