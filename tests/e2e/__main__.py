@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,9 +87,17 @@ def unexplained(found: list[specs.Spec]) -> int:
 def embedded(built: programs.Programs) -> Iterator[str]:
     """A platform of two nodes with the suite's images, and the path of its kubeconfig."""
     pdc = [sys.executable, "-m", "paddlecloud.cli.main"]
-    with tempfile.TemporaryDirectory(prefix="pdc-e2e-") as folder:
+    with tempfile.TemporaryDirectory(prefix="pdc-e2e-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)  # containers of other users run what lies in it
         data, kubeconfig = Path(folder) / "data", Path(folder) / "kubeconfig"
-        images.write(data / "images", built.images)
+        images.write(
+            data / "images",
+            Path(
+                shutil.copytree(
+                    built.images, Path(folder) / "images", ignore=shutil.ignore_patterns("e2e.test", "ginkgo")
+                )
+            ),
+        )
         flags = ["--data", str(data)]
         subprocess.run([*pdc, "up", *flags, "--nodes", "2", "--port", "0", "--kubeconfig", str(kubeconfig)], check=True)
         try:
