@@ -280,3 +280,11 @@ async def test_a_finished_pod_keeps_its_log_and_gives_its_space_back(machine: Te
     assert await machine.log("pod") == "done\n"
     files = [path for path in machine.pod_dir(created).rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 20_000
+
+
+async def test_a_program_that_may_not_gain_privileges_gains_none(machine: TestMachine) -> None:
+    await machine.run(
+        "grep NoNewPrivs /proc/self/status", container={"securityContext": {"allowPrivilegeEscalation": False}}
+    )
+    await machine.phase("pod", "Succeeded")
+    assert (await machine.log("pod")).split() == ["NoNewPrivs:", "1"]

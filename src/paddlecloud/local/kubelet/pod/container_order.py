@@ -88,6 +88,7 @@ def assemble(
         uid=uid,
         gid=gid,
         groups=tuple(group for group in supplementary if group is not None),
+        no_new_privileges=security.get("allowPrivilegeEscalation") is False,
         memory_limit=whole(limits.get("memory", 0)),
         cpu_millis=millis(limits.get("cpu", 0)),
         bind_ip=pod_ip,

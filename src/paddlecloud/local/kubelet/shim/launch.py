@@ -190,6 +190,8 @@ def _finish(spec: ContainerSpec, sandbox: Sandbox, stdio: Sequence[int]) -> None
     os.umask(spec.umask)
     _spare_others(sandbox)
     _take_identity(spec, sandbox)
+    if spec.no_new_privileges:
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     # Last, because changing identity clears it: the program must not outlive its shim.
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
 

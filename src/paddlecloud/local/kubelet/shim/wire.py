@@ -59,6 +59,8 @@ class ContainerSpec(NamedTuple):
     gid: int | None = None
     groups: tuple[int, ...] = ()
     umask: int = 0o022
+    no_new_privileges: bool = False
+    """Programs with the set-user-id bit give it no more rights than it has (`allowPrivilegeEscalation: false`)."""
     memory_limit: int = 0
     cpu_millis: int = 0
     bind_ip: str = ""
