@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 
 import pytest
 
-from embedded.streams.shop import Shop, gate
+from embedded.streams.shop import Shop, gate, websocket
 from harness import PATIENCE, eventually
 from unit.local.kubelet.machine import shell_pod, waiting_reason
 
@@ -44,6 +45,25 @@ async def test_followed_logs_come_as_they_are_printed_and_end_with_the_container
     (shop.machine.data / "gate" / "go").write_text("now\n")
     out, _ = await asyncio.wait_for(following.communicate(), PATIENCE)
     assert (following.returncode, out) == (0, b"last\n")
+
+
+@pytest.mark.parametrize("protocol", ["binary.k8s.io", "base64.binary.k8s.io"])
+async def test_a_log_over_a_websocket_is_followed_to_its_end(shop: Shop, protocol: str) -> None:
+    await shop.pod("echo first; read line < /shared/go; echo last", **gate(shop))
+    async with websocket(shop, "/api/v1/namespaces/default/pods/pod/log?follow=true", protocol) as socket:
+        pieces = [await socket.receive(PATIENCE)]
+        (shop.machine.data / "gate" / "go").write_text("now\n")
+        pieces += [message async for message in socket]
+    sent = [piece.data if protocol == "binary.k8s.io" else base64.b64decode(piece.data) for piece in pieces]
+    assert (sent[0], b"".join(sent)) == (b"first\n", b"first\nlast\n")
+
+
+async def test_a_reader_that_leaves_a_websocket_is_not_waited_for(shop: Shop) -> None:
+    await shop.pod("echo first; sleep 600")
+    before = len(asyncio.all_tasks())
+    async with websocket(shop, "/api/v1/namespaces/default/pods/pod/log?follow=true", "binary.k8s.io") as socket:
+        assert (await socket.receive(PATIENCE)).data == b"first\n"
+    await eventually(lambda: len(asyncio.all_tasks()), lambda left: left <= before)
 
 
 async def test_a_reader_that_leaves_is_not_waited_for(shop: Shop) -> None:

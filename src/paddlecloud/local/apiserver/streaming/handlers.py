@@ -22,7 +22,7 @@ from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.apiserver.streaming import channels, port_forward
 from paddlecloud.local.apiserver.streaming.links import WebSocketLink, take_over, websocket
-from paddlecloud.local.apiserver.streaming.logs import begun, log_options
+from paddlecloud.local.apiserver.streaming.logs import BASE64_LOG, LOG_PROTOCOLS, begun, log_options, send_all
 from paddlecloud.local.apiserver.streaming.remote_command import Session, converse
 from paddlecloud.local.apiserver.streaming.spdy_streams import SpdyStreams
 
@@ -110,7 +110,17 @@ class _Streaming:
         self._pod(info, kind)
         options = log_options(request, info.name)
         chunks = self._streams.read_log(info.namespace, info.name, request.query.get("container") or None, **options)
-        return Response(stream=await begun(chunks), content_type="text/plain")
+        if not _wants(request, "websocket"):
+            return Response(stream=await begun(chunks), content_type="text/plain")
+        chosen = _choose(_offered(request.headers, WEBSOCKET_PROTOCOLS) or [""], LOG_PROTOCOLS)
+        stream = await begun(chunks)
+
+        async def over_websocket(incoming: web.BaseRequest) -> web.StreamResponse:
+            socket = await websocket(incoming, chosen)
+            await send_all(socket, stream, as_text=chosen == BASE64_LOG)
+            return socket
+
+        return Response(status=101, upgrade=over_websocket)
 
     # Programs
 

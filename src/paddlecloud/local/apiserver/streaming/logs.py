@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from typing import Any
+
+from aiohttp import web
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.local.apiserver.http.request import Request
 from paddlecloud.local.apiserver.schema.causes import Cause, forbidden, invalid
+
+BASE64_LOG = "base64.binary.k8s.io"
+LOG_PROTOCOLS = ("", "binary.k8s.io", BASE64_LOG)
+"""Of a log over a WebSocket (NewDefaultReaderProtocols in k8s.io/streaming, wsstream)."""
 
 AT_ONCE = 0.05  # seconds in which a log that cannot be read says so
 
@@ -76,3 +83,32 @@ async def _rest(first: asyncio.Future[bytes | None], chunks: AsyncIterator[bytes
         close = getattr(chunks, "aclose", None)
         if close is not None:
             await close()
+
+
+async def send_all(socket: web.WebSocketResponse, stream: AsyncIterator[bytes], *, as_text: bool) -> None:
+    """One message for each piece of the log; the log's end closes the socket, and so does a client that leaves."""
+    left = asyncio.ensure_future(_until_left(socket))
+    sending = asyncio.ensure_future(_send_each(socket, stream, as_text=as_text))
+    try:
+        await asyncio.wait((left, sending), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (left, sending):
+            task.cancel()
+        await asyncio.gather(left, sending, return_exceptions=True)
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+        await socket.close()
+
+
+async def _until_left(socket: web.WebSocketResponse) -> None:
+    async for _ in socket:
+        pass  # a reader has nothing to say
+
+
+async def _send_each(socket: web.WebSocketResponse, stream: AsyncIterator[bytes], *, as_text: bool) -> None:
+    async for data in stream:
+        if as_text and data:
+            await socket.send_str(base64.b64encode(data).decode("ascii"))
+        elif data:
+            await socket.send_bytes(data)
