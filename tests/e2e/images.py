@@ -66,7 +66,8 @@ def _write_file(place: Path, programs: Path) -> None:
 def _install_applets(folder: Path) -> None:
     """Links to busybox by the names of its programs: each pod finds these before the machine's."""
     folder.mkdir()
-    for name in subprocess.check_output([_busybox(), "--list"], text=True).split():
+    names = subprocess.check_output([_busybox(), "--list"], text=True).split()
+    for name in {*names} - {"sh", "ash"}:
         os.symlink(_busybox(), folder / name)
 
 

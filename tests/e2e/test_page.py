@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from . import __main__ as program
-from . import areas, page, record
+from . import page, record
 from .areas import Area
 from .record import Record
 
@@ -34,21 +31,3 @@ def test_every_spec_has_its_row_and_shares_are_of_what_is_served() -> None:
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record.save(tmp_path / "r.txt", EMBEDDED)
     assert record.load(tmp_path / "r.txt") == EMBEDDED
-
-
-def test_the_page_is_what_the_records_say() -> None:
-    both = record.load(record.EMBEDDED), record.load(record.CLUSTER)
-    assert program.PAGE.read_text(encoding="utf-8") == page.render(*both, areas.refused(), areas.failures())
-
-
-def test_nothing_fails_without_a_reason_and_no_reason_is_left_over() -> None:
-    states, listed = record.load(record.EMBEDDED).states, areas.failures()
-    failed = [name for name, state in states.items() if state != "passed"]
-    assert [name for name in failed if areas.find(listed, name) is None] == []
-    assert [area.name for area in listed if not any(map(area.holds, failed))] == []
-
-
-@pytest.mark.parametrize("area", areas.refused(), ids=lambda area: area.name)
-def test_a_refused_area_has_specs_and_none_of_them_ran(area: Area) -> None:
-    assert any(map(area.holds, record.load(record.CLUSTER).states))
-    assert not any(map(area.holds, record.load(record.EMBEDDED).states))

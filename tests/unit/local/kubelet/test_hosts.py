@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.hosts import HostsWriter, Name, names_of, own_lines, render
 
 
@@ -47,7 +48,7 @@ def test_addresses_not_ready_resolve_where_the_service_says_so() -> None:
 
 
 def test_a_pods_own_lines_have_its_name_its_subdomain_and_its_aliases() -> None:
-    pod = {
+    pod: Object = {
         "metadata": {"name": "db-0", "namespace": "d"},
         "spec": {"subdomain": "db", "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a", "b"]}]},
     }
@@ -55,6 +56,8 @@ def test_a_pods_own_lines_have_its_name_its_subdomain_and_its_aliases() -> None:
     assert "127.64.0.1\tdb-0.db.d.svc.cluster.local db-0" in lines
     assert "10.0.0.1\ta\tb" in lines
     assert lines[0] == "# Kubernetes-managed hosts file."
+    pod["spec"]["hostNetwork"] = True
+    assert own_lines(pod, "127.0.0.1").splitlines()[0] == "# Kubernetes-managed hosts file (host network)."
 
 
 def test_files_of_running_pods_follow_changes_in_place(tmp_path: Path) -> None:

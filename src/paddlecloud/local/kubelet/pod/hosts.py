@@ -17,7 +17,7 @@ from paddlecloud.local.kubelet.pod.container_order import hostname_of
 CLUSTER_DOMAIN = "cluster.local"
 SERVICE_LABEL = "kubernetes.io/service-name"
 
-HEADER = "# Kubernetes-managed hosts file.\n"
+HEADER, HOST_HEADER = "# Kubernetes-managed hosts file.\n", "# Kubernetes-managed hosts file (host network).\n"
 """Of the kubelet (managedHostsHeader in kubernetes/pkg/kubelet/kubelet_pods.go): programs look for it."""
 
 LOCALHOST = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
@@ -31,7 +31,7 @@ def own_lines(pod: Object, ip: str) -> str:
     if subdomain := spec.get("subdomain"):
         domain = f"{subdomain}.{meta.get('namespace', '')}.svc.{CLUSTER_DOMAIN}"
         names = [f"{hostname}.{domain}", hostname]
-    lines = [HEADER, LOCALHOST, f"{ip}\t{' '.join(names)}\n"]
+    lines = [HOST_HEADER if spec.get("hostNetwork") else HEADER, LOCALHOST, f"{ip}\t{' '.join(names)}\n"]
     aliases = spec.get("hostAliases") or ()
     lines += ["\t".join([alias["ip"], *(alias.get("hostnames") or ())]) + "\n" for alias in aliases]
     return "".join(lines)
