@@ -1,4 +1,4 @@
-"""Whether what `volumes` name exists. A pod that mounts a claim which does not exist waits without end."""
+"""Whether what `volumes` name exists and stays. A pod that mounts a claim which does not exist waits without end."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ async def missing(client: Client, mounts: Iterable[Mount], namespace: str) -> st
         else:
             return name
     return None
+
+
+async def leaving(client: Client, mounts: Iterable[Mount], namespace: str) -> str:
+    """Which of them is being deleted, as a sentence; empty when none is. The job would keep it from going, or wait."""
+    for name in filter(None, (mount.claim for mount in mounts)):
+        for resource in reversed(KINDS):
+            try:
+                found = await client.get(resource, name, namespace)
+            except (NotFound, Forbidden):
+                continue
+            if found["metadata"].get("deletionTimestamp"):
+                return f'{resource.kind} "{name}" in namespace {namespace} is being deleted'
+    return ""
 
 
 def refusal(name: str, namespace: str) -> str:

@@ -237,6 +237,8 @@ class AsyncJobs:
         where = namespace or self._client.namespace
         if (claim := await claims.missing(self._client.api, wanted.mounts, where)) is not None:
             raise training.TrainingError(f"{claims.refusal(claim, where)}; a directory is written ./NAME:PATH")
+        if leaving := await claims.leaving(self._client.api, wanted.mounts, where):
+            raise training.TrainingError(leaving)
         for last in range(NAME_TRIES):
             body = training.job(wanted, name=name or await self._free_name(wanted, where), namespace=where)
             try:

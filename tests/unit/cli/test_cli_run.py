@@ -216,6 +216,15 @@ def test_a_volume_that_does_not_exist_is_refused_with_the_nearest_name(
     assert pdc("run", "-d", "--volume", "samples:/data", "--", "x").code == 0
 
 
+def test_a_set_that_is_being_deleted_is_refused(ours: Stub, pdc: Pdc) -> None:
+    ours.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "samples"}})
+    ours.add({"kind": "SampleSet", "metadata": {"name": "samples", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    result = pdc("run", "-d", "--volume", "samples:/data", "--", "x")
+    assert result.code == 1
+    assert 'SampleSet "samples" in namespace default is being deleted' in result.err
+    assert ours.asked("POST") == []
+
+
 def test_a_volume_that_may_not_be_read_is_left_to_the_api_server(ours: Stub, pdc: Pdc) -> None:
     path = "/api/v1/namespaces/default/persistentvolumeclaims/imagenet"
     ours.refuse[("GET", path)] = (403, {"reason": "Forbidden", "code": 403, "message": "no"})

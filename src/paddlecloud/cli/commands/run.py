@@ -125,6 +125,8 @@ def _check_volumes(session: Session, training: Training) -> None:
             exit_code=NOT_FOUND,
             missing=(name, tuple(resource.full_name for resource in claims.KINDS)),
         )
+    if leaving := session.api.do(claims.leaving(session.api.client, training.mounts, session.namespace)):
+        raise CliError(leaving, next="pdc get sampleset shows when it is gone; make it again, or use another")
 
 
 def _question_image(session: Session, image: str | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from paddlecloud.api.paddlejob import ROLES
 from paddlecloud.controllers.operator import MakeInformer
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.gang import podgroup
@@ -73,9 +74,16 @@ class Caches:
             pod_groups={resource: obj for resource, obj in named.items() if resource in GANGS and obj is not None},
             claim=self.claims.cache.get(data_key) if data_key else None,
             sample_set=self.sets.cache.get(data_key) if data_key and self.sets else None,
+            leaving_sets=self._leaving_sets(job),
             cache_nodes=self._cache_nodes(job, data_key) if data_key else {},
             leftovers=leftovers,
             blockers=blockers,
+        )
+
+    def _leaving_sets(self, job: Object) -> tuple[str, ...]:
+        found = [self.sets.cache.get(key) for key in _claims_of(job)] if self.sets else []
+        return tuple(
+            str(each["metadata"]["name"]) for each in found if each and each["metadata"].get("deletionTimestamp")
         )
 
     def _in_the_way(self, key: Key, uid: str, named: dict[Resource, Object | None]) -> tuple[int, tuple[str, ...]]:
@@ -115,8 +123,20 @@ def _sample_set_of(job: Object) -> Key | None:
 
 def _data_of(job: Object) -> Iterable[str]:
     """Index of jobs by the data they read."""
-    data_key = _sample_set_of(job)
-    return [str(data_key)] if data_key else ()
+    return [str(key) for key in _claims_of(job)]
+
+
+def _claims_of(job: Object) -> list[Key]:
+    """The claims that pods of the job mount; that of a sample set has the set's name."""
+    names_ = [block(job, "sampleSetRef").get("name")]
+    for role in ROLES:
+        spec = (block(job, role).get("template") or {}).get("spec")
+        volumes = spec.get("volumes") if isinstance(spec, dict) else None
+        for volume in volumes if isinstance(volumes, list) else ():
+            claim = volume.get("persistentVolumeClaim") if isinstance(volume, dict) else None
+            names_.append(claim.get("claimName") if isinstance(claim, dict) else None)
+    namespace = job["metadata"].get("namespace", "")
+    return [Key(namespace, str(name)) for name in dict.fromkeys(filter(None, names_))]
 
 
 def _by_place(pod: PodView) -> tuple[str, int]:

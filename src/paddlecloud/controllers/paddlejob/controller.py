@@ -23,7 +23,7 @@ from paddlecloud.controllers.paddlejob.observe import Observed, view
 from paddlecloud.controllers.paddlejob.pods import ignored, ports
 from paddlecloud.controllers.paddlejob.reports.listener import ListenAddress
 from paddlecloud.controllers.paddlejob.reports.receiver import ReportReceiver
-from paddlecloud.controllers.paddlejob.status import LATER, drifted, essence, hold_back
+from paddlecloud.controllers.paddlejob.status import LATER, SOON, drifted, essence, hold_back
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
@@ -134,7 +134,8 @@ class PaddleJobController(Operator[Observed, Plan]):
         job = self._caches.jobs.cache.get(key)
         memory = self._memory.get(job["metadata"]["uid"]) if job is not None else None
         written = memory.written if memory is not None else 0.0
-        self.controller.queue.add_after(key, written + LATER - self.clock.now())
+        first = job is not None and self._receiver.reports_first(job)
+        self.controller.queue.add_after(key, written + (SOON if first else LATER) - self.clock.now())
 
     # One pass
 

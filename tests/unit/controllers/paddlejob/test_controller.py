@@ -26,6 +26,7 @@ from paddlecloud.kube.resource import (
     PADDLEJOBS,
     PERSISTENTVOLUMECLAIMS,
     PODS,
+    SAMPLESETS,
     Object,
     Resource,
 )
@@ -355,3 +356,29 @@ async def test_the_newest_line_of_all_pods(lines: dict[str, bytes], newest: floa
     client = Client(Logs(lines))  # type: ignore[arg-type]
     found = await newest_line(client, NAMESPACE, pods, since=60)
     assert found == (None if newest is None else pytest.approx(newest, abs=1e-6))
+
+
+@pytest.mark.parametrize("by", ["sampleSetRef", "volume"])
+async def test_a_set_that_is_being_deleted_is_given_to_no_new_job(cluster: Cluster, by: str) -> None:
+    meta = {"name": "photos", "namespace": NAMESPACE, "finalizers": ["example.org/held"]}
+    body = {"apiVersion": SAMPLESETS.api_version, "kind": "SampleSet", "metadata": meta, "spec": {"noSync": True}}
+    await cluster.client.create(SAMPLESETS, body)
+    claim = {"accessModes": ["ReadOnlyMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {**meta, "finalizers": []}, "spec": claim}
+    await cluster.client.create(PERSISTENTVOLUMECLAIMS, named)
+    await cluster.client.delete(SAMPLESETS, "photos", namespace=NAMESPACE)
+    role = {"replicas": 1, "template": template()}
+    if by == "volume":
+        role["template"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "photos"}}]
+        await cluster.apply(worker=role)
+    else:
+        await cluster.apply(worker=role, sampleSetRef={"name": "photos", "mountPath": "/data", "waitFor": "None"})
+
+    async def waits() -> bool:
+        message = ((await cluster.get(PADDLEJOBS, "job")).get("status") or {}).get("message", "")
+        return message == "SampleSet default/photos is being deleted"
+
+    await eventually(waits)
+    assert await cluster.pods() == {}
+    await cluster.client.patch(SAMPLESETS, "photos", {"metadata": {"finalizers": []}}, namespace=NAMESPACE)
+    await cluster.number_of_pods(1)

@@ -61,6 +61,24 @@ def test_a_job_waits_for_what_it_asks_of_its_set(
         assert "SampleSet default/imagenet is" in world.status["message"]
 
 
+def test_a_job_does_not_begin_with_a_set_that_is_being_deleted_and_one_that_has_begun_goes_on() -> None:
+    world = JobCluster(paddlejob(worker=1))
+    world.leaving_sets = ("imagenet",)
+    world.settle()
+    assert not world.pods
+    assert world.status["message"] == "SampleSet default/imagenet is being deleted"
+    assert (world.phase, conditions(world)["DataReady"]) == ("Pending", "False")
+    world.leaving_sets = ()
+    world.start()
+    assert (world.phase, conditions(world)["DataReady"]) == ("Running", "True")
+    world.leaving_sets = ("imagenet",)
+    world.fail("job-worker-0", code=137)
+    world.settle()
+    world.now += 60
+    world.start()
+    assert world.phase == "Running", "the set waits for it"
+
+
 def cache_below(path: str) -> str:
     return own_folder(path, "default", "imagenet")
 

@@ -15,8 +15,9 @@ import pytest
 from harness import eventually
 from paddlecloud.controllers.paddlejob.reports import token
 from paddlecloud.controllers.paddlejob.reports.listener import BODY_LIMIT, BURST, Channel, ListenAddress, Report
+from paddlecloud.controllers.paddlejob.status import LATER
 from paddlecloud.data.report import sign
-from paddlecloud.kube.clock import FakeClock
+from paddlecloud.kube.clock import FakeClock, parse_rfc3339
 from paddlecloud.kube.resource import CONFIGMAPS, PADDLEJOBS, PODS, SECRETS, Key, Object
 
 from .test_controller import Cluster, cluster_of
@@ -156,6 +157,28 @@ async def report_secret(cluster: Cluster) -> Object:
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     async with cluster_of(tmp_path, reports=ListenAddress()) as cluster:
         yield cluster
+
+
+async def test_the_first_checkpoint_does_not_wait_for_the_time_of_grouped_reports(cluster: Cluster) -> None:
+    await cluster.apply(worker=1)
+    await cluster.bring_up(1)
+    bearer = base64.b64decode((await report_secret(cluster))["data"]["token"]).decode()
+    pod = await cluster.get(PODS, "job-worker-0")
+    env = {entry["name"]: entry for entry in pod["spec"]["containers"][0]["env"]}
+    url = env["PADDLECLOUD_REPORT_URL"]["value"]
+    async with aiohttp.ClientSession() as session:
+        content, path = json.dumps({"checkpoint": {"path": "/ckpt", "step": 1}}).encode(), urlsplit(url).path.encode()
+        headers = {"Authorization": f"Signed {sign(bearer, path, content)}"}
+        async with session.post(url, data=content, headers=headers) as answer:
+            assert answer.status == 204
+
+    async def shown() -> Object | None:
+        status: Object = (await cluster.get(PADDLEJOBS, "job"))["status"]
+        return status if status.get("checkpoint") else None
+
+    status = await eventually(shown)
+    waited = parse_rfc3339(status["lastReconcileTime"]) - parse_rfc3339(status["checkpoint"]["time"])
+    assert waited < LATER - 1
 
 
 async def test_a_pods_report_shows_on_the_job(cluster: Cluster) -> None:

@@ -31,9 +31,19 @@ def find(case: JobCase) -> Obstacle | None:
         return Obstacle("Created", "NameTaken", f"{taken} exists and is not ours: rename the job or delete it")
     if case.port is None:
         return Obstacle("Created", "NoPorts", "no free block of ports: wait for another job to end")
+    if case.observed.leaving_sets and case.missing and not _has_begun(case):
+        sets = ", ".join(f"SampleSet {case.settings.namespace}/{name}" for name in case.observed.leaving_sets)
+        verb = "is" if len(case.observed.leaving_sets) == 1 else "are"
+        return Obstacle("DataReady", "DataNotReady", f"{sets} {verb} being deleted")
     if case.missing and (text := data.missing(case.settings, case.observed)):
         return Obstacle("DataReady", "DataNotReady", text)
     return None
+
+
+def _has_begun(case: JobCase) -> bool:
+    """A set waits for the jobs that have begun with it, so these may form their gang anew."""
+    created = status.condition(case.old, "Created")
+    return case.phase in ("Restarting", "Scaling") or (created is not None and created.status == "True")
 
 
 def tell(case: JobCase, plan: Plan, found: Obstacle) -> PaddleJobStatus:

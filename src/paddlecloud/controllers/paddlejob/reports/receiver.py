@@ -55,6 +55,13 @@ class ReportReceiver:
         """What the pods of the job's present generation have reported."""
         return self._listener(job).reports()
 
+    def reports_first(self, job: Object) -> bool:
+        """Whether the pods have reported progress, or a checkpoint, and the job's status has none yet."""
+        status, known = job.get("status") or {}, self._listener(job).reports()
+        return bool(known.progress and not status.get("progress")) or bool(
+            known.checkpoint and not status.get("checkpoint")
+        )
+
     def forget(self, uid: str) -> None:
         """The job is gone, or another one has its name."""
         self._listeners.pop(uid, None)
