@@ -7,6 +7,7 @@ import asyncio
 import gc
 import gzip
 import json
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -18,7 +19,7 @@ import pytest
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, pdc
 from paddlecloud.kube import descriptors, listening
-from paddlecloud.local.apiserver.http import limits
+from paddlecloud.local.apiserver.http import limits, server
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import endpoint
 
@@ -124,6 +125,43 @@ async def test_nobody_waits_for_the_body_of_a_stranger_and_a_tenant_has_a_share_
         assert [status for status, _ in answers] == ["200"] * 8 + ["429"]
         assert (await asked("GET /version HTTP/1.1"))[0] == "200"
         for _, each in (*answers, ("", writer)):
+            each.close()
+    finally:
+        await platform.stop()
+
+
+async def test_long_answers_that_nobody_reads_make_room_for_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(server, "MOST_UNREAD", 20 * MEGABYTE)
+    platform = ControlPlane(tmp_path / "data", seed=1)
+    await platform.start()
+    try:
+        trusted = ssl.create_default_context(cafile=str(platform.data / "pki" / "ca.crt"))
+        port = int(platform.url.rpartition(":")[2])
+        admin = (platform.data / "pki" / "admin.token").read_text().strip()
+        async with raw_client(platform) as raw:
+            for number in range(12):
+                await raw("POST", CONFIGMAPS, config(f"long-{number}", data={"x": "y" * 1_000_000}))
+        asked = f"GET {CONFIGMAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin}\r\n\r\n"
+
+        async def ask() -> tuple[asyncio.StreamReader, asyncio.StreamWriter, int]:
+            """With little room on the way, so that what is not read stays with the server."""
+            way = socket.socket()
+            way.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            way.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(way, ("127.0.0.1", port))
+            reader, writer = await asyncio.open_connection(sock=way, ssl=trusted, server_hostname="127.0.0.1")
+            writer.write(asked.encode())
+            head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)).decode().lower()
+            return reader, writer, int(head.partition("content-length: ")[2].split()[0])
+
+        first, unread, _ = await ask()
+        second, writer, length = await ask()
+        assert len(await asyncio.wait_for(second.readexactly(length), PATIENCE)) == length
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await asyncio.wait_for(first.readexactly(length), PATIENCE)
+        for each in (unread, writer):
             each.close()
     finally:
         await platform.stop()

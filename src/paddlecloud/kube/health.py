@@ -34,7 +34,9 @@ async def serve(
 
     app = web.Application()
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE)
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE, auto_decompress=False
+    )
     await runner.setup()
     try:
         await Site(runner, host, port).start()

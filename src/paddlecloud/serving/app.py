@@ -21,15 +21,17 @@ from paddlecloud.serving.tensors import Feeds, as_json
 
 log = logging.getLogger(__name__)
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
+SERVER_OPTIONS: dict[str, Any] = {"auto_decompress": False}
+"""For the server of the application: `Intake` decompresses, beside the event loop and within its limits."""
 LONGEST_MESSAGE = 1000
 """Characters of a refusal; it may quote what the client sent."""
 
 
 def build(slot: Slot, metrics: Metrics, *, intake: Intake) -> web.Application:
-    app = web.Application(middlewares=[_refusals(metrics)])
+    app = web.Application(middlewares=[_refusals(metrics, intake)])
     routes = _Routes(slot, metrics, intake)
     app.add_routes(
         [
@@ -136,21 +138,22 @@ class _Routes:
         return web.Response(body=self._metrics.registry.render().encode(), headers={"Content-Type": CONTENT_TYPE})
 
 
-def _refusals(metrics: Metrics) -> Any:
+def _refusals(metrics: Metrics, intake: Intake) -> Any:
     @web.middleware
-    async def refuse(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def refuse(request: web.Request, handler: Handler) -> web.Response:
         began = time.monotonic()
         answer = await _answer(request, handler)
         if request.method == "POST":
             name = request.match_info.get("name", "") if answer.status != 404 else ""
             metrics.requests.inc(name, str(answer.status))
             metrics.seconds.observe(time.monotonic() - began, name)
+        await intake.send(request, answer)
         return answer
 
     return refuse
 
 
-async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _answer(request: web.Request, handler: Handler) -> web.Response:
     try:
         return await handler(request)
     except Overloaded as error:

@@ -98,6 +98,7 @@ async def serve(options: argparse.Namespace) -> None:
         app.build(slot, metrics, intake=intake),
         access_log=None,
         shutdown_timeout=DRAIN_SECONDS,
+        **app.SERVER_OPTIONS,
     )
     await runner.setup()
     await Site(runner, options.host, options.port, backlog=1024).start()

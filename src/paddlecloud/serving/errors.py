@@ -23,6 +23,10 @@ class TooLarge(ServingError):
     status = 413
 
 
+class UnknownEncoding(ServingError):
+    status = 415
+
+
 class TooSlow(ServingError):
     status = 408
 

@@ -1,13 +1,15 @@
 """Bodies of requests on their way to tensors: how much may come, and where it is decoded.
 
-Small bodies are decoded at once. Large ones are decoded in a thread, one at a time, so that the event loop answers
-other clients meanwhile. All large bodies together are limited, those of HTTP and gRPC alike. HTTP bodies count, and
-have a time limit, while they arrive; gRPC's library hands over whole messages only.
+Small bodies are decoded at once. Large ones, and those that are compressed, are decoded in a thread, one at a time, so
+that the event loop answers other clients meanwhile. All large bodies together are limited, those of HTTP and gRPC
+alike. HTTP bodies count, and have a time limit, while they arrive; gRPC's library hands over whole messages only.
+Large answers to HTTP requests have the same limits while their clients read them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -15,7 +17,8 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from paddlecloud.serving.errors import BadInput, Overloaded, TooLarge, TooSlow
+from paddlecloud.kube.unread import Unread
+from paddlecloud.serving.errors import BadInput, Overloaded, TooLarge, TooSlow, UnknownEncoding
 
 T = TypeVar("T")
 
@@ -24,6 +27,9 @@ SMALL = 64 * 1024
 TOGETHER = 2
 """Bodies of the largest size that may be under way at the same time."""
 BODY_SECONDS = 60.0
+ENCODINGS = {"gzip": zlib.MAX_WBITS + 16, "deflate": zlib.MAX_WBITS}
+"""Values of Content-Encoding, and what zlib calls them."""
+_NOT_COMPRESSED = "the body is not compressed as its Content-Encoding says"
 
 
 class Intake:
@@ -35,6 +41,7 @@ class Intake:
         self._seconds = seconds
         self._held = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="decode")
+        self._unread = Unread(TOGETHER * largest, seconds)
 
     @asynccontextmanager
     async def body(self, request: web.Request) -> AsyncIterator[bytes]:
@@ -53,10 +60,32 @@ class Intake:
             except web.RequestPayloadError as error:
                 request.content.feed_eof()  # or aiohttp reads on after the answer, and logs a traceback
                 request.protocol.close()  # after the answer: aiohttp finds no further request behind such a body
-                raise BadInput("the body is not compressed as its Content-Encoding says") from error
+                raise BadInput("the body is not of the form that its Transfer-Encoding says") from error
+            encoding = request.headers.get("Content-Encoding", "identity").lower()
+            if encoding != "identity":
+                await self._decompress(encoding, pieces)
             yield b"".join(pieces)
         finally:
             self._let_go(pieces)
+
+    async def _decompress(self, encoding: str, pieces: list[bytes]) -> None:
+        """In the thread, however small it is: a thousand times as much may come of it."""
+        if encoding not in ENCODINGS:
+            known = " and ".join(ENCODINGS)
+            raise UnknownEncoding(f"the body has Content-Encoding {encoding!r}; known are {known}")
+        compressed = b"".join(pieces)
+        loop = asyncio.get_running_loop()
+        plain = await loop.run_in_executor(self._thread, _plain, encoding, compressed, self.largest)
+        self._let_go(pieces)
+        self._take(plain, pieces, 0)
+
+    async def send(self, request: web.Request, answer: web.Response) -> None:
+        """Write an answer. A large one counts until its client has read it; one that is not read is given up."""
+        size = len(answer.body) if isinstance(answer.body, bytes) else 0
+        if size > SMALL and request.transport is not None:
+            with self._unread.answer(request.transport, size):
+                await answer.prepare(request)
+                await answer.write_eof()
 
     @contextmanager
     def message(self, raw: bytes) -> Iterator[None]:
@@ -97,3 +126,16 @@ class Intake:
 
     def close(self) -> None:
         self._thread.shutdown(wait=False)
+
+
+def _plain(encoding: str, compressed: bytes, largest: int) -> bytes:
+    """What was compressed, one byte more than `largest` at most. Some clients send `deflate` without zlib's header."""
+    bare = encoding == "deflate" and compressed[:1] and compressed[0] & 15 != zlib.DEFLATED
+    decompressor = zlib.decompressobj(-zlib.MAX_WBITS if bare else ENCODINGS[encoding])
+    try:
+        plain = decompressor.decompress(compressed, largest + 1)
+    except zlib.error as error:
+        raise BadInput(_NOT_COMPRESSED) from error
+    if not decompressor.eof and len(plain) <= largest:
+        raise BadInput(_NOT_COMPRESSED)
+    return plain

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator, Callable
 
 import pytest
 from aiohttp import web
 
-from harness import PATIENCE
+from harness import PATIENCE, longest_turn
 from paddlecloud.controllers.paddlejob.reports.listener import Channel, ListenAddress
 from paddlecloud.kube import health, listening
 from paddlecloud.kube.clock import SystemClock
@@ -139,3 +140,18 @@ async def test_the_listeners_of_a_controller_close_connections_without_a_request
     async for port in serve():
         reader, _writer = await dial(port, HALF)
         assert await rest(reader) == b""
+
+
+@pytest.mark.parametrize("listener", [reports, probes])
+async def test_a_body_that_grows_a_thousandfold_is_not_inflated(listener: Callable[[], AsyncIterator[int]]) -> None:
+    compressor = zlib.compressobj(wbits=-15)
+    piece = compressor.compress(bytes(1 << 24)) + compressor.flush(zlib.Z_FULL_FLUSH)
+    body = piece * 128 + compressor.flush()
+    head = f"Connection: close\r\nContent-Encoding: deflate\r\nContent-Length: {len(body)}\r\n\r\n"
+    async for port in listener():
+        reader, writer = await dial(port, HALF + head.encode())
+        writer.write(body)
+        asked = asyncio.ensure_future(rest(reader))
+        assert await longest_turn(asked) < 0.25, "CPU seconds of the event loop"
+        assert (await asked).startswith(b"HTTP/1.1 4")
+        writer.close()

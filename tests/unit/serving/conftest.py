@@ -31,6 +31,7 @@ class Serve:
         self.ending.push_async_callback(self.slot.close)
         client = TestClient(TestServer(app.build(self.slot, metrics, intake=Intake(largest, seconds=seconds))))
         self.ending.push_async_callback(client.close)
+        await client.server.start_server(**app.SERVER_OPTIONS)
         await client.start_server()
         return client
 

@@ -23,6 +23,19 @@ def linear(folder: Path, *, factor: float = 2.0, rows: int | str = "batch", colu
     return _saved(graph, folder)
 
 
+def wide(folder: Path, *, columns: int = 4096) -> Path:
+    """Rows of one number become rows of `columns`: a small request with a large answer."""
+    weights = numpy_helper.from_array(np.ones((1, columns), dtype="float32"), "w")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "wide",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", columns])],
+        [weights],
+    )
+    return _saved(graph, folder)
+
+
 def lookup(folder: Path) -> Path:
     """Picks rows of a table by INT64 indices; an index out of range fails inside the model."""
     table = numpy_helper.from_array(np.arange(10, dtype="float32") * 10, "table")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
+import socket
 import time
+import zlib
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestClient
 from onnx import TensorProto
 
-from harness import PATIENCE, longest_turn
+from harness import PATIENCE, eventually, longest_turn
 from unit.serving import models
 from unit.serving.conftest import Serve
 
@@ -126,13 +130,95 @@ async def test_a_body_that_is_not_compressed_as_it_says_is_the_clients_mistake(
 ) -> None:
     client = await serve(models.linear(tmp_path / "double"))
     reader, writer = await asyncio.open_connection(client.host, client.port)
-    head = f"POST /double/prediction HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\nContent-Encoding: {encoding}\r\n\r\n"
-    writer.write(head.encode() + b"neither of the two, and only its beginning")
+    head = f"POST /double/prediction HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Encoding: {encoding}\r\n"
+    writer.write(f"{head}Content-Length: 18\r\n\r\nneither of the two".encode())
     answer = await asyncio.wait_for(reader.read(), PATIENCE)
     writer.close()
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"is not compressed as its Content-Encoding says" in answer
     assert not [record for record in caplog.records if record.exc_info], "no traceback for each such request"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "bare deflate"])
+async def test_compressed_bodies_are_understood_and_those_cut_off_are_refused(
+    serve: Serve, tmp_path: Path, encoding: str
+) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    compressor = zlib.compressobj(wbits={"gzip": 31, "deflate": 15, "bare deflate": -15}[encoding])
+    body = compressor.compress(b'{"feed": [{"x": [1, 2, 3]}]}') + compressor.flush()
+    headers = {"Content-Encoding": encoding.rpartition(" ")[2]}
+    assert (await client.post("/double/prediction", data=body, headers=headers)).status == 200
+    assert (await client.post("/double/prediction", data=body[:-9], headers=headers)).status == 400
+
+
+async def test_another_compression_is_refused_with_those_that_are_known(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.linear(tmp_path / "double"))
+    answer = await client.post("/double/prediction", data=b"{}", headers={"Content-Encoding": "br"})
+    assert answer.status == 415
+    assert "gzip and deflate" in (await answer.json())["error"]
+
+
+@pytest.mark.parametrize("path", ["/v2/models/double/infer", "/v2/models/other/infer", "/healthz"])
+async def test_a_body_that_grows_a_thousandfold_holds_up_nobody_whoever_reads_it(
+    serve: Serve, tmp_path: Path, path: str
+) -> None:
+    client = await serve(models.linear(tmp_path / "double"), largest=16 << 20)
+    compressor = zlib.compressobj(wbits=-15)
+    piece = compressor.compress(bytes(1 << 24)) + compressor.flush(zlib.Z_FULL_FLUSH)
+    body = piece * 128 + compressor.flush()
+    asked = asyncio.ensure_future(client.post(path, data=io.BytesIO(body), headers={"Content-Encoding": "deflate"}))
+    turn = asyncio.ensure_future(longest_turn(asked))
+    assert (await asked).status in (404, 405, 413)
+    answer = await client.post("/double/prediction", json={"feed": [{"x": [1, 2, 3]}]})
+    assert answer.status == 200
+    assert await turn < LONGEST_TURN
+
+
+def asks_for_much(rows: int) -> bytes:
+    body = json.dumps({"inputs": [{"name": "x", "shape": [rows, 1], "datatype": "FP32", "data": [1] * rows}],
+                       "parameters": {"binary_data_output": True}})  # fmt: skip
+    return f"POST /v2/models/wide/infer HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+async def dial(client: TestClient[Any, Any]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """With little room on the way, so that what is not read stays with the server."""
+    way = socket.socket()
+    way.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    way.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(way, (client.host, client.port))
+    return await asyncio.open_connection(sock=way, limit=1 << 12)
+
+
+async def received(reader: asyncio.StreamReader) -> int:
+    size = 0
+    with contextlib.suppress(ConnectionError):
+        while piece := await asyncio.wait_for(reader.read(1 << 16), PATIENCE):
+            size += len(piece)
+    return size
+
+
+async def test_an_answer_that_nobody_reads_is_given_up(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.wide(tmp_path / "wide"), largest=16 << 20, seconds=3)
+    reader, writer = await dial(client)
+    writer.write(asks_for_much(1024))
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+    assert b" 200 " in head
+    await eventually(lambda: not client.server.runner.server.connections, what="the connection is given up")
+    assert await received(reader) < 16 << 20
+    writer.close()
+
+
+async def test_answers_that_nobody_reads_make_room_for_others(serve: Serve, tmp_path: Path) -> None:
+    client = await serve(models.wide(tmp_path / "wide"), largest=16 << 20)
+    clients = [await dial(client) for _ in range(3)]
+    for reader, writer in clients:
+        writer.write(asks_for_much(1024))
+        assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+    sizes = [asyncio.ensure_future(received(reader)) for reader, _ in clients]
+    await asyncio.wait(sizes[:1])
+    assert sizes[0].result() < 16 << 20
+    for _, writer in clients:
+        writer.close()
 
 
 async def test_all_bodies_under_way_together_are_limited(serve: Serve, tmp_path: Path) -> None:

@@ -14,5 +14,7 @@ MAX_LINE = 16 * 1024
 """Characters of a request line: method, path and query."""
 MAX_HEADER = 32 * 1024
 """Characters of one header."""
+MOST_UNREAD = 256 * 1024 * 1024
+"""Bytes of long answers that clients have yet to read, all together."""
 BACKLOG = 1024
 """Connections waiting to be accepted."""

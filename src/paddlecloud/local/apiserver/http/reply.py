@@ -16,6 +16,7 @@ from http import HTTPStatus
 from aiohttp import HttpVersion11, web
 
 from paddlecloud.kube.timeslice import TimeSlice
+from paddlecloud.kube.unread import Unread
 from paddlecloud.local.apiserver.http.request import Response
 
 ONE_PIECE = 64 * 1024  # bodies up to here are copied behind their head
@@ -45,9 +46,10 @@ class Written(web.StreamResponse):
 class Reply(Written):
     """A finished answer that writes itself."""
 
-    def __init__(self, answer: Response) -> None:
+    def __init__(self, answer: Response, unread: Unread) -> None:
         super().__init__(status=answer.status, keep_alive=True)
         self._answer = answer
+        self._unread = unread
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """Everything is written here, at once."""
@@ -59,10 +61,11 @@ class Reply(Written):
         body = b"" if request.method == "HEAD" else answer.body
         if len(body) <= ONE_PIECE:
             transport.write(head + body)
-        else:
+            await request.writer.drain()
+            return
+        with self._unread.answer(transport, len(body)):
             transport.write(head)
             await _write_long(request, transport, memoryview(body))
-        await request.writer.drain()
 
 
 async def _write_long(request: web.BaseRequest, transport: asyncio.WriteTransport, body: memoryview) -> None:

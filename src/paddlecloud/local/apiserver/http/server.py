@@ -16,9 +16,10 @@ from aiohttp.http import HttpProcessingError
 
 from paddlecloud.kube import descriptors, errors
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.unread import Unread
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
-from paddlecloud.local.apiserver.http.limits import BACKLOG, MAX_BODY, MAX_HEADER, MAX_LINE
+from paddlecloud.local.apiserver.http.limits import BACKLOG, MAX_BODY, MAX_HEADER, MAX_LINE, MOST_UNREAD
 from paddlecloud.local.apiserver.http.reply import Reply, stream
 from paddlecloud.local.apiserver.http.request import Request
 from paddlecloud.local.apiserver.http.shares import Shares
@@ -35,6 +36,7 @@ class HttpsServer:
         self._tls = tls
         self._most = descriptors.share(one_of=8)
         self._shares = Shares(max(1, self._most // 2))
+        self._unread = Unread(MOST_UNREAD)
         self._runner: web.ServerRunner | None = None
         self.port = 0
 
@@ -87,13 +89,13 @@ class HttpsServer:
                 if incoming.can_read_body and request.user is not ANONYMOUS:  # nobody waits for a body of strangers
                     request.body = await _bounded(incoming)
             except errors.ApiError as error:
-                return Reply(self._api.refuse(request, error))
+                return Reply(self._api.refuse(request, error), self._unread)
             answer = await self._api.handle(request)
             if answer.upgrade is not None:
                 return await answer.upgrade(incoming)  # type: ignore[no-any-return]
             if answer.stream is not None:
                 return await stream(incoming, answer, answer.stream)
-            return Reply(answer)
+            return Reply(answer, self._unread)
 
 
 def _quiet_log() -> logging.Logger:

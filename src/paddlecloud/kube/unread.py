@@ -1,0 +1,37 @@
+"""Large answers that clients have yet to read: each has its time, and all together have a share of the memory.
+
+Otherwise whoever may ask for much could fill the memory of a server: ask, do not read, and ask again on the next
+connection. kube-apiserver ends a request after a minute, too (`--request-timeout`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+READ_TIMEOUT = 60.0
+
+
+class Unread:
+    """Of more than `most` bytes those answers are cut off that began first; a single one may be larger than that."""
+
+    def __init__(self, most: int, seconds: float = READ_TIMEOUT) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._sizes: dict[asyncio.WriteTransport, int] = {}  # in the order in which they began
+
+    @contextmanager
+    def answer(self, transport: asyncio.WriteTransport, size: int) -> Iterator[None]:
+        """While an answer of that size is written. One that is cut off ends as if its client had gone."""
+        self._sizes[transport] = size
+        timer = asyncio.get_running_loop().call_later(self._seconds, transport.abort)
+        try:
+            while sum(self._sizes.values()) > self._most and len(self._sizes) > 1:
+                oldest = next(iter(self._sizes))
+                del self._sizes[oldest]
+                oldest.abort()
+            yield
+        finally:
+            timer.cancel()
+            self._sizes.pop(transport, None)
