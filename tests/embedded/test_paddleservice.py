@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -172,6 +173,41 @@ BAD = {
 }
 
 
+def test_a_service_that_was_never_ready_answers_with_the_reason(kubectl: Kubectl, namespace: str) -> None:
+    broken = {**endpoint("one"), "arg": "echo no such model >&2; exit 7"}
+    service = paddleservice("m", "one")
+    service["spec"]["default"] = broken
+    apply(kubectl, service)
+    until(lambda: condition(kubectl)["status"] == "False", timeout=60)
+    found = status(kubectl)
+    for url, host in ((found["url"], ""), (found["nameUrl"], urlsplit(found["nameUrl"]).netloc)):
+        until(lambda url=url, host=host: ask(url, host=host)[0] == 503, timeout=60)  # type: ignore[misc]
+        assert "exited with code 7" in ask(url, host=host)[1]
+
+
+def test_a_service_that_is_repaired_is_served_at_once_after_a_retry(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
+) -> None:
+    switch = tmp_path / "switch"
+    service = paddleservice("m", "one")
+    service["spec"]["default"]["arg"] = f"test -e {switch} || exit 7; {service['spec']['default']['arg']}"
+    service["spec"] |= {
+        "volumes": [{"name": "switch", "hostPath": {"path": str(tmp_path)}}],
+        "volumeMounts": [{"name": "switch", "mountPath": str(tmp_path)}],
+    }
+    apply(kubectl, service)
+    until(lambda: condition(kubectl).get("reason") == "CrashLoopBackOff", timeout=60)
+    failed = status(kubectl)["default"]["name"]
+    switch.touch()
+    said = pdc("-n", namespace, "retry", "pds/m", env=server.env)
+    assert "m is tried again" in said.stdout
+    pdc("-n", namespace, "wait", "pds/m", "--for=condition=Ready", "--timeout=60s", env=server.env)
+    assert ask(status(kubectl)["url"])[1].startswith("one")
+    assert status(kubectl)["default"]["name"] != failed
+    refused = pdc("-n", namespace, "retry", "pds/m", env=server.env, check=False)
+    assert (refused.returncode, "nothing to try again" in refused.stderr) == (4, True)
+
+
 @pytest.mark.parametrize("group", ["serving.paddlepaddle.org", "elasticserving.paddlepaddle.org"])
 def test_a_spec_with_both_a_model_and_a_default_is_refused(kubectl: Kubectl, namespace: str, group: str) -> None:
     both = paddleservice("m", "one", group=group, model="digits:v1")
@@ -256,15 +292,37 @@ def test_a_name_in_both_groups_belongs_to_the_first(kubectl: Kubectl, namespace:
     until(lambda: ask(url)[1].startswith("two"))
 
 
-def test_a_roll_out_that_brings_errors_goes_back_by_itself(kubectl: Kubectl, namespace: str) -> None:
+def test_a_roll_out_that_brings_errors_goes_back_by_itself_and_says_so(
+    kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path
+) -> None:
     rollout = {"steps": [50], "pauseSeconds": 600, "maxErrorPercent": 10}
     apply(kubectl, paddleservice("m", "one", rollout=rollout))
     url = url_of(kubectl, KIND, "m")
+    good, file = status(kubectl)["default"]["name"], tmp_path / "broken.json"
+    file.write_text(json.dumps(paddleservice("m", "broken", rollout=rollout)))
+
+    def command(*args: str, check: bool = True) -> Any:
+        return pdc("-n", namespace, *args, env=server.env, check=check, timeout=150)
+
     with Load(url) as load:
         load.more(20)
-        apply(kubectl, paddleservice("m", "broken", rollout=rollout))
-        until(lambda: "went back" in (status(kubectl).get("rollout") or {}).get("message", ""))
+        ended = command("apply", "-f", str(file), "--force-conflicts", "--wait", "--timeout=120s", check=False)
         until(lambda: load.more(40).get("one", 0) >= 40, every=0)
+    assert (ended.returncode, "errors, more than 10 %" in ended.stderr) == (100, True), ended.stderr
+    found = status(kubectl)
+    assert (found["default"]["name"], found["traffic"], found["rollout"]["phase"]) == (good, "100", "WentBack")
+    for said in (
+        command("explain", "pds/m").stdout,
+        command("describe", "pds/m").stdout,
+        condition(kubectl)["message"],
+    ):
+        assert f"the roll-out of {found['default']['latest']} went back: " in said
+        assert f"more than 10 %; {good} is served" in said
+    assert f" {good} " in command("get", "pds").stdout
+    assert "WentBack" in kubectl("get", "pds", "-o", "wide").stdout
+    kubectl("wait", "--for=condition=Ready", f"{KIND}/m", "--timeout=5s")
+    kubectl("patch", KIND, "m", "--type=merge", "-p", json.dumps({"spec": {"rollout": None}}))
+    until(lambda: ask(url)[1].startswith("broken"))
     assert load.errors, "half of the requests got the errors that were the reason"
     events = read(kubectl, "events", "--field-selector", "reason=WentBack")["items"]
     assert "errors" in events[0]["message"]

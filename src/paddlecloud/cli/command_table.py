@@ -58,7 +58,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("scale", "set the number of workers of a job, or of replicas", _PKG + "scale", ACT, "jobs"),
     Command("suspend", "stop the pods of a job and keep the job", _PKG + "scale", ACT, "jobs"),
     Command("resume", "start a suspended job", _PKG + "scale", ACT, "jobs"),
-    Command("retry", "run a finished or failed job again", _PKG + "retry", ACT, "jobs"),
+    Command("retry", "run a finished or failed job, or try a failed service, again", _PKG + "retry", ACT, "jobs"),
     Command("promote", "make the canary of a PaddleService its default", _PKG + "promote", ACT, "services"),
     Command("rollback", "withdraw a canary, or go back to the default before", _PKG + "promote", ACT, "services"),
     Command("exec", "run a program in a container", _PKG + "exec", ACT, "jobs or pods"),

@@ -45,6 +45,15 @@ PHRASES: dict[str, tuple[str, str]] = {
     "no-reason": ("no reason given", "没有说明原因"),
     "cordoned": ("cordoned: takes no new pods", "已封锁（cordon）：不再接收新的 Pod"),
     "ready": ("ready", "已就绪"),
+    "went-back": (
+        "the roll-out of {latest} {why}; {serving} is served. To try again: pdc retry pds/{name}, or change the spec",
+        "{latest} 的分步发布已回退（{why}）；现在由 {serving} 提供服务。再试：pdc retry pds/{name}，或修改 spec",
+    ),
+    "rolling-out": (
+        "ready; {latest} is being rolled out: it has {percent} % of the traffic of {serving} (step {step})",
+        "已就绪；{latest} 正在分步发布：占 {serving} 流量的 {percent} %（第 {step} 步）",
+    ),
+    "next-step": ("next step at {time}", "下一步：{time}"),
     "canary-failed": ("ready; its canary failed: {text}", "已就绪；其灰度（canary）失败：{text}"),
     "replicas": ("{ready} of {wanted} replicas are ready", "{wanted} 个副本中有 {ready} 个就绪"),
     "restarted": (

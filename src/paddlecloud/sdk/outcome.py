@@ -63,12 +63,17 @@ def is_final(obj: Object) -> bool:
     """Whether it has ended and its status will not change any more: no other run has been requested since."""
     if obj.get("kind") not in (*FINISHING, "Pod") or ending(obj) is None:
         return False
-    meta, status = obj.get("metadata") or {}, obj.get("status") or {}
-    asked = (meta.get("annotations") or {}).get(RETRY_AT)
-    if asked and asked != status.get("retriedAt"):
+    if awaits_retry(obj):
         return False
+    meta, status = obj.get("metadata") or {}, obj.get("status") or {}
     observed = status.get("observedGeneration")
     return observed is None or int(observed) >= int(meta.get("generation") or 0)
+
+
+def awaits_retry(obj: Object) -> bool:
+    """Whether another attempt was requested that the controller has not begun: its status is of the one before."""
+    asked = ((obj.get("metadata") or {}).get("annotations") or {}).get(RETRY_AT)
+    return bool(asked) and asked != (obj.get("status") or {}).get("retriedAt")
 
 
 def service_failure(service: Object, wanted: str) -> ServiceFailure | None:
@@ -80,6 +85,8 @@ def service_failure(service: Object, wanted: str) -> ServiceFailure | None:
     Unknown for a start in progress. Kubernetes goes on trying, so a later success is not excluded. A plan that the API
     refused (`Refused`) is not meant: the controller retries it.
     """
+    if awaits_retry(service):
+        return None
     generation = int((service.get("metadata") or {}).get("generation") or 0)
     for kind in ("Ready", *_ENDPOINTS.get(wanted, (wanted,))):
         entry = condition(service, kind) or {}

@@ -227,6 +227,19 @@ def test_events_oldest_first(stub: Stub, pdc: Pdc) -> None:
     assert pdc("events", "-A", "--no-headers").out.startswith("default ")
 
 
+def test_events_of_a_deleted_object_of_the_same_name_are_left_out(stub: Stub, pdc: Pdc) -> None:
+    pod = stub.add(pod_with(READY))
+    event(stub, "mine", about=pod, lastTimestamp="2026-01-02T00:00:00Z")
+    event(
+        stub, "its", about={**pod, "metadata": {**pod["metadata"], "uid": "gone"}}, lastTimestamp="2026-01-01T00:00:00Z"
+    )
+    name = f"pod/{pod['metadata']['name']}"
+    assert [line.split()[-1] for line in pdc("events", "--for", name, "--no-headers").out.splitlines()] == ["mine"]
+    del stub.objects["pods", "default", pod["metadata"]["name"]]
+    found = pdc("events", "--for", name, "--no-headers").out.splitlines()
+    assert [line.split()[-1] for line in found] == ["its", "mine"], "of what is gone, all that is known"
+
+
 def test_no_events_is_said_on_stderr(stub: Stub, pdc: Pdc) -> None:
     result = pdc("events")
     assert (result.code, result.out, result.err) == (0, "", "No events found in default.\n")

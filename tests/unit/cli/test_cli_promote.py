@@ -146,3 +146,20 @@ def test_the_field_that_the_file_writes_is_the_one_that_is_changed(
     assert result.code == 0, result.err
     found = stub.objects["paddleservices", "default", "flowers"]["spec"]
     assert {name: found.get(name) for name in ("model", "default")} == {"model": None, "default": None, **written}
+
+
+@pytest.mark.parametrize("default", [{"name": "flowers-default-3"}, {"name": "old", "latest": "flowers-default-3"}])
+def test_a_rollback_goes_past_attempts_of_the_same_content(
+    stub: Stub, pdc: Pdc, service: dict[str, Any], default: dict[str, str]
+) -> None:
+    """A retry makes another revision of what is there; and what serves may be another one than the spec's."""
+    stub.kinds.append(("serving.knative.dev", "v1", "revisions", "Revision", True, []))
+    service["spec"], service["status"]["default"] = {"model": "m:v2"}, default
+    for number, model in (("1", "m:v1"), ("2", "m:v2"), ("3", "m:v2")):
+        labels = {f"{SERVING}/service": "flowers", ENDPOINT: "default", CONFIGURATION_GENERATION: number}
+        source = {SOURCE: f'{{"model": "{model}"}}'}
+        meta = {"name": f"flowers-default-{number}", "labels": labels, "annotations": source}
+        stub.add({"apiVersion": "serving.knative.dev/v1", "kind": "Revision", "metadata": meta})
+    result = pdc("rollback", "flowers")
+    assert result.code == 0, result.err
+    assert "rolled back from flowers-default-3 to flowers-default-1" in result.out

@@ -107,6 +107,40 @@ def test_a_samplejob_runs_again_after_a_failure_only(
     assert len(stub.asked("PATCH")) == (1 if code == 0 else 0)
 
 
+SERVICES = {
+    "its newest revision fails": ({"conditions": [{"type": "Ready", "status": "False", "reason": "CrashLoop"}]}, 0),
+    "its canary fails": (
+        {"conditions": [{"type": "Ready", "status": "True"}, {"type": "CanaryEndpointReady", "status": "False"}]},
+        0,
+    ),
+    "its roll-out went back": (
+        {
+            "conditions": [{"type": "Ready", "status": "True", "reason": "WentBack"}],
+            "default": {"name": "old", "latest": "new"},
+            "rollout": {"phase": "WentBack"},
+        },
+        0,
+    ),
+    "all is well": ({"conditions": [{"type": "Ready", "status": "True"}]}, 4),
+    "its spec is refused": ({"conditions": [{"type": "Ready", "status": "False", "reason": "InvalidSpec"}]}, 5),
+}
+
+
+@pytest.mark.parametrize("state", SERVICES)
+def test_a_service_is_tried_again_where_something_of_it_does_not_serve(
+    stub: Stub, pdc: Pdc, failed: dict[str, Any], state: str
+) -> None:
+    stub.kinds.append(("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService", True, ["pds"]))
+    status, code = SERVICES[state]
+    body = {"apiVersion": "serving.paddlepaddle.org/v1", "kind": "PaddleService", "metadata": {"name": "m"}}
+    stub.add({**body, "status": status})
+    result = pdc("retry", "pds/m")
+    assert (result.code, len(stub.asked("PATCH"))) == (code, 1 if code == 0 else 0), result.err
+    if code == 0:
+        assert result.out == "paddleservice.serving.paddlepaddle.org/m is tried again\n"
+        assert "pdc wait paddleservice" in result.err
+
+
 def test_other_kinds_cannot_be_retried(stub: Stub, pdc: Pdc) -> None:
     stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
     assert pdc("retry", "pod/p").code == 2

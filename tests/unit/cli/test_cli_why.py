@@ -456,3 +456,57 @@ def test_a_package_that_an_image_lacks_is_not_a_submodule_and_needs_another_imag
     assert step("ModuleNotFoundError: No module named 'pandas'").endswith("an --image that has pandas")
     assert step("ModuleNotFoundError: No module named 'paddle.fluid'") == ""
     assert step("ValueError: no") == ""
+
+
+def rolled(phase: str, **more: Any) -> dict[str, Any]:
+    message = "the roll-out of m-2 went back: 50.0 % of 40 answers were errors; m-1 is served"
+    ready = {"type": "Ready", "status": "True", "observedGeneration": 2}
+    return {
+        "kind": "PaddleService",
+        "metadata": {"name": "m", "generation": 2},
+        "status": {
+            "conditions": [ready],
+            "default": {"name": "m-1", "latest": "m-2"},
+            "rollout": {"phase": phase, "percent": 50, "step": 2, **more},
+            **({"message": message} if phase == "WentBack" else {}),
+        },
+    }
+
+
+ROLLOUTS = [
+    (
+        rolled("WentBack", message="went back: 50.0 % of 40 answers were errors"),
+        "WentBack",
+        "the roll-out of m-2 went back: 50.0 % of 40 answers were errors; m-1 is served. To try again: pdc retry pds/m",
+        100,
+    ),
+    (
+        rolled("Progressing", nextStepTime="2027-01-15T08:00:00Z"),
+        "RolloutProgressing",
+        "m-2 is being rolled out: it has 50 % of the traffic of m-1 (step 2), next step at 2027-01-15T08:00:00Z",
+        None,
+    ),
+    (rolled("Paused", message="paused"), "RolloutPaused", "it has 50 % of the traffic of m-1 (step 2): paused", 0),
+]
+
+
+@pytest.mark.parametrize(("service", "reason", "text", "code"), ROLLOUTS)
+def test_a_roll_out_says_which_revision_serves_and_ends_the_wait_when_it_ended(
+    service: dict[str, Any], reason: str, text: str, code: int | None
+) -> None:
+    verdict = why(service, now=NOW)
+    assert (verdict.state, verdict.reason) == ("ok", reason)
+    assert text in verdict.text
+    settled = outcome.settled(service)
+    assert (settled.exit_code if settled else None) == code
+
+
+def test_a_failure_before_a_requested_retry_does_not_end_the_wait() -> None:
+    failed = {"type": "DefaultEndpointReady", "status": "False", "reason": "CrashLoopBackOff", "message": "no model"}
+    meta = {"name": "m", "annotations": {"paddlepaddle.org/retry-at": "b"}}
+    service = {"kind": "PaddleService", "metadata": meta, "status": {"conditions": [failed], "retriedAt": "a"}}
+    assert outcome.settled(service) is None
+    service["status"]["retriedAt"] = "b"  # type: ignore[index]
+    settled = outcome.settled(service)
+    assert settled is not None
+    assert settled.exit_code == 100

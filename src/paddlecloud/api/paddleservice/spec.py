@@ -159,18 +159,26 @@ class Address(Wire):
 class EndpointStatus(Wire):
     """The revision that carries an endpoint."""
 
-    name: Annotated[str | None, doc("Name of the revision.")] = None
+    name: Annotated[str | None, doc("Name of the revision that serves.")] = None
+    latest: Annotated[
+        str | None, doc("The revision of the present spec, while another one serves: it is starting, or rolled out.")
+    ] = None
     percent: Annotated[Int32 | None, doc("Traffic it gets now.")] = None
     replicas: Annotated[Int32 | None, doc("Its pods.")] = None
 
 
 class RolloutStatus(Wire):
-    """How far a roll-out has come."""
+    """How far a roll-out has come. There is none when the new revision has all of the traffic."""
 
+    phase: Annotated[
+        str | None,
+        doc("Progressing, Paused, WentBack; or Waiting, until answers of an attempt before no longer count."),
+    ] = None
     step: Annotated[Int32 | None, doc("Steps done.")] = None
     percent: Annotated[Int32 | None, doc("Traffic of the new revision.")] = None
     next_step_time: Annotated[Time | None, doc("When the next step is due.")] = None
     message: Annotated[str | None, doc("Why it pauses or went back.")] = None
+    went_back_time: Annotated[Time | None, doc("When it went back.")] = None
 
 
 class ColdStart(Wire):
@@ -206,11 +214,17 @@ class PaddleServiceStatus(Wire):
     address: Annotated[Address | None, doc("Where it is reached inside the cluster.")] = None
     default: Annotated[EndpointStatus | None, doc("Revision of the default endpoint.")] = None
     canary: Annotated[EndpointStatus | None, doc("Revision of the canary.")] = None
-    traffic: Annotated[str | None, doc('Shares of default and canary, as "50/50".')] = None
+    traffic: Annotated[
+        str | None,
+        doc('Shares of the default that serves, of one that is being rolled out, and of the canary, as "90/10".'),
+    ] = None
     replicas: Annotated[Int32 | None, doc("Pods of all revisions.", minimum=0)] = None
     selector: Annotated[str | None, doc("Label selector of the pods.")] = None
     observed_generation: Annotated[Int64 | None, doc("The generation of the spec this status is about.")] = None
     annotations: Annotated[dict[str, str] | None, doc("Free remarks of controllers.")] = None
+    retried_at: Annotated[
+        str | None, doc("Value of the annotation paddlepaddle.org/retry-at that was last followed.")
+    ] = None
     engine: Annotated[str | None, doc("What carries the service: Knative or Deployment.")] = None
     rollout: Annotated[RolloutStatus | None, doc("How far a roll-out has come.")] = None
     cold_start: Annotated[ColdStart | None, doc("Where the time of the last start from zero went.")] = None

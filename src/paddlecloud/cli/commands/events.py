@@ -15,7 +15,7 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.render.events import COLUMNS, rows
 from paddlecloud.cli.render.table import Printer
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import Expired, Gone
+from paddlecloud.kube.errors import Expired, Forbidden, Gone, NotFound
 from paddlecloud.kube.resource import EVENTS, Object
 
 
@@ -37,6 +37,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
         selector = _selector(session, args.subject) if args.subject else None
         found = session.api.do(session.api.client.list(EVENTS, session.scope, field_selector=selector, limit=500))
         events = [event for event in sorted(found.items, key=order) if not types or event.get("type") in types]
+        if args.subject:
+            events = _of_the_present_one(session, args.subject, events)
         printer = Printer(headers=not args.no_headers)
         _show(session, printer, events, fmt)
         if args.watch:
@@ -52,6 +54,24 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def _selector(session: Session, subject: str) -> str:
     entry, name = targets.one(session.api, [subject], usage="--for KIND/NAME")
     return f"involvedObject.kind={entry.resource.kind},involvedObject.name={name}"
+
+
+def _of_the_present_one(session: Session, subject: str, events: list[Object]) -> list[Object]:
+    """Without those of a deleted object of that name; all of them where none has it now, or where it may not be read.
+
+    Events that do not know the uid stay: kubelets write the name of a node for it.
+    """
+    entry, name = targets.one(session.api, [subject], usage="--for KIND/NAME")
+    if entry.resource.namespaced and session.scope is None:
+        return events
+    try:
+        present = session.api.do(
+            session.api.client.get(entry.resource, name, session.namespace if entry.resource.namespaced else None)
+        )
+    except (NotFound, Forbidden):
+        return events
+    known = (None, "", name, present["metadata"].get("uid"))
+    return [event for event in events if (event.get("involvedObject") or {}).get("uid") in known]
 
 
 def _check_exists(session: Session, subject: str) -> None:

@@ -106,7 +106,7 @@ def run_rollback(session: Session, args: argparse.Namespace) -> int:
             exit_code=CONFLICT,
         )
     endpoint = dict(json.loads(before.source))
-    current = service["status"]["default"]["name"]
+    current = _current(service)
     done = f"rolled back from {current} to {before.name} ({_content(endpoint)})"
     if note := _of_folder(session, before, str(endpoint.get("model") or "")):
         session.note(f"{where.display}: {note}")
@@ -158,7 +158,7 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[ObjectRef, Object
 def _previous(session: Session, where: ObjectRef, service: Object) -> _Earlier | None:
     """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets."""
     selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
-    current = ((service.get("status") or {}).get("default") or {}).get("name")
+    current = _current(service)
     if not current:
         return None  # its first revision is being made, and could be taken for an earlier one
     with attempting(f"read the revisions of {where.display}"):
@@ -168,10 +168,17 @@ def _previous(session: Session, where: ObjectRef, service: Object) -> _Earlier |
                 made = [read(found) for found in session.api.do(call).items]
             except NotFound:
                 continue  # no Knative here, and so no revisions
+            tried = {found.source for found in made if found.name == current}  # also by attempts before a retry
             for earlier in sorted(made, key=lambda earlier: earlier.age, reverse=True):
-                if earlier.name not in ("", current) and earlier.source:
+                if earlier.name not in ("", current) and earlier.source and earlier.source not in tried:
                     return earlier
     return None
+
+
+def _current(service: Object) -> str:
+    """The revision of the present spec, which another one may stand in for."""
+    default = (service.get("status") or {}).get("default") or {}
+    return str(default.get("latest") or default.get("name") or "")
 
 
 class _Earlier(NamedTuple):

@@ -1,8 +1,10 @@
-"""`pdc retry`: run a finished PaddleJob, or a failed SampleJob, again, with the spec it has now.
+"""`pdc retry`: run a finished PaddleJob, or a failed SampleJob, again, with the spec it has now; try a PaddleService
+again at once whose newest revision failed or whose roll-out went back.
 
 It writes the annotation `paddlepaddle.org/retry-at`, as `kubectl annotate` can, and waits until the controller has
 taken it up (`status.retriedAt`). Retries and deadlines are counted anew; a training program that wrote a checkpoint
-goes on from it. Logs of the earlier run go with its pods.
+goes on from it. Logs of the earlier run go with its pods. A service gets a new revision of the same content: what
+serves goes on until that one is ready, and a back-off of failing pods is not waited for.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import PADDLEJOBS, SAMPLEJOBS, Object
+from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLEJOBS, Object
 from paddlecloud.kube.times import parse_rfc3339, rfc3339_micro
+from paddlecloud.sdk.outcome import SERVICE_REFUSALS
 
 TAKEN_UP_SECONDS = 30.0
 KINDS = {PADDLEJOBS.full_name: ("succeeded", "failed"), SAMPLEJOBS.full_name: ("failed",)}
@@ -28,7 +31,9 @@ KINDS = {PADDLEJOBS.full_name: ("succeeded", "failed"), SAMPLEJOBS.full_name: ("
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("retry", description=__doc__)
-    parser.add_argument("words", nargs="+", metavar="JOB", help="name of a PaddleJob, pdj/NAME or samplejob/NAME")
+    parser.add_argument(
+        "words", nargs="+", metavar="JOB", help="name of a PaddleJob, pdj/NAME, samplejob/NAME or pds/NAME"
+    )
     parser.set_defaults(run=run)
 
 
@@ -42,7 +47,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         output.print_objects(session, objects, fmt, single=len(objects) == 1)
         return 0
     for place, _ in again:
-        session.print(f"{place.display} runs again")
+        session.print(f"{place.display} {'is tried again' if _is_service(place) else 'runs again'}")
     session.note(f"to follow it: {_follow(again[0][0])}" if len(again) == 1 else "to see them: pdc ps")
     return 0
 
@@ -50,15 +55,23 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def _follow(place: ObjectRef) -> str:
     if place.resource.full_name == PADDLEJOBS.full_name:
         return f"pdc logs -f {place.name}"
+    if _is_service(place):
+        return f"pdc wait {place.display} --for=condition=Ready"
     return f"pdc wait {place.display} --for=finished"
+
+
+def _is_service(place: ObjectRef) -> bool:
+    return place.resource.kind == PADDLESERVICES.kind
 
 
 def _finished(session: Session, word: str) -> tuple[ObjectRef, Object]:
     entry, name = targets.one(session.api, [word if "/" in word else f"pdj/{word}"], usage="pdc retry JOB")
     place = ObjectRef(entry.resource, name, session.namespace)
+    if _is_service(place):
+        return place, _failing(session, place)
     allowed = KINDS.get(entry.resource.full_name)
     if allowed is None:
-        why = "only a PaddleJob or a SampleJob can"
+        why = "only a PaddleJob, a SampleJob or a PaddleService can"
         raise UsageError(f"{place.display} cannot be retried", why=why, next="pdc ps")
     job = session.api.do(session.api.client.get(place.resource, name, place.namespace))
     ended = outcome.finished(job)
@@ -87,6 +100,29 @@ def _finished(session: Session, word: str) -> tuple[ObjectRef, Object]:
             reason="NotFailed",
         )
     return place, job
+
+
+def _failing(session: Session, place: ObjectRef) -> Object:
+    """A service that another attempt may help: something of it does not serve."""
+    service = session.api.do(session.api.client.get(place.resource, place.name, place.namespace))
+    ready = outcome.condition(service, "Ready") or {}
+    if ready.get("reason") in SERVICE_REFUSALS:
+        raise CliError(
+            f"{place.display} cannot be tried again",
+            why=str(ready.get("message") or ready["reason"]),
+            next="correct its spec: pdc apply -f FILE; it is tried by itself then",
+            exit_code=INVALID,
+        )
+    unready = [c for c in (service.get("status") or {}).get("conditions") or () if c.get("status") != "True"]
+    if ready and not unready and outcome.rollout_of(service).get("phase") != "WentBack":
+        raise CliError(
+            f"{place.display} has nothing to try again",
+            why="its newest revision is ready",
+            next=f"pdc explain {place.display}",
+            exit_code=CONFLICT,
+            reason="NotFailed",
+        )
+    return service
 
 
 def _is_invalid(job: Object) -> bool:

@@ -123,7 +123,26 @@ def settled(obj: Object) -> Outcome | None:
         return finished(obj)
     if kind == "PaddleService" and (failed := _failed(obj, *_awaited_of(obj))) is not None:
         return failed
+    if kind == "PaddleService" and _service(obj) and (rollout := rollout_of(obj)):
+        return _rolled_out(obj, rollout)
     return Outcome("ready", OK, remark(obj)) if _READY.get(kind, _generic)(obj) else None
+
+
+def rollout_of(service: Object) -> Object:
+    """The roll-out of a new default that has not got all of the traffic, with the names of both revisions."""
+    status = service.get("status") or {}
+    default, found = status.get("default") or {}, status.get("rollout") or {}
+    if service.get("kind") != "PaddleService" or not found.get("phase") or not default.get("latest"):
+        return {}
+    return {**found, "serving": default.get("name"), "latest": default["latest"]}
+
+
+def _rolled_out(service: Object, rollout: Object) -> Outcome | None:
+    if rollout["phase"] == "WentBack":
+        return Outcome("failed", JOB_FAILED, remark(service))
+    if rollout["phase"] == "Paused":
+        return Outcome("ready", OK, f"its roll-out is paused at {rollout.get('percent') or 0} %")
+    return None
 
 
 def is_refused(obj: Object) -> bool:

@@ -204,8 +204,8 @@ class _Judge:
         refused = self._condition(obj, "Valid", "False")
         if refused is not None and outcome.finished(obj) is None:
             return refused  # all else follows from an older spec, or from none
-        if (canary := self._failed_canary(obj, pods)) is not None:
-            return canary
+        if (found := self._rollout(obj) or self._failed_canary(obj, pods)) is not None:
+            return found
         own = self._conditions(obj) or self._phase(obj)
         if own is not None and (own.state == FAILED or own.reason == "Unschedulable"):
             return own._replace(details=_last_output(obj)) if own.state == FAILED else own
@@ -226,6 +226,19 @@ class _Judge:
                     )
                 return verdict._replace(text=self._say("one-pod", **values))
         return own or Verdict(OK, self._say("fine"))
+
+    def _rollout(self, obj: Object) -> Verdict | None:
+        """Of a service that serves, by which revision: the newest is still being rolled out, or went back."""
+        found = outcome.rollout_of(obj)
+        if not found or not outcome.is_true(obj, "Ready"):
+            return None
+        phase, said = str(found["phase"]), _line(found.get("message"))
+        names = {"latest": found["latest"], "serving": found["serving"]}
+        if phase == "WentBack":
+            return Verdict(OK, self._say("went-back", why=said, name=obj["metadata"]["name"], **names), phase)
+        due = f", {self._say('next-step', time=found['nextStepTime'])}" if found.get("nextStepTime") else ""
+        text = self._say("rolling-out", percent=found.get("percent") or 0, step=found.get("step") or 0, **names)
+        return Verdict(OK, self._detail(text + due, said), f"Rollout{phase}")
 
     def _failed_canary(self, obj: Object, pods: Sequence[Object]) -> Verdict | None:
         """Of a service that serves, and whose canary alone does not."""

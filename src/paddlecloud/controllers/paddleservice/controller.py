@@ -22,6 +22,7 @@ from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
 from paddlecloud.controllers.paddleservice.observe import Observed, judged_revision, view
+from paddlecloud.controllers.paddleservice.status import retry_of
 from paddlecloud.controllers.paddleservice.template import Site, allowed_folders
 from paddlecloud.kube.cache import by_owner, owned_by
 from paddlecloud.kube.client import Client
@@ -86,8 +87,8 @@ class PaddleServiceController(Operator[Observed, Plan]):
         self._site = site or Site()
         self._knative = KNATIVE_SERVICES in served
         self._measures = PodMeasures(client)
-        self._fingerprints: dict[Key, tuple[str, int, dict[str, str]]] = {}
-        """By service: uid and generation, and its folders as they were then."""
+        self._fingerprints: dict[Key, tuple[tuple[str, int, str], dict[str, str]]] = {}
+        """By service: uid, generation and last retry, and its folders as they were then."""
 
         def informer(resource: Resource, *, labelled: bool = False) -> Informer:
             return self.informer(resource, label_selector=SERVICE if labelled else None, indexers={"owner": by_owner})
@@ -136,16 +137,16 @@ class PaddleServiceController(Operator[Observed, Plan]):
         self._fingerprints.pop(key, None)
 
     async def _fingerprinted(self, service: Object) -> dict[str, str]:
-        """Once for each change of the spec: a revision is made of what its folder holds then."""
+        """Once for each change of the spec and each retry: a revision is made of what its folder holds then."""
         if self._site.fingerprint is None:
             return {}
         key, meta = key_of(service), service["metadata"]
-        uid, generation = str(meta["uid"]), int(meta.get("generation") or 0)
+        asked = str(meta["uid"]), int(meta.get("generation") or 0), retry_of(service)
         known = self._fingerprints.get(key)
-        if known is None or known[:2] != (uid, generation):
+        if known is None or known[0] != asked:
             found = {folder: await _within_limit(self._site.fingerprint, folder) for folder in self._folders(service)}
-            known = self._fingerprints[key] = (uid, generation, found)
-        return known[2]
+            known = self._fingerprints[key] = (asked, found)
+        return known[1]
 
     def _folders(self, service: Object) -> set[str]:
         try:

@@ -8,7 +8,7 @@ from paddlecloud.api.names import ENDPOINT, HTTP2_READY, KNATIVE_REVISION, NAME_
 from paddlecloud.api.paddleservice import ServiceSettings, decode, normalise, validate
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers.paddleservice import aliases, deployment, knative, status, traffic
-from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK
+from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, WENT_BACK_UNDER
 from paddlecloud.controllers.paddleservice.observe import Observed
 from paddlecloud.controllers.paddleservice.status import READY
 from paddlecloud.controllers.paddleservice.template import Wanted, folder_problem, wanted
@@ -37,7 +37,7 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
     settings, warnings = normalise(decoded)
     if problem := folder_problem(settings, observed.site):
         return _refusal(service, "FolderNotAllowed", problem, now)
-    found = wanted(settings, observed.site, observed.fingerprints)
+    found = wanted(settings, observed.site, observed.fingerprints, retry=status.retry_of(service))
     if observed.engine == "Knative":
         plan = _on_knative(service, settings, found, observed, now)
     else:
@@ -60,19 +60,7 @@ def _on_knative(
 ) -> Plan:
     plan = Plan()
     old = service.get("status") or {}
-    due = (old.get("rollout") or {}).get("nextStepTime")
-    split = traffic.decide(
-        traffic.Situation(
-            settings=settings,
-            default=found[DEFAULT].name,
-            canary=found[CANARY].name if CANARY in found else None,
-            revisions=observed.revisions,
-            current=knative.shares_of(observed.kservice),
-            due=parse_rfc3339(due) if due else None,
-            went_back=(old.get("annotations") or {}).get(WENT_BACK, ""),
-            now=now,
-        )
-    )
+    split = traffic.decide(_situation(service, settings, found, observed, now))
     own = owner_reference(service)
     knative.apply_to_plan(plan, service, own, observed.kservice, found, observed.revisions, split.shares)
     endpoints = {DEFAULT: (split.serving, settings.default), CANARY: (found.get(CANARY), settings.canary)}
@@ -104,6 +92,36 @@ def _on_knative(
     elif split.step is not None and split.step.percent and settings.rollout and settings.rollout.has_limits:
         plan.after = LOOK_AGAIN  # paused, and judged all the same
     return plan
+
+
+def _situation(
+    service: Object, settings: ServiceSettings, found: Mapping[str, Wanted], observed: Observed, now: float
+) -> traffic.Situation:
+    old = service.get("status") or {}
+    rollout, remembered = old.get("rollout") or {}, old.get("annotations") or {}
+    default, due = found[DEFAULT].name, _time(rollout.get("nextStepTime"))
+    went_back, not_before = str(remembered.get(WENT_BACK, "")), None
+    under = status.rollout_digest(service)
+    if went_back == default and remembered.get(WENT_BACK_UNDER, under) != under:
+        went_back, not_before = "", (_time(rollout.get("wentBackTime")) or now) + traffic.FORGOTTEN_AFTER
+    elif rollout.get("phase") == "Waiting" and (old.get("default") or {}).get("latest") == default:
+        not_before = due
+    return traffic.Situation(
+        settings=settings,
+        default=default,
+        canary=found[CANARY].name if CANARY in found else None,
+        revisions=observed.revisions,
+        current=knative.shares_of(observed.kservice),
+        due=due,
+        went_back=went_back,
+        now=now,
+        reason=str(rollout.get("message") or "went back"),
+        not_before=not_before,
+    )
+
+
+def _time(text: str | None) -> float | None:
+    return parse_rfc3339(text) if text else None
 
 
 def _place(kservice: Object | None) -> Object:
@@ -170,11 +188,11 @@ def _news(service: Object, after: Object) -> list[PlannedEvent]:
     before = service.get("status") or {}
     events = []
     old, new = (_condition(s, "Ready") for s in (before, after))
-    if new.get("status") != old.get("status") or new.get("reason") != old.get("reason"):
-        if new.get("status") == "True":
-            events.append(PlannedEvent("Ready", f"answers at {after.get('url', '')}"))
-        elif new.get("status") == "False":
-            events.append(PlannedEvent(str(new["reason"]), new.get("message", ""), type="Warning"))
+    moved = new.get("status") != old.get("status")
+    if moved and new.get("status") == "True":
+        events.append(PlannedEvent("Ready", f"answers at {after.get('url', '')}"))
+    if new.get("status") == "False" and (moved or new.get("reason") != old.get("reason")):
+        events.append(PlannedEvent(str(new["reason"]), new.get("message", ""), type="Warning"))
     if new.get("reason") == status.AWAITED and new.get("message") != old.get("message"):
         events.append(PlannedEvent(status.AWAITED, new["message"]))
     canary_old, canary_new = (_condition(s, "CanaryEndpointReady") for s in (before, after))
@@ -184,7 +202,7 @@ def _news(service: Object, after: Object) -> list[PlannedEvent]:
     if went_back and (before.get("annotations") or {}).get(WENT_BACK) != went_back:
         text = f"{went_back} {(after.get('rollout') or {}).get('message', '')}"
         events.append(PlannedEvent("WentBack", text, type="Warning"))
-    was, now = (s.get("default", {}).get("name") for s in (before, after))
+    was, now = (status.newest(s) for s in (before, after))
     if was and was != now:
         events.append(PlannedEvent("NewRevision", f"{now} follows {was}"))
     return events

@@ -6,6 +6,8 @@ from paddlecloud.api.names import SERVICE, SERVING
 
 WENT_BACK = f"{SERVING}/went-back"
 """Annotation in a status: the revision that a roll-out went back from."""
+WENT_BACK_UNDER = f"{SERVING}/went-back-under"
+"""Annotation in a status: a digest of the `spec.rollout` under which it went back."""
 
 DEFAULT, CANARY = "default", "canary"
 

@@ -104,5 +104,6 @@ def judged_revision(service: Object, observed: Observed) -> RevisionView | None:
     """The revision that a roll-out in progress is to judge by its figures, while there are none."""
     state = service.get("status") or {}
     limits = ((service.get("spec") or {}).get("rollout") or {}).keys() & JUDGED_BY
-    found = observed.revisions.get((state.get("default") or {}).get("name", ""))
+    default = state.get("default") or {}
+    found = observed.revisions.get(default.get("latest") or default.get("name", ""))
     return found if limits and state.get("rollout") and found is not None and found.measure is None else None

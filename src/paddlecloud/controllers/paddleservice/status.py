@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 
+from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.paddleservice import ServiceSettings
-from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, selector
+from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, WENT_BACK_UNDER, selector
 from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
 from paddlecloud.controllers.paddleservice.template import Wanted
 from paddlecloud.controllers.paddleservice.traffic import TrafficSplit
@@ -64,7 +67,24 @@ def refused(service: Object, reason: str, message: str, *, now: float) -> Object
     conditions = with_conditions(
         old, {**before, "Ready": ConditionState("False", reason, message)}, generation=generation, now=now
     )
-    return {**old, "observedGeneration": generation, "conditions": conditions, "message": message}
+    retried = {"retriedAt": retry} if (retry := retry_of(service)) else {}
+    return {**old, "observedGeneration": generation, "conditions": conditions, "message": message, **retried}
+
+
+def retry_of(service: Object) -> str:
+    """The last request for a retry; empty if there was none."""
+    return str((service["metadata"].get("annotations") or {}).get(RETRY_AT) or "")
+
+
+def newest(status: Object) -> str:
+    """The revision of the default that the spec asks for, whether or not it is the one that serves already."""
+    default = status.get("default") or {}
+    return str(default.get("latest") or default.get("name") or "")
+
+
+def rollout_digest(service: Object) -> str:
+    written = json.dumps((service.get("spec") or {}).get("rollout"), sort_keys=True)
+    return hashlib.sha256(written.encode()).hexdigest()[:8]
 
 
 def _conditions(status: Object) -> Sequence[Object]:
@@ -95,12 +115,12 @@ def status_of(
     if observed.trouble:
         states["Ready"] = ConditionState("False", "Refused", observed.trouble)
     else:
-        states["Ready"] = next((v for v in (default, routes) if v.status != "True"), READY)
+        states["Ready"] = next((v for v in (default, routes) if v.status != "True"), _served(wanted, split))
     status: Object = {
         **place,
         "observedGeneration": generation,
         "conditions": with_conditions(old, states, generation=generation, now=now),
-        "default": _endpoint(wanted[DEFAULT].name, views, split),
+        "default": _default(wanted[DEFAULT].name, views, split),
         "traffic": _traffic(wanted, split),
         "replicas": sum(view.replicas for view in views.values()),
         "selector": selector(settings.name),
@@ -108,19 +128,24 @@ def status_of(
     }
     if CANARY in wanted:
         status["canary"] = _endpoint(wanted[CANARY].name, views, split)
+    if retry := retry_of(service):
+        status["retriedAt"] = retry
     if split.step is not None:
         step = split.step
         status["rollout"] = {
+            "phase": step.phase,
             "step": step.done,
             "percent": step.percent,
             **({"nextStepTime": rfc3339(step.due)} if step.due is not None else {}),
             **({"message": step.message} if step.message else {}),
+            **({"wentBackTime": _went_back_time(old, split, now)} if split.went_back else {}),
         }
     if split.went_back:
-        status["annotations"] = {WENT_BACK: split.went_back}
+        status["annotations"] = {WENT_BACK: split.went_back, WENT_BACK_UNDER: rollout_digest(service)}
     if cold := next((dict(view.cold_start) for view in views.values() if view.cold_start), None):
         status["coldStart"] = cold
-    message = next((v.message for v in states.values() if v.status != "True" and v.message), "") or note
+    troubles = (v.message for v in states.values() if v.status != "True" and v.message)
+    message = next(troubles, "") or (states["Ready"].message if split.went_back else "") or note
     if message:
         status["message"] = message
     return status
@@ -131,6 +156,27 @@ def _endpoint(name: str, views: Mapping[str, RevisionView], split: TrafficSplit)
     return {"name": name, "percent": split.shares.get(name, 0), "replicas": view.replicas if view else 0}
 
 
+def _default(latest: str, views: Mapping[str, RevisionView], split: TrafficSplit) -> Object:
+    """Of the revision that serves; beside it, the one that is to take its place."""
+    return {**_endpoint(split.serving, views, split), **({"latest": latest} if latest != split.serving else {})}
+
+
+def _served(wanted: Mapping[str, Wanted], split: TrafficSplit) -> ConditionState:
+    if not split.went_back or split.step is None:
+        return READY
+    text = f"the roll-out of {wanted[DEFAULT].name} {split.step.message}; {split.serving} is served"
+    return ConditionState("True", "WentBack", text)
+
+
+def _went_back_time(old: Object, split: TrafficSplit, now: float) -> str:
+    before = (old.get("annotations") or {}).get(WENT_BACK) == split.went_back
+    return str((before and (old.get("rollout") or {}).get("wentBackTime")) or rfc3339(now))
+
+
 def _traffic(wanted: Mapping[str, Wanted], split: TrafficSplit) -> str:
+    """Of the default that serves, of the one that is being rolled out, and of the canary; the latter two if any."""
+    latest = wanted[DEFAULT].name
     canary = split.shares.get(wanted[CANARY].name, 0) if CANARY in wanted else 0
-    return f"{100 - canary}/{canary}" if CANARY in wanted else "100"
+    rolled = split.shares.get(latest, 0) if latest != split.serving else 0
+    parts = [100 - canary - rolled, *([rolled] if rolled else []), *([canary] if CANARY in wanted else [])]
+    return "/".join(map(str, parts))

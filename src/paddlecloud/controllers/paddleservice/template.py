@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from paddlecloud import __version__
-from paddlecloud.api.names import ENDPOINT, MODEL_FINGERPRINT, SERVICE, SERVICE_LABEL, SOURCE
+from paddlecloud.api.names import ENDPOINT, MODEL_FINGERPRINT, RETRY_AT, SERVICE, SERVICE_LABEL, SOURCE
 from paddlecloud.api.paddleservice import EndpointSettings, ServiceSettings, encode
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, revision_name
@@ -64,21 +64,28 @@ class Wanted(NamedTuple):
     """A pod spec, with Knative's `containerConcurrency` and `timeoutSeconds`."""
 
 
-def wanted(settings: ServiceSettings, site: Site, fingerprints: Mapping[str, str]) -> dict[str, Wanted]:
-    """The revisions a service should have, by endpoint."""
+def wanted(
+    settings: ServiceSettings, site: Site, fingerprints: Mapping[str, str], *, retry: str = ""
+) -> dict[str, Wanted]:
+    """The revisions a service should have, by endpoint. Each request for a retry makes others of the same content."""
     found = {DEFAULT: settings.default, CANARY: settings.canary}
     return {
-        name: _revision(settings, site, name, endpoint, fingerprints)
+        name: _revision(settings, site, name, endpoint, fingerprints, retry)
         for name, endpoint in found.items()
         if endpoint is not None
     }
 
 
 def _revision(
-    settings: ServiceSettings, site: Site, endpoint: str, own: EndpointSettings, fingerprints: Mapping[str, str]
+    settings: ServiceSettings,
+    site: Site,
+    endpoint: str,
+    own: EndpointSettings,
+    fingerprints: Mapping[str, str],
+    retry: str,
 ) -> Wanted:
     spec = _spec(settings, site, own)
-    annotations = _scaling(settings)
+    annotations = {**_scaling(settings), **({RETRY_AT: retry} if retry else {})}
     content = json.dumps([spec, annotations], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     remarks = {SOURCE: json.dumps(_source(settings, endpoint), sort_keys=True)}

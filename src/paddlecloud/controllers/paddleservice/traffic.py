@@ -1,13 +1,14 @@
 """Who gets how much of the traffic now. Pure.
 
 A new revision gets nothing before it is ready; then all of it, or one step of the roll-out after the other. What served
-before goes last. A roll-out that makes clients worse off goes back, and stays back until the spec changes.
+before goes last. A roll-out that makes clients worse off goes back, and stays back until the endpoint or `spec.rollout`
+changes, or another attempt is requested.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.api.paddleservice.settings import RolloutSettings
@@ -16,10 +17,16 @@ from paddlecloud.controllers.paddleservice.observe import Measure, RevisionView
 ENOUGH = 20
 """Requests that must have been answered before their errors and times are judged."""
 
+FORGOTTEN_AFTER = 60.0
+"""Seconds that answers count. A revision that went back is tried again only when those of the last attempt do not."""
+
 UNJUDGED = "not judged: this platform reports no error rate or latency"
 
 Shares = dict[str, int]
 """Percentages by name of revision; they add up to 100."""
+
+
+Phase = Literal["Progressing", "Paused", "Waiting", "WentBack"]
 
 
 class Step(NamedTuple):
@@ -29,10 +36,12 @@ class Step(NamedTuple):
     done: int
     due: float | None
     message: str = ""
+    phase: Phase = "Progressing"
 
 
 class Situation(NamedTuple):
-    """`current` is what was asked of the engine last; `due` and `went_back` are what the status remembers."""
+    """`current` is what was asked of the engine last; `due`, `went_back` with its reason, and `not_before`, the time of
+    the first step of another attempt, are what the status remembers."""
 
     settings: ServiceSettings
     default: str
@@ -42,6 +51,8 @@ class Situation(NamedTuple):
     due: float | None
     went_back: str
     now: float
+    reason: str = ""
+    not_before: float | None = None
 
 
 class TrafficSplit(NamedTuple):
@@ -93,12 +104,12 @@ def _new_share(case: Situation, old: str | None) -> tuple[int, Step | None, str]
     """Percent of the default traffic for the newest default revision."""
     if old is None:
         return 100, None, ""
+    if case.went_back == case.default:
+        return 0, Step(0, 0, None, case.reason, "WentBack"), case.went_back
     if not _ready(case, case.default):
         return 0, None, ""
-    if case.went_back == case.default:
-        return 0, Step(0, 0, None, "went back; change the spec to try again"), case.went_back
     rollout = case.settings.rollout
-    if rollout is None or not rollout.steps:
+    if rollout is None or not rollout.steps or case.revisions[old].ready is False:  # it has nobody to be compared with
         return 100, None, ""
     return _rolled(case, rollout, old)
 
@@ -110,10 +121,12 @@ def _rolled(case: Situation, rollout: RolloutSettings, old: str) -> tuple[int, S
     measure = case.revisions[case.default].measure
     trouble = _trouble(rollout, measure)
     if reached and trouble:
-        return 0, Step(0, 0, None, f"went back: {trouble}"), case.default
+        return 0, Step(0, 0, None, f"went back: {trouble}", "WentBack"), case.default
+    if not reached and case.not_before is not None and case.now < case.not_before:
+        return 0, Step(0, 0, case.not_before, "begins when answers of the attempt before do not count", "Waiting"), ""
     done = sum(step <= reached for step in rollout.steps)
     if rollout.paused:
-        return reached, Step(reached, done, None, "paused"), ""
+        return reached, Step(reached, done, None, "paused", "Paused"), ""
     if reached and case.due is not None and case.now < case.due:
         return reached, Step(reached, done, case.due, _unjudged(rollout, measure)), ""
     following = next((step for step in rollout.steps if step > reached), 100)

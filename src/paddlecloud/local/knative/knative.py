@@ -260,9 +260,9 @@ class Knative:
         self.autoscaler.receive(report)
         now = self._clock.monotonic()
         self._measures.receive(report, now)
-        for name in report:
-            if self._shares_a_route(name) and self._measures.due(name, now):
-                self._revision_reconciler.controller.queue.add(Key(*name.split("/", 1)))
+        written = [name for name in report if self._shares_a_route(name) and self._measures.due(name, now)]
+        for name in (*written, *self._measures.expired(now)):
+            self._revision_reconciler.controller.queue.add(Key(*name.split("/", 1)))
 
     def _wake(self, name: str) -> None:
         self._cold_starts.woken(name, self._clock.monotonic())

@@ -56,6 +56,14 @@ class Measures:
         kept.reported = now
         return True
 
+    def expired(self, now: float) -> list[str]:
+        """Revisions of whose requests none is within the span any more, each once: what was written down of them is
+        no longer true, and must not be taken for an answer to the next share of the traffic that they get."""
+        found = [name for name, kept in self._kept.items() if kept.reports and kept.reports[-1][0] < now - SPAN]
+        for name in found:
+            self._kept[name].reports.clear()
+        return found
+
     def of(self, revision: str) -> dict[str, float] | None:
         kept = self._kept.get(revision)
         if kept is None or not kept.reports:

@@ -33,10 +33,13 @@ def labels_of(route: Object) -> list[str]:
 
 def route_entries(route: Object, ports: Mapping[str, int] = NO_PORTS, *, h2c: bool = False) -> Entries:
     """Hosts and paths of a route, and of each of its tags; none where a label of a host would not be one. Also the
-    ports that they have in `ports`, by `namespace/label`; with `h2c` it is Envoy that listens there."""
+    ports that they have in `ports`, by `namespace/label`; with `h2c` it is Envoy that listens there.
+
+    A route that never led anywhere leads to the revisions that its spec names: its URL is in its status already, and
+    requests wait there for the first pod, or get the reason why there is none."""
     meta = route["metadata"]
     namespace, name = meta["namespace"], meta["name"]
-    traffic = _targets(route, "status")
+    traffic = _targets(route, "status") or [target for target in _targets(route, "spec") if target.get("revisionName")]
     shares: dict[str, int] = {}
     tags: dict[str, dict[str, int]] = {}
     for target in traffic:

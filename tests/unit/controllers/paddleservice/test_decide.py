@@ -260,6 +260,118 @@ def test_a_roll_out_that_makes_things_worse_goes_back_and_stays_back(measure: Me
     assert world.shares[world.names("default")[-1]] == 10
 
 
+ERRORS = Measure(100, 6.0, 10.0)
+WENT_BACK = "went back: 6.0 % of 100 answers were errors, more than 5 %"
+
+
+def gone_back() -> tuple[ServiceCluster, str, str]:
+    world, old, new = rolling()
+    world.measures[new] = ERRORS
+    world.settle()
+    world.measures.clear()
+    return world, old, new
+
+
+def test_a_status_names_the_revision_that_serves_and_the_share_of_the_one_that_is_rolled_out() -> None:
+    world, old, new = rolling()
+    assert world.status["default"] == {"name": old, "percent": 90, "replicas": 1, "latest": new}
+    assert world.status["traffic"] == "90/10"
+    assert world.status["rollout"]["phase"] == "Progressing"
+    world.advance(61)
+    assert world.status["traffic"] == "50/50"
+    world.advance(61)
+    assert world.status["default"] == {"name": new, "percent": 100, "replicas": 1}
+    assert world.status["traffic"] == "100"
+    assert [event for event in world.events if "NewRevision" in event] == [f"NewRevision: {new} follows {old}"]
+
+
+def test_a_status_says_who_serves_and_why_after_a_roll_out_went_back() -> None:
+    world, old, new = gone_back()
+    world.advance(10_000)
+    status = world.status
+    assert status["default"] == {"name": old, "percent": 100, "replicas": 1, "latest": new}
+    assert (status["traffic"], status["rollout"]["phase"]) == ("100", "WentBack")
+    assert status["rollout"]["message"] == WENT_BACK
+    ready = world.condition("Ready")
+    assert (ready["status"], ready["reason"]) == ("True", "WentBack")
+    assert ready["message"] == status["message"] == f"the roll-out of {new} {WENT_BACK}; {old} is served"
+    assert [event for event in world.events if "WentBack" in event] == [f"WentBack: {new} {WENT_BACK}"]
+
+
+def test_another_roll_out_is_tried_once_answers_of_the_last_one_do_not_count() -> None:
+    world, old, new = gone_back()
+    world.change(rollout={**STEPS, "maxErrorPercent": 10})
+    world.settle()
+    assert (world.shares, world.status["rollout"]["phase"]) == ({old: 100}, "Waiting")
+    world.advance(30)
+    assert world.shares == {old: 100}
+    world.advance(31)
+    assert (world.shares, world.status["rollout"]["phase"]) == ({new: 10, old: 90}, "Progressing")
+
+
+def test_a_roll_out_that_went_back_long_ago_is_tried_at_once_when_its_rules_change() -> None:
+    world, old, new = gone_back()
+    world.advance(61)
+    world.change(rollout={**STEPS, "pauseSeconds": 30})
+    world.settle()
+    assert world.shares == {new: 10, old: 90}
+    world.measures[new] = ERRORS
+    world.settle()
+    assert world.shares == {old: 100}, "judged anew"
+
+
+def test_without_its_rules_the_revision_that_went_back_gets_all_traffic() -> None:
+    world, _, new = gone_back()
+    world.change(rollout=None)
+    world.settle()
+    assert world.shares == {new: 100}
+
+
+def test_a_revision_that_sleeps_and_does_not_wake_stays_back() -> None:
+    world, old, new = gone_back()
+    for state in ("Unknown", "True"):
+        world.ready(new, state)
+        world.settle()
+    assert world.shares == {old: 100}
+
+
+def retry(world: ServiceCluster, when: str) -> None:
+    world.service["metadata"]["annotations"] = {"paddlepaddle.org/retry-at": when}
+    world.settle()
+
+
+def test_a_retry_rolls_out_a_new_revision_of_the_same_content() -> None:
+    world, old, new = gone_back()
+    retry(world, "2026-01-01T00:00:00.000000Z")
+    again = world.names("default")[-1]
+    assert world.shares == {again: 10, old: 90}
+    assert world.revisions[again]["spec"] == world.revisions[new]["spec"]
+    assert world.status["retriedAt"] == "2026-01-01T00:00:00.000000Z"
+    world.settle()
+    assert world.names("default")[-1] == again, "once for each request"
+
+
+def test_a_retry_of_what_never_started_makes_another_pod_at_once() -> None:
+    world = ServiceCluster(rollout=STEPS)
+    world.settle(start=False)
+    (failed,) = world.names("default")
+    world.ready(failed, "False", reason="CrashLoopBackOff", message="no model")
+    world.settle(start=False)
+    retry(world, "now")
+    (again,) = (name for name in world.shares)
+    assert (again != failed, world.shares[again]) == (True, 100), "nothing to compare it with: no steps"
+    assert world.condition("Ready")["status"] == "True"
+    assert failed not in world.revisions
+
+
+def test_a_retry_of_a_spec_that_is_refused_is_followed_too() -> None:
+    world = ServiceCluster()
+    world.settle()
+    world.change(default={"containerImage": "image"})
+    retry(world, "now")
+    assert (world.condition("Ready")["reason"], world.status["retriedAt"]) == ("InvalidSpec", "now")
+
+
 def test_a_few_errors_among_few_requests_prove_nothing() -> None:
     world, old, new = rolling()
     world.measures[new] = Measure(5, 100.0, 999.0)

@@ -30,6 +30,14 @@ def test_errors_and_times_of_the_last_minute() -> None:
     assert measures.of("ns/r") == {"requests": 100, "errorPercent": 0.0, "p95Milliseconds": 250.0}
 
 
+def test_a_revision_that_got_no_requests_for_a_minute_has_no_figures_any_more() -> None:
+    measures = Measures(Registry())
+    measures.receive(report({500: 100}), 100.0)
+    assert measures.expired(159.0) == []
+    assert (measures.expired(161.0), measures.expired(162.0)) == (["ns/r"], [])
+    assert measures.of("ns/r") is None
+
+
 def test_reports_of_several_gateways_add_up_in_the_metrics() -> None:
     registry = Registry()
     measures = Measures(registry)
