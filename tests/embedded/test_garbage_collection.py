@@ -238,6 +238,19 @@ async def test_an_owner_in_another_namespace_does_not_count(client: Client) -> N
     await eventually(lambda: names(client), set())
 
 
+async def test_a_cluster_scoped_object_that_names_a_namespaced_owner_is_never_collected(client: Client) -> None:
+    owner = await client.create(CONFIGMAPS, configmap("owner"))
+    for name, uid in (("a", owner["metadata"]["uid"]), ("b", "gone")):
+        ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+        meta = {"name": name, "ownerReferences": [ref]}
+        await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    await client.delete(CONFIGMAPS, "owner", namespace=NS)
+    await client.create(CONFIGMAPS, configmap("orphan", {"metadata": {"name": "x", "uid": "gone"}}))
+    await eventually(lambda: names(client), set())
+    for name in ("a", "b"):
+        assert "deletionTimestamp" not in (await client.get(NAMESPACES, name))["metadata"]
+
+
 async def test_finalizers_hold_an_object_until_the_last_is_gone(client: Client) -> None:
     await client.create(CONFIGMAPS, configmap("held", finalizers=("example.org/a", "example.org/b")))
     await client.delete(CONFIGMAPS, "held", namespace=NS)

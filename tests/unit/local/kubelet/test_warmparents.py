@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness import eventually
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.images.environment import Environment
+from paddlecloud.local.kubelet.node import launcher
 from paddlecloud.local.kubelet.node.launcher import Launcher
 from paddlecloud.local.kubelet.node.warmparents import IDLE, MOST, WarmParents
 from paddlecloud.local.kubelet.pod.container_order import image_env
@@ -76,6 +78,22 @@ async def test_a_job_of_many_ranks_does_not_have_parents_replace_each_other(
     await clock.advance(IDLE)
     assert await found(parents, image, RANK="99") is not None
     assert parents.find(image, PROGRAM, {**image_env(image), "RANK": "0"}) is None, "it made room"
+
+
+async def test_modules_that_hang_at_their_import_keep_nothing_else_cold_and_are_ended(
+    parents: WarmParents, image: Environment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "stuck.py").write_text(
+        "import os, time\nif os.environ.get('RANK') == '9':\n"
+        f"    open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n    time.sleep(3600)\n"
+    )
+    other = Environment("sha256:2", path=image.path, env=image.env, preload=("stuck",))
+    assert await found(parents, other, RANK="1") is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(launcher, "START_TIMEOUT", 3.0)
+        assert await found(parents, other, RANK="9") is None
+    await eventually(lambda: not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists())
+    assert await found(parents, other, RANK="2") is not None
 
 
 async def test_variables_of_one_pod_with_which_modules_fail_do_not_keep_the_others_cold(

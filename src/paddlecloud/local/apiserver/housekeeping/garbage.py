@@ -145,6 +145,8 @@ class GarbageCollector:
         """An object lives as long as one of its owners does; references to dead owners are dropped."""
         meta = obj["metadata"]
         refs = meta.get("ownerReferences", [])
+        if not info.resource.namespaced and any(map(self._is_namespaced, refs)):
+            return  # as Kubernetes since 1.20: such an owner cannot be found, so nobody knows that it is gone
         alive = [ref for ref in refs if self._lives(ref, meta.get("namespace", ""))]
         solid = [ref for ref in alive if not self._foreground(self._uids[ref["uid"]])]
         if solid and len(solid) == len(refs):
@@ -162,6 +164,11 @@ class GarbageCollector:
     def _lives(self, ref: Object, namespace: str) -> bool:
         address = self._uids.get(ref.get("uid", ""))
         return address is not None and address.namespace in ("", namespace)
+
+    def _is_namespaced(self, ref: Object) -> bool:
+        group, _, version = str(ref.get("apiVersion", "")).rpartition("/")
+        found = self._registry.by_kind(group, version, str(ref.get("kind", "")))
+        return found is not None and found.resource.namespaced
 
     def _foreground(self, address: Address) -> bool:
         """The object waits for its dependents to go first."""

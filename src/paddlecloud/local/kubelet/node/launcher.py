@@ -26,6 +26,8 @@ needs its image's packages, and so does without these."""
 
 
 MAX_REPORT = 256 * 1024
+START_TIMEOUT = 120.0
+"""Seconds that modules have for their import. A warm parent is outside of every pod: nothing else ends it."""
 
 
 class Launcher:
@@ -53,14 +55,27 @@ class Launcher:
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def start(self) -> bool:
-        """Have a zygote that is ready to fork; False when it ended instead, because a module cannot be imported."""
+        """Have a zygote that is ready to fork; False when a module cannot be imported, or not in time."""
         async with self._lock:
             control = await self._ensure()
             if not self._ready:
-                report = await asyncio.get_running_loop().sock_recv(control, MAX_REPORT)
+                report = await self._report(control)
                 self.reads = frozenset(json.loads(report or "[]"))
                 self._ready = report != b""
             return self._ready
+
+    async def _report(self, control: socket.socket) -> bytes:
+        """What a new zygote sends when it is ready; empty, and the zygote ended, if that takes too long."""
+        report = b""
+        try:
+            receive = asyncio.get_running_loop().sock_recv(control, MAX_REPORT)
+            report = await asyncio.wait_for(receive, START_TIMEOUT)
+        except asyncio.TimeoutError:
+            pass  # reported by the caller, as that its modules cannot be imported
+        finally:
+            if not report and self._process is not None and self._process.returncode is None:
+                self._process.kill()
+        return report
 
     async def _ensure(self) -> socket.socket:
         if self._control is not None and self._process is not None and self._process.returncode is None:
