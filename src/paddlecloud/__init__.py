@@ -23,6 +23,7 @@ _PUBLIC = {  # __init__.pyi says the same to type checkers
     "ArgumentError": "paddlecloud.sdk.checking",
     "JobFailed": "paddlecloud.sdk.handles",
     "NotServed": "paddlecloud.sdk.serving",
+    "TrainingError": "paddlecloud.sdk.training",
     "Client": "paddlecloud.sdk.sync",
     "Job": "paddlecloud.sdk.sync",
     "Service": "paddlecloud.sdk.sync",

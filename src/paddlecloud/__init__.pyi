@@ -11,6 +11,7 @@ from paddlecloud.sdk.sync import Client as Client
 from paddlecloud.sdk.sync import Job as Job
 from paddlecloud.sdk.sync import Service as Service
 from paddlecloud.sdk.sync import connect as connect
+from paddlecloud.sdk.training import TrainingError as TrainingError
 
 __all__ = [
     "ArgumentError",
@@ -21,6 +22,7 @@ __all__ = [
     "JobFailed",
     "NotServed",
     "Service",
+    "TrainingError",
     "__version__",
     "connect",
     "connect_async",

@@ -10,6 +10,10 @@ ENDED = frozenset(("Succeeded", "Failed"))
 NODE_SHUTDOWN = "Terminated"
 """Reason of a pod that failed because its node was shut down on purpose (Kubernetes: pkg/kubelet/nodeshutdown)."""
 
+CONTAINER_UNKNOWN = "ContainerStatusUnknown"
+"""Reason of a container that had not run when its pod ended (Kubernetes: pkg/kubelet/status); its exit code, 137, is
+nobody's."""
+
 
 def phase_of(pod: Object) -> str:
     return str((pod.get("status") or {}).get("phase") or "Pending")

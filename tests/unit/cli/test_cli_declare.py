@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -565,6 +567,23 @@ def test_delete_says_what_the_object_waits_for(pods: Stub, pdc: Pdc) -> None:
     assert result.code == 124
     assert f"pod/d in default: {text}\n" in result.err
     assert f"is still there after 1 s: {text}" in result.err
+
+
+def test_ctrl_c_while_delete_waits_says_that_the_deletion_goes_on(pods: Stub) -> None:
+    text = "deletion waits for Pod train-worker-0 to end"
+    meta = {"name": "d", "finalizers": ["x.org/hold"], "deletionTimestamp": "2027-01-15T07:55:00Z"}
+    status = {"phase": "Ready", "conditions": [{"type": "InUse", "status": "True", "message": text}]}
+    held = pods.add({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": status})
+    pods.refuse[("DELETE", "/api/v1/namespaces/default/pods/d")] = (200, held)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "paddlecloud.cli.main", "delete", "pod", "d", "-y"], stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    assert text in child.stderr.readline(), "it waits by now"
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert err == "no longer waiting; the deletion goes on. To wait again: pdc wait pod/d --for=delete\n"
 
 
 def test_delete_for_programs(pods: Stub, pdc: Pdc) -> None:

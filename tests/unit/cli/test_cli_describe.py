@@ -137,6 +137,24 @@ def test_describing_nothing_is_not_found(stub: Stub, pdc: Pdc) -> None:
     assert pdc("describe", "pod", "none").code == 3
 
 
+def test_explain_of_a_job_that_lacks_a_package_says_what_mends_it(stub: Stub, pdc: Pdc) -> None:
+    text = "ModuleNotFoundError: No module named 'sklearn'"
+    failure = {"pod": "x-worker-0", "failureClass": "UserError", "exitCode": 1, "message": text}
+    status = {
+        "phase": "Failed",
+        "reason": "UserError",
+        "message": "x-worker-0 failed: UserError",
+        "failures": [failure],
+    }
+    job = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": "x"}, "status": status}
+    stub.add(job)
+    assert "\n  next:  if it is a package and no file of yours: an --image that has scikit-learn\n" in (
+        pdc("explain", "pdj/x").out
+    )
+    chinese = pdc("explain", "pdj/x", "--lang", "zh").out
+    assert chinese.startswith("pdj/x：失败（UserError）\n  已失败：x-worker-0 失败：UserError\n")
+
+
 def test_explain_gives_a_verdict_in_both_languages(stub: Stub, pdc: Pdc) -> None:
     stub.add(pod_with(PENDING))
     assert pdc("explain", "pod/p").out == "pod/p: waiting (Unschedulable)\n  no node can take it: no GPU\n"

@@ -36,6 +36,17 @@ def listed(pdc: Pdc, name: str) -> dict[str, Any]:
     return dict(found[0]) if found else {}
 
 
+def test_a_misspelt_base_is_named_with_the_file_of_the_user_and_the_nearest_name(
+    pdc: Pdc, data: Path, recipe: Path
+) -> None:
+    (recipe / "image.yaml").write_text("base: paddlecloud/padle:3.3\npip: [x]\n")
+    result = pdc("image", "build", "-f", str(recipe / "image.yaml"), "-t", "mine:1")
+    assert result.code == 5
+    assert f"{recipe / 'image.yaml'}: no recipe answers for its base paddlecloud/padle:3.3" in result.err
+    assert 'did you mean "paddlecloud/paddle:3.3"?' in result.err
+    assert str(data) not in result.err
+
+
 def test_a_file_is_built_and_registered_under_its_tag(pdc: Pdc, data: Path, recipe: Path) -> None:
     result = pdc("image", "build", "-f", str(recipe / "image.yaml"), "-t", "team/demo:v1")
     assert result.code == 0, result.err

@@ -142,7 +142,7 @@ def test_ctrl_c_detaches(stub: Stub) -> None:
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "detached" in err
+    assert "detached; it goes on. To come back: pdc logs -f wide\n" in err
     assert "Traceback" not in err
     assert [method for method, *_ in stub.requests if method != "GET"] == []
 

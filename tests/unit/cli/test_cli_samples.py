@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from harness import until
 from paddlecloud.api.samplejob import decode, validate
 from paddlecloud.cli.command_table import find
 from paddlecloud.cli.commands import samplejob, sampleset
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render.transfer_bar import describe
+from unit.cli.stub import Stub
 
 
 def job(*words: str) -> dict[str, Any]:
@@ -101,3 +106,20 @@ def test_progress_is_described_in_one_line() -> None:
     assert shown == "Running, 1,200 of 4,000 files, 1.2 MB of 4.0 MB, 300 kB/s, 9 s left"
     assert describe({"phase": "Pending", "message": "2 before it"}) == "Pending, 2 before it"
     assert describe({}) == "waiting"
+
+
+def test_ctrl_c_leaves_the_job_alone_and_says_how_to_look_at_it_and_to_stop_it(stub: Stub) -> None:
+    stub.add({"apiVersion": "batch.paddlepaddle.org/v1alpha1", "kind": "SampleSet", "metadata": {"name": "photos"}})
+    child = subprocess.Popen(
+        [sys.executable, "-m", "paddlecloud.cli.main", "samplejob", "warmup", "photos", "--name", "w"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stderr is not None
+    assert "w created" in child.stderr.readline()
+    until(lambda: any("watch=" in str(asked) or asked[0] == "GET" for asked in stub.requests[-1:]))
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "it goes on: pdc describe samplejob/w. To stop it: pdc delete samplejob/w\n" in err
+    assert [asked[0] for asked in stub.requests if asked[0] == "DELETE"] == []

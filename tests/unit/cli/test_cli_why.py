@@ -229,6 +229,17 @@ def test_verdicts_speak_chinese() -> None:
     assert verdict.reason == "Unschedulable"
 
 
+def test_the_failure_of_a_job_is_told_in_the_language_of_the_user() -> None:
+    status = {
+        "phase": "Failed",
+        "reason": "UserError",
+        "message": "crash-worker-1 failed: UserError (exit code 1): boom",
+    }
+    job = {"kind": "PaddleJob", "metadata": {"name": "crash"}, "status": status}
+    assert why(job, now=NOW).text == "failed: crash-worker-1 failed: UserError (exit code 1): boom"
+    assert why(job, now=NOW, language="zh").text == "已失败：crash-worker-1 失败：UserError（退出码 1）: boom"
+
+
 def test_both_languages_take_the_same_values() -> None:
     import string
 

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Literal
 
-from paddlecloud.cli.failures import NOT_FOUND, OK, TIMEOUT, CliError, UsageError, attempting
+from paddlecloud.cli.failures import INTERRUPTED, NOT_FOUND, OK, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.manifests import load
 from paddlecloud.cli.objects.placing import ObjectRef, of_object, place
@@ -71,7 +71,12 @@ def run(session: Session, args: argparse.Namespace) -> int:
         items = [{"object": where.display, "namespace": where.namespace, "action": "deleted"} for where, _ in gone]
         output.print_report(session, "DeleteReport", {"dryRun": args.dry_run != "none", "items": items})
     if args.wait and args.dry_run == "none":
-        _wait(session, gone)
+        try:
+            _wait(session, gone)
+        except KeyboardInterrupt:
+            names = " ".join(f"{where.resource.kind.lower()}/{where.name}" for where, _ in gone[:SHOWN])
+            session.note(f"no longer waiting; the deletion goes on. To wait again: pdc wait {names} --for=delete")
+            return INTERRUPTED
     if args.dry_run == "none":
         _note_kept_data(session, gone)
     return _report_missing(args, missing)

@@ -10,9 +10,10 @@ import argparse
 from typing import Any
 
 from paddlecloud.cli.failures import attempting
-from paddlecloud.cli.objects import targets
+from paddlecloud.cli.objects import outcome, targets
+from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.parsing import Parsers
-from paddlecloud.cli.phrases import LANGUAGES, preferred
+from paddlecloud.cli.phrases import LANGUAGES, preferred, say
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 
@@ -57,11 +58,14 @@ def _object(session: Session, args: argparse.Namespace, subject: str, fmt: outpu
         body = {"object": targets.display(entry.resource, name), "namespace": namespace, **verdict._asdict()}
         output.print_report(session, "Verdict", {**body, **({"scheduling": scheduling.body} if scheduling else {})})
         return 0
-    state = session.paint(verdict.state, COLOURS.get(verdict.state, "yellow"))
-    reason = f" ({verdict.reason})" if verdict.reason else ""
-    session.print(f"{args.subject}: {state}{reason}\n  {verdict.text}")
+    state = session.paint(say(language, f"state-{verdict.state}"), COLOURS.get(verdict.state, "yellow"))
+    reason = say(language, "heading-reason", reason=verdict.reason) if verdict.reason else ""
+    session.print(say(language, "heading", subject=args.subject, state=state, reason=reason))
+    session.print(f"  {verdict.text}")
     for line in (*verdict.details, *(scheduling.lines if scheduling else ())):
         session.print(f"  {line}")
+    if step := outcome.next_step(obj, embedded=is_embedded(session)) if verdict.state == "failed" else "":
+        session.print("  " + say(language, "next", step=step))
     return 0
 
 

@@ -131,7 +131,8 @@ def _failure(store: ImageStore, name: str, error: ImageUnavailable, *, written: 
     cause = error.__cause__
     recipe = store.find(name)
     if isinstance(cause, RecipeError):
-        return CliError(f"cannot build {name}", why=str(cause), next="mend the recipe", exit_code=INVALID)
+        why = str(cause).replace(str(recipe.path), str(written)) if written and recipe else str(cause)
+        return CliError(f"cannot build {name}", why=why, next="mend the recipe", exit_code=INVALID)
     if isinstance(cause, BuildError):
         path = written or (recipe.path if recipe else name)
         return CliError(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paddlecloud.cli.failures import JOB_FAILED, TIMEOUT, CliError, UsageError, attempting
+from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
@@ -118,7 +118,12 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if not fmt.name:
         session.note(f"{place.display} created")
     waits = not args.no_wait and not args.schedule
-    ended = _follow(session, place, args) if waits else made
+    try:
+        ended = _follow(session, place, args) if waits else made
+    except KeyboardInterrupt:
+        short = f"samplejob/{place.name}"
+        session.note(f"no longer waiting; it goes on: pdc describe {short}. To stop it: pdc delete {short}")
+        return INTERRUPTED
     if fmt.name:
         output.print_objects(session, [output.without_managed_fields(ended)], fmt, single=True)
     elif waits:

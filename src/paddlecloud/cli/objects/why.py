@@ -8,6 +8,7 @@ PaddleJob it is the sentence of its status: both are found by `api.paddlejob.cau
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
 from paddlecloud.cli import times
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.phrases import say
+from paddlecloud.kube.pods import CONTAINER_UNKNOWN
 from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 
 OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
@@ -83,6 +85,9 @@ def why(
 def last_warning(events: Sequence[Object]) -> Object | None:
     """The start barrier of a job is no trouble, whatever kubelets call it."""
     return next((e for e in reversed(events) if e.get("type") == "Warning" and not gate.event_awaited(e)), None)
+
+
+_POD_FAILED = re.compile(r"(?P<pod>\S+) failed: (?P<kind>[A-Za-z]+)(?: \(exit code (?P<code>\d+)\))?")
 
 
 class _Judge:
@@ -161,7 +166,7 @@ class _Judge:
             if message:  # the embedded platform reports the volume that does not come
                 text = self._say("container-waits", name=name, what=self._detail(reason, first_and_last(message)))
                 return Verdict(WAITING, text, reason)
-            if ended.get("exitCode"):
+            if ended.get("exitCode") and ended.get("reason") != CONTAINER_UNKNOWN:
                 text = self._say("container-ended", name=name, ending=self._ending(ended))
                 return Verdict(FAILED, text, str(ended.get("reason") or "Error"), _last_lines(ended.get("message")))
         return None
@@ -257,7 +262,7 @@ class _Judge:
         end = outcome.finished(obj)
         if end is not None:
             state = OK if end.state == "succeeded" else FAILED
-            text = self._detail(self._say(end.state), _line(end.message))
+            text = self._detail(self._say(end.state), self._failure_of(_line(end.message)))
             return Verdict(state, text, str(status.get("reason") or end.state.title()))
         if outcome.is_true(obj, "Suspended") or status.get("phase") == "Suspended":
             return Verdict(WAITING, self._say("suspended"), "Suspended")
@@ -272,6 +277,15 @@ class _Judge:
             return Verdict(WAITING, self._say("cordoned"), "Cordoned")
         ready = outcome.condition(obj, "Ready") or outcome.condition(obj, "Available")
         return Verdict(OK, self._detail(self._say("ready"), outcome.remark(obj)), "Ready") if ready else None
+
+    def _failure_of(self, message: str) -> str:
+        """How the controller of training jobs says which pod failed (`failure.cause`), in the user's language; any
+        other message as it is."""
+        found = _POD_FAILED.match(message)
+        if found is None:
+            return message
+        code = self._say("exit-code", code=found["code"]) if found["code"] else ""
+        return self._say("job-pod-failed", pod=found["pod"], kind=found["kind"], code=code) + message[found.end() :]
 
     def _condition(self, obj: Object, name: str, bad: str) -> Verdict | None:
         entry = outcome.condition(obj, name)

@@ -58,7 +58,8 @@ class Printer:
                         self._news.tell(last)
         except KeyboardInterrupt:
             self._news.clear()
-            self._session.note(f"detached; it goes on. To come back: pdc logs -f {self._place.display}")
+            name = self._place.name if self._place.resource == PADDLEJOBS else self._place.display
+            self._session.note(f"detached; it goes on. To come back: pdc logs -f {name}")
             return INTERRUPTED
         return self._conclude(last)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from paddlecloud.kube.nearest import question
 from paddlecloud.local.images import library as project
 from paddlecloud.local.images import shipped
 from paddlecloud.local.images.build_progress import contents
@@ -164,8 +165,7 @@ class ImageStore:
             elif reference.name == "python":
                 wanted = wanted or ".".join(reference.tag.split("-")[0].split(".")[:2])
             elif reference.name not in HOST_IMAGES:
-                why = shipped.missing_package(recipe.base) or f"no recipe answers for its base {recipe.base}"
-                raise RecipeError(f"{recipe.path}: {why}")
+                raise RecipeError(f"{recipe.path}: {self._without_base(recipe)}")
         interpreter = base.python if base and not wanted else find_python(wanted if wanted[:1].isdigit() else "")
         if interpreter is None:
             raise ImageUnavailable(
@@ -173,6 +173,12 @@ class ImageStore:
             )
         library = project.digest() if recipe.project else ""
         return plan_image(recipe, base, interpreter=interpreter, library=library)
+
+    def _without_base(self, recipe: Recipe) -> str:
+        known = (name for other in self.recipes() if other.path != recipe.path for name in other.names)
+        meant = question(recipe.base, known)
+        text = f"no recipe answers for its base {recipe.base}"
+        return shipped.missing_package(recipe.base) or (f"{text}; {meant}" if meant else text)
 
     def _environment(self, plan: ImagePlan) -> Environment:
         path: tuple[str, ...] = ()

@@ -458,3 +458,9 @@ async def test_a_job_that_runs_when_its_set_is_made_anew_fails_and_is_not_done_t
 )
 def test_what_was_done_is_said_in_the_words_of_its_type(type: str, progress: Progress, text: str) -> None:
     assert cache_status.done([JobReport(type=type, state="Succeeded", progress=progress)]) == text
+
+
+def test_a_dry_run_says_what_would_be_done() -> None:
+    progress = Progress(files=3, skipped=1, bytes=4096, deleted=2)
+    said = cache_status.done([JobReport(type="sync", state="Succeeded", progress=progress)], dry=True)
+    assert said == "dry run: would copy 2 files (4.0 KiB), delete 2; 1 unchanged"

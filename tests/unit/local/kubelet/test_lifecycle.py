@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.local.kubelet.pod.lifecycle import PodEnd, Start, backoff_delay, decide, streak_after
 from paddlecloud.local.kubelet.pod.model import Observed, Run, Waiting
+from paddlecloud.local.kubelet.pod.status import build_status
 
 NOW = 1_700_000_000.0
 
@@ -167,6 +168,30 @@ def test_a_deadline_stops_everything_and_says_why() -> None:
     assert [stop.name for stop in after.stop] == ["main"]
     assert after.outcome is not None
     assert after.outcome.reason == "DeadlineExceeded"
+
+
+@pytest.mark.parametrize(
+    ("waited", "shown"),
+    [
+        ("ErrImagePull", "ErrImagePull"),
+        ("ContainerCreating", "ContainerStatusUnknown"),
+        (None, "ContainerStatusUnknown"),
+    ],
+)
+def test_a_container_that_waited_when_its_pod_ended_is_shown_as_terminated(waited: str | None, shown: str) -> None:
+    pod = make_pod(activeDeadlineSeconds=60)
+    if waited:
+        before = {"name": "main", "state": {"waiting": {"reason": waited, "message": "no recipe"}}}
+        pod["status"]["containerStatuses"] = [before]
+    observed = Observed(start_time=NOW - 60)
+    for _ in range(2):  # as it is published, and as it is once it was
+        pod["status"] = build_status(pod, observed, decide(pod, observed, NOW), NOW)
+        (container,) = pod["status"]["containerStatuses"]
+        assert pod["status"]["phase"] == "Failed"
+        assert (container["state"]["terminated"]["reason"], container["state"]["terminated"]["exitCode"]) == (
+            shown,
+            137,
+        )
 
 
 def deleted(pod: dict[str, Any], *, grace: int = 30) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.paddlejob.cause import waiting_reason
 from paddlecloud.controllers.paddlejob.observe import PodView, first_container
 from paddlecloud.kube.conditions import condition_in
+from paddlecloud.kube.pods import CONTAINER_UNKNOWN
 
 SHUTDOWN = "NodeShutdown"
 """The class of a pod whose node was stopped on purpose, such as by `pdc down`: it counts against no budget."""
@@ -230,6 +231,8 @@ def _of_ended(pod: PodView) -> Failure:
         ),
         {},
     )
+    if ended.get("reason") == CONTAINER_UNKNOWN:
+        ended = {}
     text = str(ended.get("message") or status.get("message") or "")
     code = ended.get("exitCode")
     kind = (

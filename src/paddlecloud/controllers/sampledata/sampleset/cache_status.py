@@ -75,6 +75,8 @@ def done(reports: list[JobReport], *, dry: bool = False) -> str:
     if "sync" not in types:
         return f"{number_of(files, 'file', grouped=True)}, {size}"
     other = sum(part.only_here for part in reported)
-    rest = (f", {gone:,} deleted" if gone else "") + (f", {other:,} only in the set (kept)" if other else "")
-    copied = f"{number_of(files - same, 'file', grouped=True)} copied ({size})"
-    return f"{'dry run: ' if dry else ''}{copied}, {same:,} unchanged{rest}"
+    kept = f", {other:,} only in the set (kept)" if other else ""
+    new = number_of(files - same, "file", grouped=True)
+    if dry:
+        return f"dry run: would copy {new} ({size}){f', delete {gone:,}' if gone else ''}; {same:,} unchanged{kept}"
+    return f"{new} copied ({size}), {same:,} unchanged{f', {gone:,} deleted' if gone else ''}{kept}"

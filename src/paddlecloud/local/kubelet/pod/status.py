@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.conditions import condition_in, conditions_of, dated
-from paddlecloud.kube.pods import NODE_SHUTDOWN
+from paddlecloud.kube.pods import CONTAINER_UNKNOWN, NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.lifecycle import Plan
 from paddlecloud.local.kubelet.pod.model import (
@@ -44,6 +44,10 @@ def build_status(pod: Object, observed: Observed, plan: Plan, now: float) -> Obj
     }
     if init:
         status["initContainerStatuses"] = [entry(c, ready=_is_init_ready(c, observed)) for c in init]
+    if ended:
+        for body in status["containerStatuses"]:
+            if "waiting" in body["state"]:
+                body["state"] = _not_run(before.get(body["name"], {}).get("state") or {})
     if observed.start_time is not None:
         status["startTime"] = rfc3339(observed.start_time)
     if observed.host_ip:
@@ -182,6 +186,23 @@ def _container_status(
 def _is_init_ready(container: Object, observed: Observed) -> bool:
     """An init container is ready when it is complete; sidecars, as the others, when they serve."""
     return observed.is_ready(container["name"]) if is_sidecar(container) else _init_passed(container, observed)
+
+
+def _not_run(before: Object) -> Object:
+    """The state of a container that waited when its pod ended, given the one that was published before.
+
+    As the kubelet of Kubernetes (status_manager.go, TerminatePod): terminated, with an exit code that is no success.
+    The reason is what it waited for, where that was a failure such as ErrImagePull: it is the STATUS that people see.
+    """
+    if "terminated" in before:
+        return before
+    waited = before.get("waiting") or {}
+    if waited.get("reason") in (None, CREATING.reason, INITIALIZING.reason):
+        waited = {
+            "reason": CONTAINER_UNKNOWN,
+            "message": "The container could not be located when the pod was terminated",
+        }
+    return {"terminated": {"exitCode": 137, **waited}}
 
 
 def _waiting(waiting: Waiting) -> Object:
