@@ -1,15 +1,17 @@
 """Read the protobuf bodies that typed clients send; answers are always JSON, which the same clients read.
 
-`kubectl create configmap`, `kubectl auth can-i` and every Go client built on the typed clientset encode built-in kinds
-as protobuf: the magic `k8s\\0`, an envelope that names the kind, and the message. What each message holds is the table
-`protobuf_types.txt`; this module turns bytes into the object the JSON of the same client would have been. It encodes
-nothing, and it skips fields it does not know, as protobuf readers do.
+`kubectl create configmap`, `kubectl auth can-i` and every Go client built on a typed clientset encode built-in kinds,
+CustomResourceDefinitions included, as protobuf: the magic `k8s\\0`, an envelope that names the kind, and the message.
+What each message holds is the table `protobuf_types.txt`; this module turns bytes into the object the JSON of the same
+client would have been. It encodes nothing, and it skips fields it does not know, as protobuf readers do.
 """
 
 from __future__ import annotations
 
 import base64
 import datetime
+import math
+import struct
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +23,8 @@ from paddlecloud.kube.resource import Object
 
 MAGIC = b"k8s\0"
 MAX_BYTES = 3 * 1024 * 1024
-MAX_DEPTH = 64
+MAX_DEPTH = 128
+"""A property of a schema takes two levels, and schemas of pods within custom kinds have more than twenty in a row."""
 ANY_VERSION = "*"
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -113,8 +116,11 @@ def _message(data: memoryview | bytes, fields: Message, depth: int) -> dict[str,
         elif wire == _BYTES:
             length, position = _varint(data, position)
             raw, position = data[position : position + length], position + length
-        elif wire in (_FIXED64, _FIXED32):
-            raw, position = None, position + (8 if wire == _FIXED64 else 4)
+        elif wire == _FIXED64:
+            raw, position = bytes(data[position : position + 8]), position + 8
+            raw = struct.unpack("<d", raw)[0] if len(raw) == 8 else None
+        elif wire == _FIXED32:
+            raw, position = None, position + 4
         else:
             raise _malformed("a wire type that is not used")
         if position > len(data):
@@ -156,6 +162,8 @@ def _value(field: Field, raw: Any, depth: int) -> Any:
         if not isinstance(raw, int):
             raise _malformed(f"{field.name} is not a number")
         return raw != 0 if kind == "b" else _signed(raw)
+    if kind == "d":
+        return _double(field, raw)
     data = _bytes(raw)
     convert = _CONVERSIONS.get(kind)
     if convert is not None:
@@ -163,7 +171,26 @@ def _value(field: Field, raw: Any, depth: int) -> Any:
             return convert(data)
         except (ValueError, OverflowError) as error:
             raise _malformed(f"{field.name}: {error}") from None
-    return _message(data, _table()[1][kind], depth + 1)
+    message = _table()[1][kind]
+    found = _message(data, message, depth + 1)
+    if kind not in _ONE_OF:
+        return found
+    return next((found[one.name] for one in message.values() if one.name in found), _ONE_OF[kind])
+
+
+_ONE_OF: dict[str, Any] = {
+    "JSONSchemaPropsOrArray": None,
+    "JSONSchemaPropsOrBool": False,
+    "JSONSchemaPropsOrStringArray": None,
+}
+"""Messages that are in JSON the first of their fields that is set; with what they are if none is."""
+
+
+def _double(field: Field, raw: Any) -> float | int:
+    """As Go writes it in JSON: a whole number without a fraction."""
+    if not isinstance(raw, float) or not math.isfinite(raw):
+        raise _malformed(f"{field.name} is not a number")
+    return int(raw) if raw.is_integer() and abs(raw) < 1e21 else raw
 
 
 def _bytes(raw: Any) -> memoryview | bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +39,13 @@ def test_a_body_decodes_to_the_json_the_same_client_would_have_sent(row: Any) ->
 def test_every_built_in_kind_that_is_served_can_be_sent_as_protobuf() -> None:
     served = {(info.resource.api_version, info.kind) for info in builtin_kinds()}
     served |= {(f"{k.group}/{k.version}" if k.group else k.version, k.kind) for k in SUBRESOURCE_KINDS.values()}
-    served.remove(("apiextensions.k8s.io/v1", "CustomResourceDefinition"))  # its clients send JSON
     kinds, _ = protobuf._table()
     assert served - kinds.keys() == set()
 
 
 def test_every_type_the_table_names_is_in_the_table() -> None:
     kinds, messages = protobuf._table()
-    known = messages.keys() | protobuf._CONVERSIONS.keys() | {"i", "b"}
+    known = messages.keys() | protobuf._CONVERSIONS.keys() | {"i", "d", "b"}
     assert {field.type for message in messages.values() for field in message.values()} - known == set()
     assert set(kinds.values()) - messages.keys() == set()
 
@@ -81,6 +82,24 @@ def test_packed_numbers_are_read_as_well_as_single_ones() -> None:
     assert pod["spec"]["securityContext"]["supplementalGroups"] == [1, 2, 3]
 
 
+def custom_kind(schema: bytes) -> bytes:
+    version = chunk(4, chunk(1, schema))
+    return envelope(chunk(2, chunk(7, version)), version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
+
+
+def test_a_schema_or_boolean_that_says_nothing_is_false_as_in_go() -> None:
+    (version,) = decode(custom_kind(chunk(30, b"")))["spec"]["versions"]
+    assert version["schema"]["openAPIV3Schema"] == {"additionalProperties": False}
+
+
+def test_a_schema_as_deep_as_that_of_a_pod_within_a_custom_kind_is_read() -> None:
+    schema = b""
+    for _ in range(40):
+        schema = chunk(29, chunk(1, "in") + chunk(2, schema))
+    (version,) = decode(custom_kind(schema))["spec"]["versions"]
+    assert version["schema"]["openAPIV3Schema"]["properties"]["in"]
+
+
 def test_a_time_of_the_first_years_has_four_digits_of_year() -> None:
     seconds = -62135596798 % (1 << 64)  # Go's time.Unix of the year 1
     body = envelope(chunk(1, chunk(8, varint(1 << 3) + varint(seconds))))
@@ -107,6 +126,12 @@ MALFORMED: dict[str, tuple[bytes, type[ApiError], str]] = {
         BadRequest,
         "creationTimestamp",
     ),
+    "an infinite number": (
+        custom_kind(varint(9 << 3 | 1) + struct.pack("<d", math.inf)),
+        BadRequest,
+        "maximum is not a number",
+    ),
+    "a default that is no JSON": (custom_kind(chunk(8, chunk(1, "{"))), BadRequest, "default"),
     "managed fields that are no JSON": (
         envelope(chunk(1, chunk(17, chunk(7, chunk(1, "{"))))),
         BadRequest,
