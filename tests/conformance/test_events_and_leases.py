@@ -67,6 +67,13 @@ def test_events_are_found_by_what_they_are_about(here: ScratchNamespace, subject
     assert here.names(EVENTS, fields="reason=Tested,source=conformance") == ["e1", "e2"]
 
 
+def test_events_without_a_source_are_found_by_who_reports_them(here: ScratchNamespace, subject: Object) -> None:
+    here.create(NEW_EVENTS, new_event("new", subject))
+    here.create(EVENTS, old_event("old", subject, reportingComponent="example.org/conformance"))
+    assert here.names(EVENTS, fields="source=example.org/conformance") == ["new"]
+    assert here.names(EVENTS, fields="reportingComponent=example.org/conformance") == ["new", "old"]
+
+
 def test_an_event_belongs_to_the_namespace_of_its_object(here: ScratchNamespace, subject: Object) -> None:
     event = old_event("e", subject)
     event["involvedObject"]["namespace"] = "elsewhere"

@@ -114,6 +114,39 @@ def test_a_field_given_twice_is_noticed(here: ScratchNamespace, widgets: Resourc
     assert 'duplicate field "metadata.name"' in status["message"]
 
 
+def test_unknown_and_doubled_fields_are_named_together(here: ScratchNamespace) -> None:
+    body = b'{"metadata":{"name":"x"},"unknown":1,"data":{"k":"1","k":"2"}}'
+    status = here.api.refuse("POST", here.path(CONFIGMAPS), body, query={"fieldValidation": "Strict"})
+    assert 'strict decoding error: unknown field "unknown", duplicate field "data.k"' in status["message"]
+
+
+def test_a_doubled_field_of_applied_yaml_is_named_with_its_line(here: ScratchNamespace, widgets: Resource) -> None:
+    for kind in (CONFIGMAPS, widgets):
+        body = f"apiVersion: {kind.api_version}\nkind: {kind.kind}\nmetadata:\n  name: x\n  name: x\n"
+        status = here.api.refuse(
+            "PATCH", here.path(kind, "x"), body.encode(), content_type="application/apply-patch+yaml",
+            query={"fieldManager": "t", "fieldValidation": "Strict"},
+        )  # fmt: skip
+        assert status["code"] == 400
+        assert 'line 5: key "name" already set in map' in status["message"]
+
+
+@pytest.mark.parametrize("mode", ["Ignore", "Warn", "Strict"])
+@pytest.mark.parametrize("place", ["spec", "metadata"])
+def test_a_field_that_a_custom_kind_does_not_have_is_never_applied(
+    here: ScratchNamespace, widgets: Resource, mode: str, place: str
+) -> None:
+    obj = a(widgets, "w", spec={"size": 1, "free": {"any": 1}})
+    obj[place]["sise"] = 1
+    refused = here.api.refuse(
+        "PATCH", here.path(widgets, "w"), json.dumps(obj).encode(), content_type="application/apply-patch+yaml",
+        query={"fieldManager": "t", "fieldValidation": mode},
+    )  # fmt: skip
+    assert refused["code"] in (400, 500)
+    assert f".{place}.sise: field not declared in schema" in refused["message"]
+    assert not here.exists(widgets, "w")
+
+
 def test_an_unknown_mode_is_refused(here: ScratchNamespace) -> None:
     status = here.api.refuse("POST", here.path(CONFIGMAPS), a(CONFIGMAPS, "c"), query={"fieldValidation": "Maybe"})
     assert (status["code"], status["reason"]) == (422, "Invalid")

@@ -124,6 +124,15 @@ def test_a_token_may_be_bound_to_a_pod(here: ScratchNamespace, account: str) -> 
     eventually(lambda: bool(review(here.api, token).get("authenticated")), False)
 
 
+def test_a_token_of_a_pod_names_its_node(here: ScratchNamespace, account: str) -> None:
+    spec = {"serviceAccountName": "robot", "nodeName": "nowhere.example.org"}
+    here.create(PODS, sleeping_pod("p", spec=spec))
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
+    extra = review(here.api, token_for(here, account, boundObjectRef=bound)["status"]["token"])["user"]["extra"]
+    assert extra["authentication.kubernetes.io/node-name"] == ["nowhere.example.org"]
+    assert "authentication.kubernetes.io/node-uid" not in extra  # there is no such node
+
+
 def test_a_token_for_another_audience_does_not_open_this_door(here: ScratchNamespace, account: str) -> None:
     token = token_for(here, account, audiences=["elsewhere.example.org"])["status"]["token"]
     api = here.api.bearing(token)

@@ -103,3 +103,12 @@ def test_metadata_alone_can_be_asked_for(here: ScratchNamespace) -> None:
 def test_an_unknown_shape_is_not_acceptable(here: ScratchNamespace) -> None:
     refused = here.api.send("GET", here.path(SECRETS), accept="application/json;as=Nonsense;v=v1;g=meta.k8s.io")
     assert refused.status == 406
+
+
+def test_what_is_answered_and_not_stored_has_no_table(here: ScratchNamespace) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    body = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+    assert here.api.refuse("POST", path, body, accept=TABLE)["code"] == 406
+    assert here.api.send("POST", path, body, accept=f"{TABLE},application/json").status == 201
+    partial = here.api.send("POST", path, body, accept=PARTIAL)
+    assert (partial.status, b"PartialObjectMetadata" in partial.body) == (201, True)

@@ -199,7 +199,7 @@ class _Reader:
                 parent.merges.extend(_merges(value, line))
             elif key in target:
                 if len(self._twice) < MAX_MISTAKES:
-                    self._twice.append(YamlError(f"key {key!r} is given twice", line))
+                    self._twice.append(YamlError(f'key "{key}" already set in map', line))
             else:
                 target[key] = value
 

@@ -107,9 +107,9 @@ class ControlPlane:
         self._https = HttpsServer(self.api, self.authenticator, tls=certs.server_context(self.certs))
         self._plug_in()
 
-    def _account_of_pod(self, namespace: str, name: str) -> str | None:
+    def _spec_of_pod(self, namespace: str, name: str) -> Object:
         record = self.store.get(Address("/pods", namespace, name))
-        return record.object["spec"].get("serviceAccountName") if record is not None else None
+        return record.object["spec"] if record is not None else {}
 
     def _uid_of(self, kind: str, namespace: str, name: str) -> str | None:
         """For tokens: the object behind one, if it still exists."""
@@ -148,7 +148,7 @@ class ControlPlane:
                 ("", "pods", "binding"): pods.binding(self.verbs, self.clock),
                 ("", "pods", "eviction"): pods.eviction(self.verbs),
                 **reviews.handlers(
-                    self.verbs, self.authorizer, self.authenticator, self.tokens, self._uid_of, self._account_of_pod
+                    self.verbs, self.authorizer, self.authenticator, self.tokens, self._uid_of, self._spec_of_pod
                 ),
             }
         )

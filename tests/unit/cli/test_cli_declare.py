@@ -124,8 +124,8 @@ def test_all_mistakes_of_all_files_are_said_at_once_each_with_its_line(stub: Stu
     for said in (
         "a.yaml:7 is not a Kubernetes object: apiVersion is missing",
         "a.yaml:11 is not valid YAML",
-        "a.yaml:18 is not valid YAML: key 'data' is given twice",
-        "a.yaml:19 is not valid YAML: key 'kind' is given twice",
+        'a.yaml:18 is not valid YAML: key "data" already set in map',
+        'a.yaml:19 is not valid YAML: key "kind" already set in map',
         "a.yaml:22 is not valid YAML: mapping values are not allowed",
         "b.yaml:3: ConfigMap has no name",
     ):
@@ -221,7 +221,7 @@ def test_a_kind_whose_definition_is_in_the_same_file_is_waited_for(stub: Stub, p
 BAD_INPUT = [
     # file content, exit code, what the message says
     ("kind: [", 5, "is not valid YAML"),
-    ("a: 1\na: 2", 5, "given twice"),
+    ("a: 1\na: 2", 5, "already set in map"),
     ("- a\n- b", 5, "not an object"),
     ("just text", 5, "not an object"),
     ("kind: Pod\nmetadata: {name: x}", 5, "apiVersion is missing"),

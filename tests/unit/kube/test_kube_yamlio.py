@@ -86,7 +86,7 @@ MERGE_BOMB = "a: &a {k: v}\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("a: 1\na: 2\n", 2, "given twice"),
+        ("a: 1\na: 2\n", 2, "already set in map"),
         ("a: [", 2, "did not find"),
         ("a: b: c", 1, "mapping values"),
         ("a: *nope", 1, "alias"),

@@ -26,7 +26,7 @@ from paddlecloud.local.apiserver.auth.authentication import User, open_to_anonym
 from paddlecloud.local.apiserver.auth.authorization import Attributes, Authorizer, forbidden, impersonate
 from paddlecloud.local.apiserver.discovery import groups, openapi
 from paddlecloud.local.apiserver.http import negotiation
-from paddlecloud.local.apiserver.http.duplicates import refuse_duplicates
+from paddlecloud.local.apiserver.http.duplicates import duplicate_fields
 from paddlecloud.local.apiserver.http.list_options import check_list_options, exact_revision, revision_of
 from paddlecloud.local.apiserver.http.negotiation import encode
 from paddlecloud.local.apiserver.http.options import delete_options, patcher, write_options
@@ -233,14 +233,14 @@ class Api:
             raise errors.MethodNotAllowed("create goes to the collection, without a name in the URL")
         options = write_options(request)
         read = partial(negotiation.read_object, request.body, request.header("content-type"))
-        obj = await self._read(request, kind, options, read)
+        obj = await self._read(request, options, read)
         created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
         return self._shown(request, kind, created, options, status=201)
 
     async def _update(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         options = write_options(request)
         read = partial(negotiation.read_object, request.body, request.header("content-type"))
-        obj = await self._read(request, kind, options, read)
+        obj = await self._read(request, options, read)
         if not obj.get("metadata", {}).get("name"):
             raise errors.BadRequest("name must be provided")
         check_name(obj["metadata"], info.name)
@@ -260,9 +260,7 @@ class Api:
         media = negotiation.media_type(request.header("content-type"))
         if media == negotiation.APPLY_PATCH:
             return await self._apply(request, info, kind, options)
-        mutate = patcher(
-            media, await self._read(request, kind, options, partial(negotiation.read_json, request.body)), kind
-        )
+        mutate = patcher(media, await self._read(request, options, partial(negotiation.read_json, request.body)), kind)
         updated = await self.verbs.update(
             kind, info.namespace, info.name, mutate, options=options, subresource=info.subresource
         )
@@ -276,7 +274,7 @@ class Api:
                 [("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")],
                 group="meta.k8s.io",
             )
-        applied = await self._read(request, kind, options, partial(negotiation.read_yaml, request.body))
+        applied = await self._read(request, options, partial(negotiation.read_yaml, request.body))
         if not isinstance(applied, dict):
             raise errors.BadRequest("the body is not an object")
         obj, created = await self.verbs.apply(
@@ -322,12 +320,11 @@ class Api:
             raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
         return Selection.of(request.user, kind, info.namespace, labels=labels, fields=fields)
 
-    async def _read(self, request: Request, kind: KindInfo, options: WriteOptions, read: Callable[[], Any]) -> Any:
+    async def _read(self, request: Request, options: WriteOptions, read: Callable[[], Any]) -> Any:
         """What a write sends."""
         run = runner(options.sent)
         if options.field_validation == "Strict":
-            what = f'{kind.kind} in version "{kind.resource.version}" cannot be handled as a {kind.kind}'
-            await run(refuse_duplicates, request.body, what)
+            options.doubled = await run(duplicate_fields, request.body)
         return await run(read)
 
     def _table(self, objects: list[Object], kind: KindInfo, request: Request, **options: Any) -> Object:

@@ -141,7 +141,7 @@ class Authenticator:
         references = [("ServiceAccount", claims.namespace, claims.account, claims.account_uid)]
         references += [
             (bound.kind, "" if bound.kind == "Node" else claims.namespace, bound.name, bound.uid)
-            for bound in claims.bound
+            for bound in claims.ends_with
         ]
         for kind, namespace, name, uid in references:
             if self._lookup(kind, namespace, name) != uid:
@@ -153,7 +153,7 @@ def user_of_claims(claims: Claims) -> User:
     for bound in claims.bound:
         if bound.kind in ("Pod", "Node"):
             prefix = f"authentication.kubernetes.io/{bound.kind.lower()}"
-            extra |= {f"{prefix}-name": (bound.name,), f"{prefix}-uid": (bound.uid,)}
+            extra |= {f"{prefix}-name": (bound.name,), **({f"{prefix}-uid": (bound.uid,)} if bound.uid else {})}
     return service_account(claims.namespace, claims.account, uid=claims.account_uid, extra=extra)
 
 

@@ -54,7 +54,7 @@ def ensure_token(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoundObject:
-    """The object whose end is also the end of the token."""
+    """The object whose end is also the end of the token; the node of a bound pod is only named."""
 
     kind: str
     name: str
@@ -72,6 +72,12 @@ class Claims:
     expires: float
     token_id: str
     bound: tuple[BoundObject, ...] = ()
+
+    @property
+    def ends_with(self) -> tuple[BoundObject, ...]:
+        """As kube-apiserver has it (pkg/serviceaccount/claims.go): a pod's token outlives the pod's node."""
+        of_pod = any(one.kind == "Pod" for one in self.bound)
+        return tuple(one for one in self.bound if not (of_pod and one.kind == "Node"))
 
 
 class TokenIssuer:
@@ -283,8 +289,13 @@ EXTENDED_REQUEST, _EXTENSION = 3607, 365 * 24 * 3600
 Kubernetes does the same, by the same number. Such a token still ends with its pod."""
 
 
-def token_request(issuer: TokenIssuer, account: Object, request: Object, *, lookup: Lookup) -> Object:
-    """The answer to a create of `serviceaccounts/NAME/token`: the request with its status filled in."""
+def token_request(
+    issuer: TokenIssuer, account: Object, request: Object, *, lookup: Lookup, node_of_pod: str = ""
+) -> Object:
+    """The answer to a create of `serviceaccounts/NAME/token`: the request with its status filled in.
+
+    `node_of_pod` is where the pod runs that the token is bound to; the token names that node for those who verify it.
+    """
     spec = request.get("spec") or {}
     seconds = spec.get("expirationSeconds")
     seconds = _DEFAULT_REQUEST if seconds is None else seconds
@@ -293,6 +304,8 @@ def token_request(issuer: TokenIssuer, account: Object, request: Object, *, look
     if causes:
         raise errors.invalid("TokenRequest", meta["name"], causes, group="authentication.k8s.io")
     bound = _bound_objects(spec.get("boundObjectRef"), meta["namespace"], lookup)
+    if node_of_pod and bound and bound[0].kind == "Pod":
+        bound = (*bound, BoundObject("Node", node_of_pod, lookup("Node", "", node_of_pod) or ""))
     audiences = spec.get("audiences") or list(issuer.audiences)
     token, expires = issuer.issue(
         namespace=meta["namespace"],

@@ -1,7 +1,8 @@
 """Namespaces: nothing is created where there is none, and a deleted one takes everything in it along.
 
 Deletion follows Kubernetes: the namespace turns Terminating and keeps the finalizer `kubernetes` in its spec until it
-is empty. Everything in it is deleted once; objects with finalizers or a grace period of their own may take their time.
+is empty. Pods go first, so that nothing they run with (volumes, secrets, policies) is gone before them; objects with
+finalizers or a grace period of their own may take their time.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
 COLLECTION = "/namespaces"
+PODS = "/pods"
+ROOT_CA = "kube-root-ca.crt"
 FINALIZER = "kubernetes"
-DEFAULT_OBJECTS = (("/serviceaccounts", "default"), ("/configmaps", "kube-root-ca.crt"))
+DEFAULT_OBJECTS = (("/serviceaccounts", "default"), ("/configmaps", ROOT_CA))
 KEPT = ("default", "kube-system", "kube-public")
 """Namespaces that cannot be deleted: too much assumes them."""
 
@@ -47,7 +50,9 @@ def default(info: KindInfo, obj: Object, old: Object | None) -> None:
     if info.kind != "Namespace" or old is not None:
         return
     obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
-    obj.setdefault("spec", {})["finalizers"] = [FINALIZER]
+    finalizers = obj.setdefault("spec", {}).setdefault("finalizers", [])
+    if FINALIZER not in finalizers:
+        finalizers.append(FINALIZER)
     obj["status"] = {"phase": "Active"}
 
 
@@ -65,7 +70,6 @@ class NamespaceCollector:
         self._store = store
         self._registry = registry
         self._verbs = verbs
-        self._swept: set[str] = set()  # uids of namespaces all of whose content has been deleted once
         self._terminating: set[str] = set()
         self._worker: Worker[str] = Worker("deletion of namespace", self._sweep)
         for record in store.list(COLLECTION):
@@ -98,21 +102,27 @@ class NamespaceCollector:
             for found in self._store.list(collection, name)
             if collection != COLLECTION
         ]
-        if content and record.meta.uid not in self._swept:
-            for found in content:
-                await self._remove(found.address)
-            self._swept.add(record.meta.uid)
-            content = [left for found in content if (left := self._store.get(found.address)) is not None]
+        # As Kubernetes since 1.33 (OrderedNamespaceDeletion): the rest is deleted when no pod is left.
+        pods = await self._removed([found for found in content if found.address.collection == PODS])
+        if not pods:
+            content = await self._removed([found for found in content if found.address.collection != PODS])
         if content:
             await self._report(name, record.object.get("status", {}), content)
             return
-        self._swept.discard(record.meta.uid)
 
         def release(obj: Object) -> Object:
-            obj.get("spec", {})["finalizers"] = []
+            spec = obj.get("spec", {})
+            spec["finalizers"] = [finalizer for finalizer in spec.get("finalizers", ()) if finalizer != FINALIZER]
             return obj
 
-        await self._write(name, release)
+        await self._write(name, release, subresource="finalize")
+
+    async def _removed(self, content: list[Record]) -> list[Record]:
+        """Delete each of them that is not being deleted yet, and say what is left."""
+        for found in content:
+            if not found.meta.deletion_timestamp:
+                await self._remove(found.address)
+        return [left for found in content if (left := self._store.get(found.address)) is not None]
 
     async def _report(self, name: str, status: Object, content: list[Record]) -> None:
         """Say in the status what keeps the namespace, unless it says so already."""
@@ -144,12 +154,16 @@ class NamespaceCollector:
 
 
 class NamespaceInitializer:
-    """Gives every namespace what pods expect to find: the service account `default` and the CA certificate."""
+    """Gives every namespace what pods expect to find: the service account `default` and the CA certificate.
+
+    The certificate stays as it is, whatever is written there (pkg/controller/certificates/rootcacertpublisher).
+    """
 
     def __init__(self, store: Store, registry: Registry, verbs: Verbs, *, ca: str) -> None:
+        self._store = store
         self._registry = registry
         self._verbs = verbs
-        self._ca = ca
+        self._data = {"ca.crt": ca}
         self._worker: Worker[str] = Worker("default objects of namespace", self._initialize)
         for record in store.list(COLLECTION):
             self._worker.add(record.address.name)
@@ -159,7 +173,7 @@ class NamespaceInitializer:
         address = change.record.address
         if change.op is Op.CREATE and address.collection == COLLECTION:
             self._worker.add(address.name)
-        elif change.op is Op.DELETE and (address.collection, address.name) in DEFAULT_OBJECTS:
+        elif change.op is not Op.CREATE and (address.collection, address.name) in DEFAULT_OBJECTS:
             self._worker.add(address.namespace)
 
     async def run(self) -> None:
@@ -167,16 +181,25 @@ class NamespaceInitializer:
 
     async def _initialize(self, namespace: str) -> None:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
-        root = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}}
-        for plural, obj in (("serviceaccounts", account), ("configmaps", {**root, "data": {"ca.crt": self._ca}})):
+        root = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": ROOT_CA}, "data": dict(self._data)}
+        wanted: tuple[tuple[str, str, Object], ...] = (
+            ("serviceaccounts", "default", account),
+            ("configmaps", ROOT_CA, root),
+        )
+        for plural, name, obj in wanted:
             kind = self._registry.find("", "v1", plural)
             assert kind is not None, f"{plural} are always served"
             options = WriteOptions(manager="namespace-controller")
             try:
-                await self._verbs.create(kind, obj, namespace=namespace, options=options)
-            except errors.AlreadyExists:
-                continue
+                current = self._store.latest(Address(f"/{plural}", namespace, name))
+                if current is None:
+                    await self._verbs.create(kind, obj, namespace=namespace, options=options)
+                elif plural == "configmaps" and current.object.get("data") != self._data:
+                    await self._verbs.update(kind, namespace, ROOT_CA, self._restored, options=options)
             except (errors.NotFound, errors.Forbidden) as error:
                 if isinstance(error, errors.NotFound) or errors.is_namespace_terminating(error):
                     return  # the namespace is gone, or going
                 raise  # a quota may be raised
+
+    def _restored(self, config_map: Object) -> Object:
+        return {**config_map, "data": dict(self._data)}

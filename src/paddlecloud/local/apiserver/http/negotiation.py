@@ -38,8 +38,11 @@ class Accept:
     version: str = "v1"
 
 
-def accepted(header: str) -> Accept:
-    """The first entry of an Accept header that this server can produce: JSON in one of three shapes."""
+def accepted(header: str, *, tables: bool = True) -> Accept:
+    """The first entry of an Accept header that this server can produce: JSON in one of three shapes.
+
+    Without `tables` for what is answered rather than stored: nothing says what a row of it would be.
+    """
     if not header or header in ("*/*", "application/json"):
         return Accept()
     for entry in header.split(","):
@@ -50,11 +53,10 @@ def accepted(header: str) -> Accept:
         kind = options.get("as", "")
         if not kind:
             return Accept()
-        if options.get("g") == "meta.k8s.io" and kind in SHAPES:
+        if options.get("g") == "meta.k8s.io" and kind in SHAPES and (tables or kind != "Table"):
             return Accept(kind, options.get("v", "v1"))
-    raise errors.NotAcceptable(
-        "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io"
-    )
+    as_table = ", application/json;as=Table;v=v1;g=meta.k8s.io" if tables else ""
+    raise errors.NotAcceptable(f"only the following media types are accepted: application/json{as_table}")
 
 
 def media_type(content_type: str) -> str:

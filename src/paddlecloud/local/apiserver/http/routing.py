@@ -10,7 +10,8 @@ from paddlecloud.kube import errors
 from paddlecloud.local.apiserver.http.request import RequestInfo, no_route
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 
-SUBRESOURCE_VERBS = ("get", "update", "patch")
+SUBRESOURCE_VERBS = {"status": ("get", "update", "patch"), "finalize": ("update",)}
+"""Of those that are part of the stored object and have no handler of their own."""
 NAMED_VERBS = ("update", "patch")
 """Verbs of single objects: whole collections are neither replaced nor patched."""
 
@@ -58,8 +59,11 @@ def check_method(method: str, info: RequestInfo) -> None:
 
 def check_verb(info: RequestInfo, kind: KindInfo) -> None:
     """Refuse what a kind of stored objects does not offer. Subresources with a handler of their own are not asked."""
-    if info.subresource and info.subresource != "status":
+    if info.subresource and info.subresource not in SUBRESOURCE_VERBS:
         raise errors.MethodNotAllowed(f"{info.resource}/{info.subresource} is not served by this platform")
-    misplaced = info.verb not in SUBRESOURCE_VERBS if info.subresource else not info.name and info.verb in NAMED_VERBS
+    if info.subresource:
+        misplaced = info.verb not in SUBRESOURCE_VERBS[info.subresource]
+    else:
+        misplaced = not info.name and info.verb in NAMED_VERBS
     if info.verb not in kind.verbs or misplaced:
         raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paddlecloud.kube import errors
@@ -87,6 +87,8 @@ class WriteOptions:
     by_name: bool = False
     """The URL names the object, also where the write creates it."""
     field_validation: str = "Warn"
+    doubled: Sequence[str] = ()
+    """Fields that the body gives twice; looked for where validation is Strict."""
     sent: int = 0
     """Bytes of the request; 0 for what the server itself writes."""
     warnings: list[str] = field(default_factory=list)
@@ -163,8 +165,12 @@ class Admission:
         if subresource:
             new = _only_subresource(info, subresource, old, new)
             meta = new["metadata"]
-        elif info.has_status:
-            _carry(old, new, "status")
+        else:
+            if info.has_status:
+                _carry(old, new, "status")
+            of_namespace = info.kind == "Namespace" and not info.custom
+            if of_namespace and isinstance(spec := new.setdefault("spec", {}), dict):
+                _carry(old.get("spec") or {}, spec, "finalizers")  # written through `finalize` only
         # What only the server may set stays as it is.
         for field_ in CARRIED:
             _carry(old_meta, meta, field_)
@@ -219,19 +225,22 @@ class Admission:
 
         `parts` are all that the write changes (empty: everything): the rest was shaped when it was written.
         """
-        if info.schema is None:
-            return
         obj = {part: whole[part] for part in parts} if parts else whole
         if options.field_validation != "Ignore":
-            unknown = schemas.unknown_fields(obj, info.schema, info.definitions)
+            unknown = schemas.unknown_fields(obj, info.schema, info.definitions) if info.schema is not None else []
             del unknown[MAX_CAUSES:]
-            if unknown and options.field_validation == "Strict":
-                listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+            wrong = [f'unknown field "{path}"' for path in unknown]
+            doubled = [f'duplicate field "{path}"' for path in options.doubled]
+            if (wrong or doubled) and options.field_validation == "Strict":
+                # kube-apiserver finds those of custom kinds one after the other, and of built-in kinds in one pass
+                listed = ", ".join(doubled + wrong if info.custom else wrong + doubled)
                 raise errors.BadRequest(
                     f'{info.kind} in version "{info.resource.version}" cannot be handled as a '
                     f"{info.kind}: strict decoding error: {listed}"
                 )
-            options.warnings.extend(f'unknown field "{path}"' for path in unknown)
+            options.warnings.extend(wrong)
+        if info.schema is None:
+            return
         if info.custom:
             schemas.prune(obj, info.schema, info.definitions)
             schemas.apply_defaults(obj, info.schema, info.definitions)
@@ -310,12 +319,13 @@ def _carry(source: Object, target: Object, name: str) -> None:
 
 
 def _only_subresource(info: KindInfo, subresource: str, old: Object, new: Object) -> Object:
-    """A write to `status` changes status, and of built-in kinds labels, annotations and the like as well (the
-    strategies in kubernetes/pkg/registry); a binding was built by the server itself and may touch all."""
+    """A write to `status` changes status (one to `finalize` the spec of a namespace), and of built-in kinds labels,
+    annotations and the like as well (the strategies in kubernetes/pkg/registry); a binding was built by the server
+    itself and may touch all."""
     if subresource == "binding":
         return new
     merged = dict(old)
-    _carry(new, merged, subresource)
+    _carry(new, merged, "spec" if subresource == "finalize" else subresource)
     if info.custom or info.kind == "CustomResourceDefinition":
         merged["metadata"] = dict(old["metadata"])
         if "managedFields" in new["metadata"]:

@@ -65,7 +65,7 @@ def apply(
 
 
 def check_declared(applied: Object, schema: Schema, definitions: Mapping[str, Schema]) -> None:
-    """Refuse fields that no version of a built-in kind has, whatever `fieldValidation` says, as kube-apiserver does.
+    """Refuse fields that the schema of the kind does not have, whatever `fieldValidation` says, as kube-apiserver does.
 
     It cannot give an owner to a field that its schema does not know. Its answer is 500; the mistake is the client's.
     """

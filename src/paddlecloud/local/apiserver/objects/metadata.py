@@ -197,7 +197,8 @@ def validate_metadata(
         causes += _invalids("metadata.generation", meta["generation"], ["must be greater than or equal to 0"])
     for found in (_label_causes(meta), _annotation_causes(meta), _owner_causes(meta)):
         causes += islice(found, MAX_CAUSES)
-    return [*causes, *islice(_finalizer_causes(meta, short=short_finalizers), MAX_CAUSES)]
+    finalizers = meta.get("finalizers") or []
+    return [*causes, *islice(finalizer_causes("metadata.finalizers", finalizers, short=short_finalizers), MAX_CAUSES)]
 
 
 def _as_whole_name(prefix: str) -> str:
@@ -249,17 +250,16 @@ def _owner_causes(meta: Meta) -> Iterator[Cause]:
         yield from _invalids(field, list(meta["ownerReferences"]), [problem])
 
 
-def _finalizer_causes(meta: Meta, *, short: bool) -> Iterator[Cause]:
-    finalizers = meta.get("finalizers") or []
+def finalizer_causes(field: str, finalizers: list[Any], *, short: bool = False) -> Iterator[Cause]:
     for index, finalizer in enumerate(finalizers):
         if problems := qualified_name_problems(finalizer or ""):
-            yield from _invalids("metadata.finalizers", finalizer, problems)
+            yield from _invalids(field, finalizer, problems)
         elif not short and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             problem = "name is neither a standard finalizer name nor is it fully qualified"
-            yield from _invalids(f"metadata.finalizers[{index}]", finalizer, [problem])
+            yield from _invalids(f"{field}[{index}]", finalizer, [problem])
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         problem = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield from _invalids("metadata.finalizers", finalizers, [problem])
+        yield from _invalids(field, finalizers, [problem])
 
 
 _STANDARD_FINALIZERS = frozenset(("kubernetes", "orphan", "foregroundDeletion"))

@@ -32,12 +32,16 @@ SELECTABLE: dict[tuple[str, str], tuple[str, ...]] = {
 }  # fmt: skip
 
 
-STORED = {"status.successful": "status.succeeded"}
+STORED = {"status.successful": "status.succeeded", "source": "source.component"}
 """Fields that are stored under another name than the one that selects them (ToSelectableFields of each kind's strategy
 in kubernetes/pkg/registry)."""
 
 ABSENT = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.replicas": "0", "status.succeeded": "0"}
 """What selectors compare where the object has no such field: Go's zero value."""
+
+INSTEAD = {"source.component": "reportingComponent"}
+"""Fields that are selected by another one where they are empty: events of events.k8s.io name no source, only the
+controller that reports them (pkg/registry/core/event/strategy.go)."""
 
 NO_NAMESPACE = (("", "nodes"), ("", "namespaces"))
 """Built-in kinds that cannot be selected by metadata.namespace, as custom cluster-scoped ones cannot."""
@@ -58,8 +62,9 @@ class Filter:
             self._fields.check(("metadata.name", *own))
         self.trivial = self._labels is None and self._fields is None
         asked = {requirement.field for requirement in self._fields.requirements} if self._fields else set()
-        paths = frozenset(self._paths.get(field, field) for field in asked if not field.startswith("metadata."))
-        self._decode = decoder(paths) if paths else None
+        paths = {self._paths.get(field, field) for field in asked if not field.startswith("metadata.")}
+        paths |= {INSTEAD[path] for path in paths & INSTEAD.keys()}
+        self._decode = decoder(frozenset(paths)) if paths else None
 
     def matches(self, record: Record) -> bool:
         if self._labels is not None and not self._labels.matches(record.labels):
@@ -92,8 +97,8 @@ def field_text(obj: Object, path: str) -> str:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict):  # events: `source` selects by component
-        value = value.get("component")
+    if not value and path in INSTEAD:
+        return field_text(obj, INSTEAD[path])
     return ABSENT.get(path, "") if value is None else str(value)
 
 

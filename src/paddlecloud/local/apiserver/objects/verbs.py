@@ -216,7 +216,7 @@ class Verbs:
             applied.pop("status", None)  # written and owned through its subresource only
 
         def merged(live: Object | None) -> Object:
-            if info.schema is not None and not info.custom:
+            if info.schema is not None:
                 check_declared(applied, info.schema, info.definitions)
             return apply(
                 live,

@@ -222,6 +222,14 @@ def test_tokens_can_be_bound(issuer: TokenIssuer, kind: str, name: str, uid: str
     assert issuer.verify(answer["status"]["token"]).bound == (BoundObject(kind, name, uid),)
 
 
+def test_a_token_of_a_pod_names_the_node_and_does_not_end_with_it(issuer: TokenIssuer) -> None:
+    spec = {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "p"}}
+    answer = token_request(issuer, ACCOUNT, {"spec": spec}, lookup=lookup, node_of_pod="n")
+    claims = issuer.verify(answer["status"]["token"])
+    assert claims.bound == (BoundObject("Pod", "p", "u-2"), BoundObject("Node", "n", "u-3"))
+    assert claims.ends_with == (BoundObject("Pod", "p", "u-2"),)
+
+
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [

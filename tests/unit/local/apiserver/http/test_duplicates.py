@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.kube.errors import BadRequest
-from paddlecloud.local.apiserver.http.duplicates import duplicate_fields, refuse_duplicates
+from paddlecloud.local.apiserver.http.duplicates import duplicate_fields
 
 
 @pytest.mark.parametrize(
@@ -27,12 +26,6 @@ from paddlecloud.local.apiserver.http.duplicates import duplicate_fields, refuse
 )
 def test_each_is_named_by_its_path(body: bytes, found: list[str]) -> None:
     assert duplicate_fields(body) == found
-
-
-def test_they_are_refused_by_name() -> None:
-    with pytest.raises(BadRequest, match='ConfigMap: strict decoding error: duplicate field "data.k"'):
-        refuse_duplicates(b'{"data":{"k":"1","k":"2"}}', "ConfigMap")
-    refuse_duplicates(b'{"data":{"k":"1"}}', "ConfigMap")
 
 
 JSON: st.SearchStrategy[Any] = st.recursive(

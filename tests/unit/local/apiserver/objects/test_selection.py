@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.local.apiserver.objects.selection import SELECTABLE, decoder, field_text
+from paddlecloud.local.apiserver.objects.selection import SELECTABLE, STORED, decoder, field_text
 
 OBJECTS: dict[str, dict[str, Any]] = {
     "full": {
@@ -24,7 +24,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "empty": {},
     "null": {"spec": None, "status": None, "involvedObject": None, "source": None, "type": None},
 }  # fmt: skip
-PATHS = sorted({path for paths in SELECTABLE.values() for path in paths})
+PATHS = sorted({STORED.get(path, path) for paths in SELECTABLE.values() for path in paths})
 
 
 @pytest.mark.parametrize("name", OBJECTS)

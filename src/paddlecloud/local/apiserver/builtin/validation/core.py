@@ -23,7 +23,7 @@ from paddlecloud.local.apiserver.builtin.validation.rules import (
     problems,
     unique,
 )
-from paddlecloud.local.apiserver.objects.metadata import label_name_problems
+from paddlecloud.local.apiserver.objects.metadata import finalizer_causes, label_name_problems
 from paddlecloud.local.apiserver.schema.causes import (
     MAX_CAUSES,
     Cause,
@@ -108,6 +108,11 @@ def _is_address(text: str) -> bool:
 
 
 # --- configuration --------------------------------------------------------------------------------------------------
+
+
+def validate_namespace(new: Object, _: Object | None) -> list[Cause]:
+    finalizers = (new.get("spec") or {}).get("finalizers") or []
+    return list(islice(finalizer_causes("spec.finalizers", finalizers), MAX_CAUSES))
 
 
 def validate_config_map(new: Object, old: Object | None) -> list[Cause]:
