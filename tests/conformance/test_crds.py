@@ -76,6 +76,24 @@ def test_a_changed_schema_holds_from_then_on(here: ScratchNamespace, define: Def
     eventually(lambda: here.patch(resource, "g", patch)["spec"], {"old": "1", "new": "kept"})
 
 
+def test_stored_objects_are_read_as_the_schema_of_today_has_them(here: ScratchNamespace, define: Define) -> None:
+    resource = define(schema=spec_schema(old=STRING))
+    here.make(resource, "g", spec={"old": "1"}, finalizers=["example.org/hold"])
+    here.make(resource, "h", spec={"old": "1"})
+    crd = here.get(CRDS, crd_name(resource))
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = spec_schema(new={**STRING, "default": "A"})
+    here.update(CRDS, crd)
+    eventually(lambda: here.get(resource, "g")["spec"], {"new": "A"})
+    eventually(lambda: [item["spec"] for item in here.list(resource).items], [{"new": "A"}, {"new": "A"}])
+    first = next(here.watch(resource))
+    assert (first.type, first.object["spec"]) == ("ADDED", {"new": "A"})
+    here.delete(resource, "g")
+    assert here.get(resource, "g")["spec"] == {"new": "A"}
+    here.patch(resource, "g", {"metadata": {"finalizers": None}})
+    here.patch(CRDS, crd_name(resource), {"metadata": {"labels": {"a": "b"}}})
+    assert here.get(resource, "h")["spec"] == {"new": "A"}
+
+
 def test_a_definition_takes_its_objects_along(here: ScratchNamespace, define: Define) -> None:
     resource = define()
     here.make(resource, "g")

@@ -1,4 +1,4 @@
-"""OpenAPI v3: what kubectl needs to validate, patch and explain."""
+"""OpenAPI: v3, what kubectl needs to validate, patch and explain; v2 for older clients."""
 
 from __future__ import annotations
 
@@ -91,3 +91,21 @@ def test_a_custom_kind_is_published_with_its_descriptions(api: Api, widgets: Res
     assert spec["properties"]["size"]["description"] == "How large."
     assert spec["properties"]["size"]["default"] == 3
     assert spec["properties"]["parts"]["x-kubernetes-list-map-keys"] == ["name"]
+
+
+def test_the_old_form_is_complete_in_itself(api: Api) -> None:
+    doc = api.fetch("/openapi/v2")
+    dangling = {ref for ref in references(doc) if ref.rpartition("/")[2] not in doc["definitions"]}
+    assert not dangling
+    patch = doc["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == {"group": "", "kind": "Pod", "version": "v1"}
+    assert doc["definitions"]["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]["type"] == "string"
+
+
+def test_the_old_form_has_custom_kinds_without_what_it_cannot_say(api: Api, widgets: Resource) -> None:
+    name = ".".join([*reversed(widgets.group.split(".")), "v1", "Widget"])
+    found = eventually(lambda: api.fetch("/openapi/v2")["definitions"], lambda kinds: name in kinds)[name]
+    spec = found["properties"]["spec"]["properties"]
+    assert (spec["size"]["description"], spec["size"]["type"]) == ("How large.", "integer")
+    assert spec["free"] == {"x-kubernetes-preserve-unknown-fields": True}
+    assert f"/apis/{widgets.group}/v1/namespaces/{{namespace}}/widgets/{{name}}" in api.fetch("/openapi/v2")["paths"]

@@ -152,7 +152,9 @@ class ControlPlane:
                 ),
             }
         )
-        self.extensions.paths.update(documents.paths(self.tokens, self.metrics.registry, url=lambda: self.url))
+        self.extensions.paths.update(
+            documents.paths(self.tokens, self.metrics.registry, self.registry, url=lambda: self.url)
+        )
         self._system_namespaces = SystemNamespaces(self.store, self.registry, self.verbs)
         self._collectors: list[Collector] = [
             self._system_namespaces,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from paddlecloud.cli.objects.manifests import Manifest
+from paddlecloud.kube.resource import Object
 
 _STEP = re.compile(r"\[([^]]*)\]|([^.\[\]]+)")
 _ITEM = re.compile(r'(\w+)="([^"]*)"')
@@ -52,3 +54,28 @@ def _member(node: Any, step: str) -> tuple[Any, Any]:
 def _text(node: Any, field: str) -> str | None:
     pairs = node.value if node.id == "mapping" else ()
     return next((value.value for key, value in pairs if key.value == field), None)
+
+
+def without(obj: Object, paths: Iterable[str]) -> Object:
+    """A copy of the object that lacks these fields; paths as in `lines_of`."""
+    copied: Object = copy.deepcopy(obj)
+    for path in paths:
+        *above, last = [name or bracketed for bracketed, name in _STEP.findall(path)]
+        node: Any = copied
+        for step in above:
+            node = _child(node, step)
+        if isinstance(node, dict):
+            node.pop(last.strip('"'), None)
+    return copied
+
+
+def _child(value: Any, step: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(step.strip('"'))
+    if not isinstance(value, list):
+        return None
+    if step.isdecimal():
+        return value[int(step)] if int(step) < len(value) else None
+    named = _ITEM.fullmatch(step)
+    matching = (item for item in value if named and isinstance(item, dict) and item.get(named[1]) == named[2])
+    return next(matching, None)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from paddlecloud.cli.failures import INVALID, CliError, attempting
 from paddlecloud.cli.objects import pod_fields, suggestions
-from paddlecloud.cli.objects.lines import lines_of
+from paddlecloud.cli.objects.lines import lines_of, without
 from paddlecloud.cli.objects.manifests import Manifest
 from paddlecloud.cli.objects.placing import ObjectRef, place_of
 from paddlecloud.cli.session import Session
@@ -109,13 +109,14 @@ class Applier:
     def _explain(self, manifest: Manifest, failure: CliError) -> list[str]:
         """Adds the right words and what else is wrong; the fields at fault.
 
-        Servers refuse unknown fields before they look at the values of the others: those are asked for once more.
+        Servers refuse unknown fields before they look at the values of the others: those are sent once more, alone.
         """
         fields = suggestions.fields_at_fault(failure)
         suggestions.add_fields(self._session, failure, manifest.object)
-        if suggestions.UNKNOWN_FIELD.search(failure.why):
+        if unknown := suggestions.unknown_fields(failure):
+            known = manifest._replace(object=without(manifest.object, unknown))
             try:
-                self._attempt(manifest, dry_run=True, validation="Ignore")
+                self._attempt(known, dry_run=True, validation="Ignore")
             except CliError as further:
                 if further.reason == "Invalid":
                     suggestions.append(failure, further.why)

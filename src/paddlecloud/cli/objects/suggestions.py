@@ -15,7 +15,7 @@ from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import NAMESPACES, Object
 
 UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"|(\.[\w.\[\]"=:-]+): field not declared in schema')
-"""As the API server refuses it: by decoding strictly, or by server-side apply of a built-in kind."""
+"""As the API server refuses it: by decoding strictly, or by server-side apply."""
 
 
 def add(session: Session, error: Exception) -> None:
@@ -52,13 +52,17 @@ def fields_at_fault(error: CliError) -> list[str]:
     refusal = error.__cause__
     causes = ((refusal.details or {}).get("causes") or ()) if isinstance(refusal, ApiError) else ()
     named = [str(cause.get("field") or "") for cause in causes]
-    unknown = [one or other for one, other in UNKNOWN_FIELD.findall(error.why)]
-    return [path for path in dict.fromkeys((*named, *unknown)) if path]
+    return [path for path in dict.fromkeys((*named, *unknown_fields(error))) if path]
+
+
+def unknown_fields(error: CliError) -> list[str]:
+    """Those of them that the kind does not have."""
+    return [one or other for one, other in UNKNOWN_FIELD.findall(error.why)]
 
 
 def add_fields(session: Session, error: CliError, obj: Object) -> None:
     """For an unknown field of a file the one that was meant, and where its neighbours are documented."""
-    paths = [one or other for one, other in UNKNOWN_FIELD.findall(error.why)]
+    paths = unknown_fields(error)
     try:
         for path in paths:
             _add_field(session, error, obj, re.sub(r"\[[^]]*\]", "", path).strip("."), several=len(paths) > 1)

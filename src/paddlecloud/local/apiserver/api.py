@@ -344,14 +344,12 @@ class Api:
 
         def as_table(record: Record) -> bytes:
             meta = {"resourceVersion": str(record.rev)}
-            return encode(
-                self._table([kind.shown(record.object)], kind, request, list_metadata=meta, headers=next(headers))
-            )
+            return encode(self._table([_shown(kind, record)], kind, request, list_metadata=meta, headers=next(headers)))
 
         return as_table
 
     def _row_renderer(self, kind: KindInfo, request: Request) -> Callable[[Record], bytes]:
-        return lambda record: encode(self._table([kind.shown(record.object)], kind, request, headers=False)["rows"][0])
+        return lambda record: encode(self._table([_shown(kind, record)], kind, request, headers=False)["rows"][0])
 
     def _shown(
         self, request: Request, kind: KindInfo, obj: Object, options: WriteOptions, *, status: int = 200
@@ -398,3 +396,7 @@ class Api:
         if request.header("if-none-match") == found.etag:
             return Response(status=304, content_type=found.content_type, headers=headers)
         return Response(body=found.body, content_type=found.content_type, headers=headers)
+
+
+def _shown(kind: KindInfo, record: Record) -> Object:
+    return kind.shown(record.object, record.rev)

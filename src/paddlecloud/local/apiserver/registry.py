@@ -7,7 +7,7 @@ kind a behaviour of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,10 @@ class KindInfo:
     """Defined by a CRD: pruned and defaulted by its schema, and patched without strategic merge."""
     conversion: Conversion | None = None
     """Set where objects are stored in another form than the one shown here."""
+    complete: Callable[[Object], None] | None = None
+    """Prunes and defaults a stored object in place; for objects up to the revision `since`, see there."""
+    since: int = 0
+    """The revision at which the schema became what it is: what was stored before may lack its defaults."""
 
     @property
     def collection(self) -> str:
@@ -65,9 +69,20 @@ class KindInfo:
             return self.conversion.collection
         return f"{self.resource.group}/{self.resource.plural}"
 
-    def shown(self, stored: Object) -> Object:
-        """A stored object in the form of this kind."""
-        return stored if self.conversion is None else self.conversion.outward(stored)
+    def shows_as_stored(self, rev: int) -> bool:
+        """Whether an object of this revision is shown just as it is stored."""
+        return self.conversion is None and (self.complete is None or rev > self.since)
+
+    def shown(self, stored: Object, rev: int) -> Object:
+        """An object that was stored at a revision, in the form of this kind. It may be changed in place."""
+        whole = self.completed(stored, rev)
+        return whole if self.conversion is None else self.conversion.outward(whole)
+
+    def completed(self, stored: Object, rev: int) -> Object:
+        """The same object, still in the form it is stored in, as today's schema has it."""
+        if self.complete is not None and rev <= self.since:
+            self.complete(stored)
+        return stored
 
     def stored(self, shown: Object) -> Object:
         """An object of this kind in the form it is stored in; both share their metadata."""

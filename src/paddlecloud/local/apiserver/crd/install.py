@@ -7,6 +7,7 @@ and conversion between versions changes the version alone: all versions of a kin
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from paddlecloud.kube.conditions import dated
 from paddlecloud.kube.resource import Object, Resource
@@ -20,6 +21,7 @@ from paddlecloud.local.apiserver.registry import Column, KindInfo, ScalePaths, S
 from paddlecloud.local.apiserver.schema.causes import Cause, forbidden, invalid, not_supported, required
 from paddlecloud.local.apiserver.schema.node import OBJECT_META, REF
 from paddlecloud.local.apiserver.schema.rules import unevaluated
+from paddlecloud.local.apiserver.schema.structural import apply_defaults, prune
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("int32", "int64", "float", "double", "byte", "date", "date-time", "password")
@@ -105,19 +107,27 @@ def _kind(spec: Object, version: Object) -> KindInfo:
     resource = Resource(
         spec["group"], version["name"], names["plural"], names["kind"], namespaced=spec["scope"] == "Namespaced"
     )
+    schema = _whole_schema(_schema_of(version))
     return KindInfo(
         resource=resource,
         singular=names["singular"],
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         subresources=frozenset(name for name in ("status", "scale") if name in subresources),
-        schema=_whole_schema(_schema_of(version)),
+        schema=schema,
         definitions=DEFINITIONS,
         columns=tuple(_column(given) for given in version.get("additionalPrinterColumns") or ()) or (_AGE,),
         scale=_scale(subresources.get("scale")),
         custom=True,
         conversion=_conversion(spec, version["name"]),
+        complete=partial(_complete, schema) if schema is not None else None,
     )
+
+
+def _complete(schema: Schema, stored: Object) -> None:
+    """As kube-apiserver reads custom objects from etcd: pruned and defaulted by the schema of today."""
+    prune(stored, schema, DEFINITIONS)
+    apply_defaults(stored, schema, DEFINITIONS)
 
 
 def _conversion(spec: Object, shown: str) -> Conversion | None:

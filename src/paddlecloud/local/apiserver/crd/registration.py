@@ -6,6 +6,8 @@ CRD deletes its objects first, as in Kubernetes, by a finalizer.
 
 from __future__ import annotations
 
+import dataclasses
+
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
@@ -15,7 +17,7 @@ from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import Address, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
@@ -59,7 +61,7 @@ class CustomKinds:
         self._deleted: dict[str, str] = {}  # definitions that are being deleted, by the collection of their objects
         self._worker: Worker[str] = Worker("custom resources of", self._clean, settle=_SETTLE)
         for record in store.list(COLLECTION):
-            self._serve(record.object)
+            self._serve(record)
         store.subscribe(self._observe)
 
     def _observe(self, change: Change) -> None:
@@ -69,16 +71,20 @@ class CustomKinds:
                 self._withdraw(address.name)
                 self._deleted = {collection: name for collection, name in self._deleted.items() if name != address.name}
             else:
-                self._serve(change.record.object)
+                self._serve(change.record)
         elif change.op is Op.DELETE and (name := self._deleted.get(address.collection)) is not None:
             self._worker.add(name)
 
-    def _serve(self, crd: Object) -> None:
+    def _serve(self, record: Record) -> None:
+        crd = record.object
         name = crd["metadata"]["name"]
+        before = {key: self._registry.find(*key) for key in self._served.get(name, ())}
         self._withdraw(name)
         kinds = install.kinds_of(crd)
         for kind in kinds:
-            self._registry.add(kind)
+            old = before.get((kind.resource.group, kind.resource.version, kind.resource.plural))
+            since = old.since if old is not None and old.schema == kind.schema else record.rev
+            self._registry.add(dataclasses.replace(kind, since=since))
         self._served[name] = [(k.resource.group, k.resource.version, k.resource.plural) for k in kinds]
         if crd["metadata"].get("deletionTimestamp"):
             self._deleted[_collection(crd)] = name

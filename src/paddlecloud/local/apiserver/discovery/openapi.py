@@ -46,6 +46,11 @@ def document(registry: Registry, group: str, version: str) -> Json:
     kinds = registry.group_versions().get(group, {}).get(version)
     if not kinds:
         raise NotFound(f"no kind of {_place(group, version)} is served")
+    return document_of(kinds)
+
+
+def document_of(kinds: list[KindInfo]) -> Json:
+    """The document of these kinds, which are all of one group and version."""
     schemas: dict[str, Schema] = {}
     paths: Json = {}
     for info in kinds:

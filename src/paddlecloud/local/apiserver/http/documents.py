@@ -1,4 +1,4 @@
-"""Fixed paths beside the API: metrics, old API descriptions, and what others need to verify this platform's tokens."""
+"""Fixed paths beside the API: metrics, OpenAPI v2, and what others need to verify this platform's tokens."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from paddlecloud.local.apiserver.auth.tokens import TokenIssuer
 from paddlecloud.local.apiserver.discovery import openapi_v2
 from paddlecloud.local.apiserver.http.negotiation import encode
 from paddlecloud.local.apiserver.http.request import Request, Response
+from paddlecloud.local.apiserver.registry import Registry
 
 PathHandler = Callable[[Request], Awaitable[Response]]
 
@@ -18,7 +19,9 @@ OPENID = "/.well-known/openid-configuration"
 METRICS = "/metrics"
 
 
-def paths(issuer: TokenIssuer, metrics: Metrics, *, url: Callable[[], str]) -> dict[str, PathHandler]:
+def paths(
+    issuer: TokenIssuer, metrics: Metrics, registry: Registry, *, url: Callable[[], str]
+) -> dict[str, PathHandler]:
     """Who may read them is decided by RBAC, as for every other path. `url` is where this server is reached."""
 
     async def jwks(_: Request) -> Response:
@@ -30,4 +33,4 @@ def paths(issuer: TokenIssuer, metrics: Metrics, *, url: Callable[[], str]) -> d
     async def all_metrics(_: Request) -> Response:
         return Response(body=metrics.render().encode(), content_type=CONTENT_TYPE)
 
-    return {JWKS: jwks, OPENID: openid, METRICS: all_metrics, openapi_v2.PATH: openapi_v2.answer}
+    return {JWKS: jwks, OPENID: openid, METRICS: all_metrics, openapi_v2.PATH: openapi_v2.OpenApiV2(registry).answer}

@@ -38,10 +38,15 @@ def partial_value(record: Record) -> bytes:
 
 
 def value_of(kind: KindInfo) -> Callable[[Record], bytes]:
-    """The object itself: the very bytes of the store unless the kind is shown in another form."""
-    if kind.conversion is None:
+    """The object itself: the very bytes of the store unless it is shown in another form."""
+    if kind.conversion is None and kind.complete is None:
         return _stored_value
-    return lambda record: encode(kind.shown(record.object))
+
+    def value(record: Record) -> bytes:
+        as_stored = kind.shows_as_stored(record.rev)
+        return record.value if as_stored else encode(kind.shown(record.object, record.rev))
+
+    return value
 
 
 _stored_value: Callable[[Record], bytes] = operator.attrgetter("value")

@@ -293,7 +293,7 @@ class Verbs:
     async def delete(self, info: KindInfo, namespace: str, name: str, options: DeleteOptions) -> tuple[Object, bool]:
         """The object's last known state, and whether it is gone already (or only on its way)."""
         record = self._latest(info, namespace, name)
-        obj = record.object
+        obj = info.completed(record.object, record.rev)
         self._admission.check_delete(info, obj)
         meta = obj["metadata"]
         for what, wanted, found in (
@@ -327,7 +327,7 @@ class Verbs:
             await self._store.delete(record.address, obj, expect=record.rev)
         elif changed and not options.dry_run:
             await self._store.put(record.address, obj, expect=record.rev)
-        return info.shown(obj), gone
+        return info.shown(obj, record.rev), gone
 
 
 def check_name(meta: Object, name: str) -> None:
@@ -337,7 +337,7 @@ def check_name(meta: Object, name: str) -> None:
 
 
 def _shown(info: KindInfo, record: Record) -> Object:
-    return info.shown(record.object)
+    return info.shown(record.object, record.rev)
 
 
 def _is_same(new: Object, old: Object) -> bool:
