@@ -53,6 +53,10 @@ PARTS = {
         "the conformance suite, the documented differences and generated requests, judged by kube-apiserver",
         ("tests/conformance/test_*.py", "tests/cluster/test_differences.py", "tests/cluster/test_verdicts.py"),
     ),
+    "clients": Part(
+        "clients of others: client-go and apiextensions, kr8s, lightkube, pykube-ng, kubernetes_asyncio, kopf",
+        ("tests/scenarios/test_client*.py",),
+    ),
     "engines": Part(
         "the fixture itself: nodes, images, Volcano, Knative, JuiceFS CSI, our controllers under the chart",
         (

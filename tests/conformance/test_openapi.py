@@ -87,7 +87,10 @@ def test_the_old_form_answers_too(api: Api) -> None:
 
 def test_a_custom_kind_is_published_with_its_descriptions(api: Api, widgets: Resource) -> None:
     doc = document(api, f"apis/{widgets.group}/v1")
-    spec = schema_of(doc, "Widget")["properties"]["spec"]
+    widget = schema_of(doc, "Widget")["properties"]
+    assert widget["apiVersion"]["description"].startswith("APIVersion defines")
+    assert widget["metadata"]["description"].startswith("Standard object's metadata")
+    spec = widget["spec"]
     assert spec["properties"]["size"]["description"] == "How large."
     assert spec["properties"]["size"]["default"] == 3
     assert spec["properties"]["parts"]["x-kubernetes-list-map-keys"] == ["name"]
@@ -100,6 +103,9 @@ def test_the_old_form_is_complete_in_itself(api: Api) -> None:
     patch = doc["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "", "kind": "Pod", "version": "v1"}
     assert doc["definitions"]["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]["type"] == "string"
+    pod = doc["definitions"]["io.k8s.api.core.v1.Pod"]["properties"]
+    assert pod["spec"]["$ref"] == "#/definitions/io.k8s.api.core.v1.PodSpec"
+    assert pod["spec"]["description"]
 
 
 def test_the_old_form_has_custom_kinds_without_what_it_cannot_say(api: Api, widgets: Resource) -> None:

@@ -6,12 +6,8 @@ the engines do not; Go adds them in a copy, because another go.mod would be anot
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +20,6 @@ IMAGES = "k8s.io/kubernetes/test/images"
 PACKAGES = ("github.com/onsi/ginkgo/v2/ginkgo", f"{IMAGES}/agnhost", f"{IMAGES}/nonewprivs")
 CERTIFICATE = ("localhost.crt", "localhost.key")
 """Files of agnhost's image that are no programs."""
-MINUTES = 40
 
 
 class Programs(NamedTuple):
@@ -42,36 +37,19 @@ def version() -> str:
 
 
 def find_or_build(say: Callable[[str], None]) -> Programs:
-    digest = hashlib.sha256(repr((SUITE, PACKAGES)).encode())
-    for name in ("go.mod", "go.sum"):
-        digest.update((ENGINES / name).read_bytes())
-    folder = go.tools() / f"e2e-{digest.hexdigest()[:16]}"
+    folder = go.tools() / f"e2e-{go.key_of(ENGINES, SUITE, PACKAGES)}"
     if not folder.is_dir():
         say("building Kubernetes' conformance tests: about seven minutes, once")
-        _build(folder)
+        try:
+            go.build(ENGINES, _make, folder)
+        except go.BuildError as error:
+            raise SystemExit(str(error)) from error
     return Programs(folder / "e2e.test", folder / "ginkgo", folder)
 
 
-def _build(target: Path) -> None:
-    program = go.find_or_fetch()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        for name in ("go.mod", "go.sum"):
-            shutil.copy(ENGINES / name, folder)
-        built = Path(folder) / "built"
-        built.mkdir()
-        links = ["-trimpath", "-ldflags", "-s -w"]
-        env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -buildvcs=false"}
-        for command in (
-            [program, "build", *links, "-o", f"{built}/", *PACKAGES],
-            [program, "test", "-c", *links, "-o", f"{built}/e2e.test", SUITE],
-        ):
-            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60 * MINUTES)
-            if done.returncode:
-                raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
-        place = subprocess.check_output(
-            [program, "list", "-f", "{{.Dir}}", f"{IMAGES}/agnhost/porter"], cwd=folder, env=env
-        )
-        for name in CERTIFICATE:
-            shutil.copy(Path(place.decode().strip()) / name, built)
-        built.rename(target)
+def _make(run: go.Run, built: Path) -> None:
+    run("build", *go.LINKED, "-o", f"{built}/", *PACKAGES)
+    run("test", "-c", *go.LINKED, "-o", f"{built}/e2e.test", SUITE)
+    place = Path(run("list", "-f", "{{.Dir}}", f"{IMAGES}/agnhost/porter").strip())
+    for name in CERTIFICATE:
+        shutil.copy(place / name, built)

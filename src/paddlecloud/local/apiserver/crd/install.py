@@ -12,14 +12,14 @@ from functools import partial
 from paddlecloud.kube.conditions import dated
 from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.kube.selectors import subdomain_problems
-from paddlecloud.local.apiserver.builtin.types import DEFINITIONS
+from paddlecloud.local.apiserver.builtin.types import COMMON, DEFINITIONS
 from paddlecloud.local.apiserver.builtin.validation.rules import immutable, problems
 from paddlecloud.local.apiserver.crd.schema import structural_causes
 from paddlecloud.local.apiserver.objects.conversion import Conversion, between_versions
 from paddlecloud.local.apiserver.objects.metadata import dns1035_problems
 from paddlecloud.local.apiserver.registry import Column, KindInfo, ScalePaths, Schema
 from paddlecloud.local.apiserver.schema.causes import Cause, forbidden, invalid, not_supported, required
-from paddlecloud.local.apiserver.schema.node import OBJECT_META, REF
+from paddlecloud.local.apiserver.schema.node import OBJECT_META
 from paddlecloud.local.apiserver.schema.rules import unevaluated
 from paddlecloud.local.apiserver.schema.structural import apply_defaults, prune
 
@@ -165,7 +165,7 @@ def _whole_schema(schema: Schema | None) -> Schema:
     schema = schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     fields = dict(schema.get("properties") or {})
     restricted = (fields.get("metadata") or {}).get("properties")
-    meta: Schema = {"$ref": REF + OBJECT_META}
+    meta = COMMON["metadata"]
     if restricted:
         base = DEFINITIONS[OBJECT_META]
         meta = {**base, "properties": {**base["properties"], **restricted}}
@@ -173,8 +173,8 @@ def _whole_schema(schema: Schema | None) -> Schema:
         **schema,
         "properties": {
             **fields,
-            "apiVersion": fields.get("apiVersion", {"type": "string"}),
-            "kind": fields.get("kind", {"type": "string"}),
+            "apiVersion": {**COMMON["apiVersion"], **fields.get("apiVersion", {})},
+            "kind": {**COMMON["kind"], **fields.get("kind", {})},
             "metadata": meta,
         },
     }

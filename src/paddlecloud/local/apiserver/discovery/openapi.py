@@ -18,7 +18,7 @@ import msgspec
 import paddlecloud
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.local.apiserver.builtin.kinds import SUBRESOURCE_KINDS
-from paddlecloud.local.apiserver.builtin.types import DEFINITIONS, type_name
+from paddlecloud.local.apiserver.builtin.types import DEFINITIONS, list_type, type_name
 from paddlecloud.local.apiserver.registry import KindInfo, Registry, Schema
 from paddlecloud.local.apiserver.schema.node import LENIENT, REF
 
@@ -127,19 +127,7 @@ def _type_of(info: KindInfo) -> str:
 def _custom_types(info: KindInfo) -> dict[str, Schema]:
     name = _type_of(info)
     whole = {**(info.schema or {}), "x-kubernetes-group-version-kind": [_gvk(info)]}
-    listing = {
-        "type": "object",
-        "description": f"A list of {info.kind} objects.",
-        "required": ["items"],
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"$ref": f"{REF}{_META}ListMeta"},
-            "items": {"type": "array", "items": {"$ref": REF + name}},
-        },
-        "x-kubernetes-group-version-kind": [{**_gvk(info), "kind": info.list_kind}],
-    }
-    return {name: whole, f"{name}List": listing}
+    return {name: whole, f"{name}List": list_type(name, _gvk(info), kind=info.list_kind)}
 
 
 def _with_referenced(start: list[Any], own: Mapping[str, Schema]) -> dict[str, Schema]:

@@ -90,8 +90,8 @@ def _definition(schema: Schema) -> Json:
 
 def _schema(schema: Schema) -> Json:
     found: Json = {key: value for key, value in schema.items() if key not in _JUNCTORS and key != "nullable"}
-    if "$ref" in schema:
-        return {**found, "$ref": _REF + schema["$ref"].removeprefix(REF)}
+    if alone := _reference(schema):
+        return {**found, "$ref": _REF + alone.removeprefix(REF)}
     for alternative in schema.get("oneOf", ()):
         if alternative.get("type") == "string":  # quantities, and numbers or strings
             found["type"] = "string"
@@ -113,6 +113,12 @@ def _schema(schema: Schema) -> Json:
         if isinstance(found.get(key), dict):
             found[key] = _schema(found[key])
     return found
+
+
+def _reference(schema: Schema) -> str:
+    """What a schema refers to: by itself, or in v3 beside a description."""
+    (first, *_) = schema.get("allOf") or [schema]
+    return str(first.get("$ref", ""))
 
 
 # --- operations -------------------------------------------------------------------------------------------------------

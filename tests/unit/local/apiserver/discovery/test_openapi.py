@@ -112,7 +112,7 @@ def test_explain_finds_kind_and_field_of_built_in_and_custom_kinds(registry: Reg
     job = explain("example.org", "v1", "jobs")
     assert job["description"] == "Trains a model."
     assert job["properties"]["spec"]["description"] == "What to train."
-    assert job["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
+    assert job["properties"]["metadata"]["allOf"][0]["$ref"].endswith("meta.v1.ObjectMeta")
 
 
 def test_a_kind_that_is_only_answered_is_documented_by_its_name(registry: Registry) -> None:

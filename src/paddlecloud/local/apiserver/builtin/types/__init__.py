@@ -46,6 +46,16 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "int-or-string": {"$ref": f"{REF}io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
 }
 
+COMMON: dict[str, Schema] = {
+    "apiVersion": {
+        "type": "string",
+        "description": "APIVersion defines the group and version whose schema this object follows.",
+    },
+    "kind": {"type": "string", "description": "Kind is the name of the schema that this object follows."},
+    "metadata": {"allOf": [{"$ref": f"{REF}{_META}ObjectMeta"}], "description": "Standard object's metadata."},
+}
+"""Fields of every kind, custom ones included."""
+
 _NAMED_SCALARS: dict[str, Schema] = {
     f"{_META}Time": {"type": "string", "format": "date-time"},
     f"{_META}MicroTime": {"type": "string", "format": "date-time"},
@@ -135,13 +145,9 @@ class _Reader:
         self.types[full] = schema
         self.by_short_name.setdefault(name, []).append(full)
         if "kind" in attributes:
-            schema["properties"] = {
-                "apiVersion": {"type": "string"},
-                "kind": {"type": "string"},
-                "metadata": {"$ref": f"{REF}{_META}ObjectMeta"},
-            }
+            schema["properties"] = dict(COMMON)
             schema["x-kubernetes-group-version-kind"] = [_gvk(package, name)]
-            self.types[f"{full}List"] = _list_type(package, name)
+            self.types[f"{full}List"] = list_type(full, _gvk(package, name))
         return full
 
     def finish(self) -> dict[str, Schema]:
@@ -212,18 +218,19 @@ def _gvk(package: str, kind: str) -> dict[str, str]:
     return {"group": _DOMAINS.get(group, f"{group}.k8s.io"), "version": version, "kind": kind}
 
 
-def _list_type(package: str, kind: str) -> dict[str, Any]:
+def list_type(name: str, gvk: Mapping[str, str], *, kind: str = "") -> dict[str, Any]:
+    """Of the kind whose type has this name; `kind` of the list where it is not the kind's with `List` behind it."""
     return {
         "type": "object",
-        "description": f"A list of {kind} objects.",
+        "description": f"A list of {gvk['kind']} objects.",
         "required": ["items"],
         "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
+            "apiVersion": COMMON["apiVersion"],
+            "kind": COMMON["kind"],
             "metadata": {"$ref": f"{REF}{_META}ListMeta"},
-            "items": {"type": "array", "items": {"$ref": f"{REF}{package}.{kind}"}},
+            "items": {"type": "array", "items": {"$ref": REF + name}},
         },
-        "x-kubernetes-group-version-kind": [_gvk(package, f"{kind}List")],
+        "x-kubernetes-group-version-kind": [{**gvk, "kind": kind or f"{gvk['kind']}List"}],
     }
 
 
