@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: what they take, and what stays fixed when they are immutable."""
+"""ConfigMaps, Secrets and PodTemplates: what they take, and what stays fixed when they are immutable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, Object, Resource
 
-from .world import ScratchNamespace
+from .world import TABLE, ScratchNamespace
 
 HELLO = "aGVsbG8="
 
@@ -85,3 +85,33 @@ def test_string_data_wins_and_leaves_no_trace(here: ScratchNamespace) -> None:
     patched = here.patch(SECRETS, "s", {"stringData": {"k": "other"}})
     assert patched["data"] == {"k": "b3RoZXI="}
     assert "stringData" not in patched
+
+
+# PodTemplates ---------------------------------------------------------------------------------------------------------
+
+PODTEMPLATES = Resource("", "v1", "podtemplates", "PodTemplate")
+POD = {"containers": [{"name": "main", "image": "registry.example/none:1"}]}
+
+
+def test_a_pod_template_is_kept_with_the_defaults_of_its_pods(here: ScratchNamespace) -> None:
+    made = here.make(PODTEMPLATES, "t", template={"metadata": {"labels": {"a": "b"}}, "spec": POD})
+    assert made["template"]["spec"]["restartPolicy"] == "Always"
+    assert made["template"]["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert made["metadata"]["generation"] == 1
+    patched = here.patch(PODTEMPLATES, "t", {"template": {"spec": {"hostname": "x"}}}, kind="strategic")
+    assert (patched["metadata"]["generation"], patched["template"]["spec"]["hostname"]) == (2, "x")
+    assert here.delete(PODTEMPLATES, "t")["kind"] == "PodTemplate"
+
+
+def test_a_pod_template_describes_a_pod(here: ScratchNamespace) -> None:
+    with pytest.raises(errors.Invalid, match="template.spec.containers: Required value"):
+        here.make(PODTEMPLATES, "t", template={"spec": {}})
+
+
+def test_columns_of_pod_templates(here: ScratchNamespace) -> None:
+    here.make(PODTEMPLATES, "t", template={"metadata": {"labels": {"a": "b"}}, "spec": POD})
+    found = here.api.fetch(here.path(PODTEMPLATES), accept=TABLE)
+    assert [(column["name"], column["priority"]) for column in found["columnDefinitions"]] == [
+        ("Name", 0), ("Containers", 0), ("Images", 0), ("Pod Labels", 0),
+    ]  # fmt: skip
+    assert found["rows"][0]["cells"] == ["t", "main", "registry.example/none:1", "a=b"]

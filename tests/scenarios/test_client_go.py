@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Target, need
+from harness import REQUIRED, Target, need
 from tools import go
 
 pytestmark = pytest.mark.timeout(go.BUILD_SECONDS)
@@ -22,7 +22,7 @@ STEPS = (
 @pytest.fixture(scope="session")
 def program() -> Path:
     """Built once from the modules of the cluster's engines, and kept."""
-    need("go", have=go.find() is not None, hint="put Go on PATH")
+    need("go", have="go" in REQUIRED or go.find() is not None, hint="put Go on PATH")
     folder = go.tools() / f"client-{go.key_of(ENGINES, SOURCE.read_text())}"
     if not (folder / "client").is_file():
         go.build(ENGINES, lambda run, built: run("build", *go.LINKED, "-o", f"{built}/client", "."), folder, SOURCE)

@@ -155,6 +155,10 @@ def qos_class(spec: Object) -> str:
 # --- workloads ------------------------------------------------------------------------------------------------------
 
 
+def _pod_template(obj: Object) -> None:
+    _template(obj.get("template") or {})
+
+
 def _of_template(obj: Object) -> None:
     _template((obj.get("spec") or {}).get("template") or {})
 
@@ -297,6 +301,7 @@ def _definition(obj: Object) -> None:
 
 _COMPUTED: dict[str, Callable[[Object], None]] = {
     "Pod": _pod,
+    "PodTemplate": _pod_template,
     "Deployment": _deployment,
     "ReplicaSet": _of_template,
     "StatefulSet": _stateful_set,

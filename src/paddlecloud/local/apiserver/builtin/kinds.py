@@ -33,6 +33,7 @@ v1
   endpoints                  Endpoints                 namespaced  ep           -
   resourcequotas             ResourceQuota             namespaced  quota        -
   limitranges                LimitRange                namespaced  limits       -
+  podtemplates               PodTemplate               namespaced  -            -
   bindings                   Binding                   namespaced  -            -
 apps/v1
   deployments                Deployment                namespaced  deploy       all

@@ -10,6 +10,7 @@ reads it reads v3 as well.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Any
 
@@ -39,14 +40,16 @@ class OpenApiV2:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._kept: tuple[int, bytes, str] = (-1, b"", "")
+        self._building = asyncio.Lock()
 
     async def answer(self, request: Request) -> Response:
         if PROTOBUF in request.header("accept"):
             return Response(body=_message(), content_type=PROTOBUF.replace("@", "."))  # no media type may have an @
-        generation = self._registry.generation
-        if self._kept[0] != generation:
-            body = await in_thread(_encoded, self._registry.group_versions())
-            self._kept = (generation, body, f'"{hashlib.sha256(body).hexdigest().upper()}"')
+        async with self._building:  # many clients ask at once when the kinds have changed
+            generation = self._registry.generation
+            if self._kept[0] != generation:
+                body = await in_thread(_encoded, self._registry.group_versions())
+                self._kept = (generation, body, f'"{hashlib.sha256(body).hexdigest().upper()}"')
         _, body, etag = self._kept
         headers = {"ETag": etag, "Vary": "Accept"}
         if request.header("if-none-match") == etag:

@@ -38,7 +38,7 @@ from paddlecloud.local.store.record import check_size, encode
 GENERATIONS = frozenset(
     (
         "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "PodDisruptionBudget",
-        "EndpointSlice", "PriorityClass", "CustomResourceDefinition",
+        "EndpointSlice", "PriorityClass", "CustomResourceDefinition", "PodTemplate",
     )
 )  # fmt: skip
 """Built-in kinds whose objects count generations; custom kinds always do."""

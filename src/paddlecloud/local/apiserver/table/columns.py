@@ -83,10 +83,10 @@ def _containers(*path: str) -> tuple[CellColumn, ...]:
     def listing(field: str) -> CellFunction:
         return lambda obj, now: ",".join(c.get(field) or "" for c in get(obj, *path) or ()) or NONE
 
-    return _wide(CellColumn("Containers", listing("name")), CellColumn("Images", listing("image")))
+    return CellColumn("Containers", listing("name")), CellColumn("Images", listing("image"))
 
 
-_TEMPLATE = _containers("spec", "template", "spec", "containers")
+_TEMPLATE = _wide(*_containers("spec", "template", "spec", "containers"))
 
 
 def _selector(name: str = "Selector", *, path: str = "spec.selector") -> CellColumn:
@@ -161,6 +161,9 @@ VIEWS: dict[tuple[str, str], View] = {
         CellColumn("Port(s)", cells.service_ports),
         _AGE,
         *_wide(_labels("Selector", "spec.selector")),
+    ),
+    ("", "podtemplates"): _view(
+        *_containers("template", "spec", "containers"), _labels("Pod Labels", "template.metadata.labels")
     ),
     ("", "endpoints"): _view(CellColumn("Endpoints", cells.endpoints), _AGE),
     ("discovery.k8s.io", "endpointslices"): _view(
@@ -251,7 +254,7 @@ VIEWS: dict[tuple[str, str], View] = {
         _size("Active", "status.active"),
         CellColumn("Last Schedule", cells.last_schedule),
         _AGE,
-        *_containers("spec", "jobTemplate", "spec", "template", "spec", "containers"),
+        *_wide(*_containers("spec", "jobTemplate", "spec", "template", "spec", "containers")),
         *_wide(_selector(path="spec.jobTemplate.spec.selector")),
     ),
     ("policy", "poddisruptionbudgets"): _view(

@@ -21,7 +21,7 @@ from paddlecloud.local.apiserver.builtin.validation.core import (
     validate_volume,
 )
 from paddlecloud.local.apiserver.builtin.validation.job import validate_cron_job, validate_job
-from paddlecloud.local.apiserver.builtin.validation.pod import validate_pod
+from paddlecloud.local.apiserver.builtin.validation.pod import validate_pod, validate_pod_template
 from paddlecloud.local.apiserver.builtin.validation.rules import Validator, immutable, in_range, label_selector
 from paddlecloud.local.apiserver.builtin.validation.workload import (
     validate_daemon_set,
@@ -206,6 +206,7 @@ _RULES: dict[str, Validator] = {
     "PersistentVolumeClaim": validate_claim,
     "Pod": validate_pod,
     "PodDisruptionBudget": validate_disruption_budget,
+    "PodTemplate": validate_pod_template,
     "PriorityClass": _validate_priority_class,
     "ReplicaSet": validate_replica_set,
     "ResourceQuota": validate_quota,

@@ -47,6 +47,10 @@ def validate_pod(new: Object, old: Object | None) -> list[Cause]:
     return found
 
 
+def validate_pod_template(new: Object, _: Object | None) -> list[Cause]:
+    return pod_template("template", new.get("template") or {})
+
+
 def pod_template(path: str, template: Object) -> list[Cause]:
     found = labels(f"{path}.metadata.labels", (template.get("metadata") or {}).get("labels") or {})
     return found + pod_spec(f"{path}.spec", template.get("spec") or {})
