@@ -117,6 +117,29 @@ async def test_an_abandoned_list_is_forgotten_after_five_minutes(
         await page(client, token)
 
 
+async def test_the_rest_of_a_forgotten_list_is_shown_as_it_is_now(
+    inner: ControlPlane, client: Client, clock: FakeClock, secrets: None
+) -> None:
+    _, token = await page(client)
+    await clock.advance(listing.LIFETIME)
+    with pytest.raises(errors.Expired, match="too old to display a consistent list result") as expired:
+        await page(client, token)
+    assert expired.value.resume
+    await client.delete(SECRETS, "b", namespace=NS)
+    names, rest = await page(client, expired.value.resume)
+    assert names == ["c"]
+    assert await page(client, rest) == (["d"], "")
+    await bind(client, READER, "view", NS)  # a view of this namespace has no Secrets
+    with pytest.raises(errors.Forbidden):
+        await page(inner.client(READER), expired.value.resume)
+
+
+@pytest.mark.parametrize("token", ["after.__", "after.", "after.%", "after." + "a" * 700])
+async def test_a_made_up_start_is_refused(client: Client, secrets: None, token: str) -> None:
+    with pytest.raises(errors.BadRequest):
+        await page(client, token)
+
+
 async def test_a_user_with_too_many_unfinished_lists_loses_the_oldest_of_them(
     inner: ControlPlane, client: Client, secrets: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,10 @@ class ApiError(Exception):
             reason, details, message = "", None, str(body or f"HTTP {code}")
         cls = ApiError._by_reason.get(reason) or ApiError._by_code.get(code) or ApiError
         retry_after = (details or {}).get("retryAfterSeconds")
-        return cls(message, details=details, code=code, reason=reason or cls.reason, retry_after=retry_after)
+        error = cls(message, details=details, code=code, reason=reason or cls.reason, retry_after=retry_after)
+        if isinstance(error, Expired) and isinstance(body, dict):
+            error.resume = str((body.get("metadata") or {}).get("continue") or "")
+        return error
 
 
 class BadRequest(ApiError):
@@ -111,6 +114,11 @@ class Expired(ApiError):
     """The resourceVersion asked for has been compacted away: list again."""
 
     code, reason = 410, "Expired"
+    resume = ""
+    """A continue token for the rest of a list whose own has expired."""
+
+    def status(self) -> dict[str, Any]:
+        return {**super().status(), "metadata": {"continue": self.resume} if self.resume else {}}
 
 
 class Gone(ApiError):

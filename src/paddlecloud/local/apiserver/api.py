@@ -45,7 +45,7 @@ from paddlecloud.local.apiserver.metrics import ApiMetrics
 from paddlecloud.local.apiserver.objects import scale, watching
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.large import runner
-from paddlecloud.local.apiserver.objects.listing import Pages, Selection, filled, listed
+from paddlecloud.local.apiserver.objects.listing import Pages, Selection, filled, listed, records_after, resumes
 from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.apiserver.objects.verbs import Verbs, address_of, check_name
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
@@ -190,11 +190,12 @@ class Api:
         limit, token = request.number("limit") or 0, request.query.get("continue", "")
         at = exact_revision(request.query, limit=limit)
         selection = self._selection(request, info, kind)
-        if token:
+        if token and not resumes(token):
             page = self._pages.next(selection, token, limit)
         else:
-            found = selection.records(self.store, kind, at=at)
-            page = self._pages.first(selection, *found, limit, impersonator=request.impersonator)
+            records, revision = selection.records(self.store, kind, at=at)
+            rest = records_after(token, records) if token else records
+            page = self._pages.first(selection, rest, revision, limit, impersonator=request.impersonator)
         meta: Object = {"resourceVersion": str(page.revision)}
         if page.token:
             meta["continue"] = page.token

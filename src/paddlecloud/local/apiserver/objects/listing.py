@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import secrets
 from collections import Counter, OrderedDict
@@ -22,7 +23,13 @@ from paddlecloud.local.store.store import Store
 
 UNFINISHED = 64  # lists begun and not finished that are remembered
 LIFETIME = 300.0  # seconds a list may take; etcd keeps the history that pages need as long
-_TOKEN = re.compile(r"([A-Za-z0-9_-]{32})\.([1-9][0-9]{0,11})", re.ASCII)
+_TOKEN = re.compile(r"([A-Za-z0-9_-]{32})\.([1-9][0-9]{0,11})\.([A-Za-z0-9_-]{2,600})", re.ASCII)
+_RESUME = re.compile(r"after\.([A-Za-z0-9_-]{2,600})", re.ASCII)
+_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. That "
+    "remainder is inconsistent with the pages before: it shows what is there now."
+)
 
 
 class Selection(NamedTuple):
@@ -71,10 +78,12 @@ class _Unfinished:
 class Pages:
     """Unfinished lists, so that every page of one list shows the state of one moment.
 
-    A token is the list's random id and a position in it. It is worth nothing to anybody but the user who began the
-    list, nor for another resource, namespace or selector. Every page can be asked for again until the last one was
-    given, the list is LIFETIME old, or there are too many: then the user with the most loses the oldest. Lists of users
-    that somebody impersonates are theirs, and all service accounts of a namespace count as one: both can be made up.
+    A token is the list's random id, a position in it, and the last object shown. It is worth nothing to anybody but the
+    user who began the list, nor for another resource, namespace or selector. Every page can be asked for again until
+    the last one was given, the list is LIFETIME old, or there are too many: then the user with the most loses the
+    oldest. Lists of users that somebody impersonates are theirs, and all service accounts of a namespace count as one:
+    both can be made up. The token of a list that is forgotten is answered with one for what comes after its object now,
+    as kube-apiserver does (apiserver/pkg/storage/continue.go).
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -104,14 +113,15 @@ class Pages:
         if match is None:
             raise errors.BadRequest("continue key is not valid")
         self._expire()
-        key, start = match[1], int(match[2])
+        key, start, last = match[1], int(match[2]), match[3]
         found = self._lists.get(key)
         # Another's list is answered like one that never was.
         if found is None or found.selection != selection or start >= len(found.records):
-            raise errors.Expired(
-                "The provided continue parameter is too old to display a consistent list result. "
-                "You must start a new list without the continue parameter."
-            )
+            expired = errors.Expired(_EXPIRED)
+            expired.resume = f"after.{last}"
+            raise expired
+        if _name_of(found.records[start - 1]) != last:
+            raise errors.BadRequest("continue key is not valid")
         page = self._page(key, found.records, found.revision, start, limit or len(found.records))
         if not page.token:
             del self._lists[key]
@@ -122,7 +132,8 @@ class Pages:
         end = start + limit
         if end >= len(records):
             return Page(records[start:], revision)
-        return Page(records[start:end], revision, f"{key}.{end}", len(records) - end)
+        token = f"{key}.{end}.{_name_of(records[end - 1])}"
+        return Page(records[start:end], revision, token, len(records) - end)
 
     def _expire(self) -> None:
         now = self._clock.monotonic()
@@ -133,6 +144,25 @@ class Pages:
         while len(self._lists) > UNFINISHED:
             ((greediest, _),) = Counter(found.share for found in self._lists.values()).most_common(1)
             del self._lists[next(key for key, found in self._lists.items() if found.share == greediest)]
+
+
+def resumes(token: str) -> bool:
+    """Whether it asks for the rest of a list that is forgotten."""
+    return _RESUME.fullmatch(token) is not None
+
+
+def records_after(token: str, records: list[Record]) -> list[Record]:
+    """Those that come after the object that such a token names."""
+    last = token.partition(".")[2]
+    try:
+        namespace, _, name = base64.urlsafe_b64decode(last + "=" * (-len(last) % 4)).decode().partition("/")
+    except ValueError:
+        raise errors.BadRequest("continue key is not valid") from None
+    return [record for record in records if (record.address.namespace, record.address.name) > (namespace, name)]
+
+
+def _name_of(record: Record) -> str:
+    return base64.urlsafe_b64encode(f"{record.address.namespace}/{record.address.name}".encode()).decode().rstrip("=")
 
 
 def _share(user: str) -> str:
