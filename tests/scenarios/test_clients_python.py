@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def test_lightkube_applies_and_watches(server: Target, namespace: str, operators
     client.create(jobs(waiting_job("j", namespace)))
     client.patch(jobs, "j", {"metadata": {"labels": {"team": "a"}}}, patch_type=PatchType.MERGE)
     assert [found.metadata.name for found in client.list(jobs, labels={"team": "a"})] == ["j"]
-    kind, seen = next(iter(client.watch(jobs, server_timeout=int(PATIENCE))))
+    with closing(client.watch(jobs, server_timeout=int(PATIENCE))) as watch:
+        kind, seen = next(watch)
     assert (kind, seen.metadata.name, seen.spec["suspend"]) == ("ADDED", "j", True)
     client.delete(jobs, "j")
     client.delete(LightConfigMap, "c")
@@ -104,10 +106,12 @@ def test_pykube_updates_and_watches(server: Target, namespace: str, operators: N
     assert settings.obj["data"] == {"a": "2", "b": "3"}
     jobs = pykube.object_factory(api, f"{GROUP}/{VERSION}", KIND)
     jobs(api, waiting_job("j", namespace)).create()
-    event = next(iter(jobs.objects(api, namespace=namespace).watch()))
+    with closing(iter(jobs.objects(api, namespace=namespace).watch())) as watch:
+        event = next(watch)
     assert (event.type, event.object.name) == ("ADDED", "j")
     settings.delete()
     assert not settings.exists()
+    api.session.close()
 
 
 async def test_kubernetes_asyncio_watches_and_creates(server: Target, namespace: str, operators: None) -> None:
@@ -150,19 +154,19 @@ def operator(server: Target, namespace: str, tmp_path: Path) -> Iterator[Callabl
             process.wait(timeout=PATIENCE)
 
 
-def test_a_kopf_operator_handles_paddlejobs(
-    kubectl: Kubectl, operators: None, operator: Callable[[], str], namespace: str
-) -> None:
-    def read(*what: str, of: str = "") -> str:
-        return kubectl("get", *what, "-o", f"jsonpath={of}", "--ignore-not-found").stdout
+def test_a_kopf_operator_handles_paddlejobs(kubectl: Kubectl, operators: None, operator: Callable[[], str]) -> None:
+    def reads(expected: str, *what: str, of: str) -> None:
+        try:
+            until(lambda: kubectl("get", *what, "-o", f"jsonpath={of}", "--ignore-not-found").stdout, expected)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{operator()}") from None
 
     kubectl("apply", "-f", "-", input=json.dumps(waiting_job("j")))
-    until(lambda: read("configmap", "note-j", of="{.data.replicas}"), "2", what=operator())
-    uid = read("pdj", "j", of="{.metadata.uid}")
-    assert read("configmap", "note-j", of="{.metadata.ownerReferences[0].uid}") == uid
+    reads("2", "configmap", "note-j", of="{.data.replicas}")
+    uid = kubectl("get", "pdj", "j", "-o", "jsonpath={.metadata.uid}").stdout
+    reads(uid, "configmap", "note-j", of="{.metadata.ownerReferences[0].uid}")
     kubectl("patch", "pdj", "j", "--type=merge", "-p", '{"spec":{"suspend":false}}')
-    resumed = r"{.metadata.annotations.example\.org/resumed}"
-    until(lambda: read("pdj", "j", of=resumed), "yes", what=operator())
+    reads("yes", "pdj", "j", of=r"{.metadata.annotations.example\.org/resumed}")
     kubectl("delete", "pdj", "j", "--wait=false")
-    until(lambda: read("configmap", "ended-j", of="{.metadata.name}"), "ended-j", what=operator())
-    until(lambda: read("pdj", "j", of="{.metadata.name}"), "", what=operator())
+    reads("ended-j", "configmap", "ended-j", of="{.metadata.name}")
+    reads("", "pdj", "j", of="{.metadata.name}")
