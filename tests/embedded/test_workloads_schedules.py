@@ -1,4 +1,4 @@
-"""CronJobs and DaemonSets that run real pods, with real kubectl."""
+"""CronJobs, DaemonSets and ReplicationControllers that run real pods, with real kubectl."""
 
 from __future__ import annotations
 
@@ -88,3 +88,26 @@ def test_a_pod_of_a_daemon_set_that_is_deleted_comes_back_and_only_on_nodes_that
     until(lambda: read(kubectl, "pods", "--selector=app=agent")["items"], [])
     status = read(kubectl, "daemonset/agent")["status"]
     assert (status["desiredNumberScheduled"], status["numberMisscheduled"]) == (0, 0)
+
+
+def test_a_replication_controller_is_scaled_exposed_and_described(kubectl: Kubectl) -> None:
+    container = {"name": "main", "image": "busybox", "command": ["sleep", "1000"]}
+    template = {"metadata": {"labels": {"app": "old"}}, "spec": {**QUICK, "containers": [container]}}
+    whole = {"metadata": {"name": "old"}, "spec": {"template": template}}
+    apply(kubectl, {"apiVersion": "v1", "kind": "ReplicationController", **whole})
+    kubectl("scale", "rc", "old", "--replicas=2")
+    until(lambda: read(kubectl, "rc/old")["status"].get("availableReplicas"), 2)
+    kubectl("expose", "rc", "old", "--port=80")
+    addresses = [pod["status"]["podIP"] for pod in read(kubectl, "pods", "--selector=app=old")["items"]]
+    until(lambda: sorted(service_addresses(kubectl, "old")), sorted(addresses))
+    described = kubectl("describe", "rc", "old").stdout
+    assert "Replicas:     2 current / 2 desired" in described
+    assert "Pods Status:  2 Running / 0 Waiting / 0 Succeeded / 0 Failed" in described
+    assert "Created pod: old-" in described
+    kubectl("delete", "rc", "old")
+    kubectl("wait", "--for=delete", "pod", "--selector=app=old", WAIT)
+
+
+def service_addresses(kubectl: Kubectl, name: str) -> list[str]:
+    slices = read(kubectl, "endpointslices", f"--selector=kubernetes.io/service-name={name}")["items"]
+    return [address for one in slices for endpoint in one.get("endpoints") or () for address in endpoint["addresses"]]

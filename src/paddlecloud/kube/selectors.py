@@ -153,6 +153,15 @@ class LabelSelector:
             found.append(_requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values))
         return cls(found)
 
+    @classmethod
+    def of_workload(cls, obj: Mapping[str, Any]) -> LabelSelector:
+        """Of what makes pods, the selector that finds them. That of a ReplicationController is a map of labels."""
+        selector = obj["spec"].get("selector")
+        if obj.get("kind") != "ReplicationController":
+            return cls.from_dict(selector)
+        wanted = (Requirement(key, "=", frozenset((value,))) for key, value in (selector or {}).items())
+        return cls(wanted, nothing=not selector)
+
     @property
     def empty(self) -> bool:
         """True when every object is selected."""

@@ -237,6 +237,7 @@ _READY: dict[str, Callable[[Object], bool]] = {
     "Deployment": _deployment,
     "StatefulSet": _replicas,
     "ReplicaSet": _replicas,
+    "ReplicationController": _replicas,
     "DaemonSet": _daemonset,
     "PersistentVolumeClaim": _phase("Bound"),
     "Namespace": _phase("Active"),

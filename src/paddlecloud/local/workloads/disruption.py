@@ -19,6 +19,7 @@ from paddlecloud.kube.resource import (
     PODDISRUPTIONBUDGETS,
     PODS,
     REPLICASETS,
+    REPLICATIONCONTROLLERS,
     STATEFULSETS,
     Key,
     Object,
@@ -108,7 +109,8 @@ def total_wanted(standings: Iterable[tuple[str, int | None]]) -> int:
 
 def budget_controller(manager: Manager, clock: Clock) -> None:
     pods = manager.informer(PODS)
-    sets, deployments, stateful = (manager.informer(kind) for kind in (REPLICASETS, DEPLOYMENTS, STATEFULSETS))
+    deployments = manager.informer(DEPLOYMENTS)
+    scaled = {kind.kind: manager.informer(kind) for kind in (REPLICATIONCONTROLLERS, REPLICASETS, STATEFULSETS)}
 
     def standing(pod: Object) -> tuple[str, int | None]:
         """Whose pod it is in the end, and how many pods that one wants; None where it has no such number."""
@@ -116,7 +118,7 @@ def budget_controller(manager: Manager, clock: Clock) -> None:
         owner = controller_of(pod)
         if owner is None:
             return pod["metadata"]["uid"], None
-        informer = {"ReplicaSet": sets, "StatefulSet": stateful}.get(owner["kind"])
+        informer = scaled.get(owner["kind"])
         obj = informer.cache.get(Key(namespace, owner["name"])) if informer else None
         above = controller_of(obj) if obj else None
         if above and above["kind"] == "Deployment":

@@ -23,7 +23,7 @@ class Claimed(NamedTuple):
 
 
 def claim(owner: Object, resource: Resource, owned: Iterable[Object], orphans: Iterable[Object]) -> Claimed:
-    selector = LabelSelector.from_dict(owner["spec"].get("selector"))
+    selector = LabelSelector.of_workload(owner)
     ours: list[Object] = []
     patches: list[Patch] = []
     for obj in owned:

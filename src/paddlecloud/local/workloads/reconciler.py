@@ -76,5 +76,5 @@ class WorkloadReconciler(Reconciler[T, Plan]):
         return [
             key_of(owner)
             for owner in self.cache.list(obj["metadata"].get("namespace", ""))
-            if LabelSelector.from_dict(owner["spec"].get("selector")).matches(labels)
+            if LabelSelector.of_workload(owner).matches(labels)
         ]

@@ -1,4 +1,8 @@
-"""ReplicaSets: so many pods of one template, no more and no fewer."""
+"""ReplicaSets and ReplicationControllers: so many pods of one template, no more and no fewer.
+
+The two differ in their selectors alone, so one controller carries out both, as in Kubernetes
+(pkg/controller/replication).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from paddlecloud.kube.conditions import conditions_of, with_condition, without_c
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
-from paddlecloud.kube.resource import PODS, REPLICASETS, Object
+from paddlecloud.kube.resource import PODS, REPLICASETS, REPLICATIONCONTROLLERS, Object, Resource
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import fresh_names, is_active, is_available, is_ready, next_available, pod_from
 from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
@@ -118,6 +122,14 @@ def _status(replica_set: Object, active: list[Object], refusal: str, now: float)
 
 
 def replica_set_controller(manager: Manager, clock: Clock) -> None:
+    _controller(manager, clock, REPLICASETS, name="replicaset-controller")
+
+
+def replication_controller(manager: Manager, clock: Clock) -> None:
+    _controller(manager, clock, REPLICATIONCONTROLLERS, name="replication-controller")
+
+
+def _controller(manager: Manager, clock: Clock, resource: Resource, *, name: str) -> None:
     def observe(replica_set: Object) -> Observed:
         meta = replica_set["metadata"]
         return Observed(
@@ -128,8 +140,8 @@ def replica_set_controller(manager: Manager, clock: Clock) -> None:
 
     reconciler = WorkloadReconciler(
         manager,
-        REPLICASETS,
-        name="replicaset-controller",
+        resource,
+        name=name,
         observe=observe,
         decide=decide,
         clock=clock,

@@ -21,12 +21,13 @@ from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.metrics.api import serve_metrics
 from paddlecloud.local.workloads.protection import default_class, protect, protection_controllers
 from paddlecloud.local.workloads.refusals import refuse_unserved
-from paddlecloud.local.workloads.replicaset import replica_set_controller
+from paddlecloud.local.workloads.replicaset import replica_set_controller, replication_controller
 from paddlecloud.local.workloads.statefulset.controller import stateful_set_controller
 
 CONTROLLERS: tuple[Callable[[Manager, Clock], object], ...] = (
     EndpointReconciler,
     replica_set_controller,
+    replication_controller,
     deployment_controller,
     job_controller,
     cron_job_controller,

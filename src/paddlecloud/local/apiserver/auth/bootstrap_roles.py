@@ -199,6 +199,11 @@ _CONTROLLERS: dict[str, Rules] = {
         _on("apps", "replicasets", "create", "delete", "patch", "update", *READ),
         _on("core", "pods", "get", "list", "update", "watch"),
     ],
+    "replication-controller": [
+        _on("core", "replicationcontrollers", "get", "list", "update", "watch"),
+        _on("core", "replicationcontrollers/finalizers replicationcontrollers/status", "patch", "update"),
+        _OWN_PODS,
+    ],
     "replicaset-controller": [
         _on("apps", "replicasets", "get", "list", "update", "watch"),
         _on("apps", "replicasets/finalizers replicasets/status", "patch", "update"),

@@ -163,6 +163,16 @@ def _of_template(obj: Object) -> None:
     _template((obj.get("spec") or {}).get("template") or {})
 
 
+def _replication_controller(obj: Object) -> None:
+    """The labels of its template are its own and its selector, where it has none."""
+    _of_template(obj)
+    spec, meta = obj.setdefault("spec", {}), obj.setdefault("metadata", {})
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels:
+        spec["selector"] = spec.get("selector") or dict(labels)
+        meta["labels"] = meta.get("labels") or dict(labels)
+
+
 def _deployment(obj: Object) -> None:
     _of_template(obj)
     strategy = obj.setdefault("spec", {}).setdefault("strategy", {"type": "RollingUpdate"})
@@ -304,6 +314,7 @@ _COMPUTED: dict[str, Callable[[Object], None]] = {
     "PodTemplate": _pod_template,
     "Deployment": _deployment,
     "ReplicaSet": _of_template,
+    "ReplicationController": _replication_controller,
     "StatefulSet": _stateful_set,
     "DaemonSet": _daemon_set,
     "Job": _job,

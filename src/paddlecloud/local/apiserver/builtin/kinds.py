@@ -31,6 +31,7 @@ v1
   persistentvolumes          PersistentVolume          cluster     pv           -
   persistentvolumeclaims     PersistentVolumeClaim     namespaced  pvc          -
   endpoints                  Endpoints                 namespaced  ep           -
+  replicationcontrollers     ReplicationController     namespaced  rc           all
   resourcequotas             ResourceQuota             namespaced  quota        -
   limitranges                LimitRange                namespaced  limits       -
   podtemplates               PodTemplate               namespaced  -            -
@@ -83,6 +84,7 @@ _SUBRESOURCES = {
     "persistentvolumes": "status",
     "persistentvolumeclaims": "status",
     "resourcequotas": "status",
+    "replicationcontrollers": "status scale",
     "deployments": "status scale",
     "replicasets": "status scale",
     "statefulsets": "status scale",
@@ -109,7 +111,7 @@ _CREATE_ONLY = frozenset(
 _CONVERSIONS = {("events.k8s.io", "events"): conversion.EVENTS}
 
 _SCALE = ScalePaths("spec.replicas", "status.replicas", "spec.selector")
-"""Unlike in a custom kind the selector here is a LabelSelector, not its text."""
+"""Unlike in a custom kind the selector here is a LabelSelector or a map of labels, not its text."""
 
 
 class SubresourceKind(NamedTuple):

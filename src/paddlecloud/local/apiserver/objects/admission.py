@@ -37,8 +37,8 @@ from paddlecloud.local.store.record import check_size, encode
 
 GENERATIONS = frozenset(
     (
-        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "PodDisruptionBudget",
-        "EndpointSlice", "PriorityClass", "CustomResourceDefinition", "PodTemplate",
+        "Pod", "ReplicationController", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob",
+        "PodDisruptionBudget", "EndpointSlice", "PriorityClass", "CustomResourceDefinition", "PodTemplate",
     )
 )  # fmt: skip
 """Built-in kinds whose objects count generations; custom kinds always do."""
@@ -47,6 +47,7 @@ _NO_PODS = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "
 _NO_NODES = {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
 FIRST_STATUS: Mapping[str, Object] = {
     "ReplicaSet": {"replicas": 0},
+    "ReplicationController": {"replicas": 0},
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},
     "DaemonSet": _NO_NODES,
     "PodDisruptionBudget": _NO_PODS,

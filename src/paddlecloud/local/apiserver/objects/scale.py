@@ -60,7 +60,7 @@ def scale_of(obj: Object, paths: ScalePaths) -> Object:
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     selector = value_at(obj, paths.selector) if paths.selector else None
     if isinstance(selector, dict):
-        selector = str(LabelSelector.from_dict(selector))
+        selector = str(LabelSelector.of_workload(obj))
     status = {"replicas": value_at(obj, paths.status_replicas) or 0}
     if selector:
         status["selector"] = selector

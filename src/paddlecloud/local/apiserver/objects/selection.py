@@ -27,6 +27,7 @@ SELECTABLE: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "namespaces"): ("status.phase",),
     ("", "secrets"): ("type",),
     ("", "services"): ("spec.clusterIP", "spec.type"),
+    ("", "replicationcontrollers"): ("status.replicas",),
     ("apps", "replicasets"): ("status.replicas",),
     ("batch", "jobs"): ("status.successful",),
 }  # fmt: skip

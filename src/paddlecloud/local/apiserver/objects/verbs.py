@@ -41,6 +41,7 @@ ATTEMPTS = 5
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
+_ORPHANING = (("batch", "Job"), ("", "ReplicationController"))
 PROPAGATION = ("Background", "Foreground", "Orphan")
 
 
@@ -363,8 +364,9 @@ def _grace(info: KindInfo, obj: Object, asked: int | None) -> int:
 
 
 def _policy_of(info: KindInfo) -> str | None:
-    """What happens to dependents when the client does not say. A Job leaves its pods behind: it did so first in v1."""
-    return "Orphan" if (info.resource.group, info.kind) == ("batch", "Job") else None
+    """What happens to dependents when the client does not say. Kinds older than the garbage collector leave their pods
+    behind, as they did before it (DefaultGarbageCollectionPolicy in kubernetes/pkg/registry)."""
+    return "Orphan" if (info.resource.group, info.kind) in _ORPHANING else None
 
 
 def _finalizers_for(propagation: str | None, current: list[str]) -> list[str]:

@@ -130,13 +130,12 @@ _EVENTS = View(
         ),
     )
 )
-_REPLICA_SETS = _view(
+_REPLICAS = (
     _count("Desired", "spec.replicas"),
     _count("Current", "status.replicas"),
     _count("Ready", "status.readyReplicas"),
     _AGE,
     *_TEMPLATE,
-    *_wide(_selector()),
 )
 _BINDINGS = _view(
     CellColumn("Role", cells.role_ref),
@@ -165,6 +164,7 @@ VIEWS: dict[tuple[str, str], View] = {
     ("", "podtemplates"): _view(
         *_containers("template", "spec", "containers"), _labels("Pod Labels", "template.metadata.labels")
     ),
+    ("", "replicationcontrollers"): _view(*_REPLICAS, *_wide(_labels("Selector", "spec.selector"))),
     ("", "endpoints"): _view(CellColumn("Endpoints", cells.endpoints), _AGE),
     ("discovery.k8s.io", "endpointslices"): _view(
         _text("AddressType", "addressType"),
@@ -223,7 +223,7 @@ VIEWS: dict[tuple[str, str], View] = {
         *_TEMPLATE,
         *_wide(_selector()),
     ),
-    ("apps", "replicasets"): _REPLICA_SETS,
+    ("apps", "replicasets"): _view(*_REPLICAS, *_wide(_selector())),
     ("apps", "statefulsets"): _view(CellColumn("Ready", cells.replicas_ready), _AGE, *_TEMPLATE),
     ("apps", "daemonsets"): _view(
         _count("Desired", "status.desiredNumberScheduled"),

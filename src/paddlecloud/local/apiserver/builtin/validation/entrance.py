@@ -28,6 +28,7 @@ from paddlecloud.local.apiserver.builtin.validation.workload import (
     validate_deployment,
     validate_disruption_budget,
     validate_replica_set,
+    validate_replication_controller,
     validate_revision,
     validate_stateful_set,
 )
@@ -209,6 +210,7 @@ _RULES: dict[str, Validator] = {
     "PodTemplate": validate_pod_template,
     "PriorityClass": _validate_priority_class,
     "ReplicaSet": validate_replica_set,
+    "ReplicationController": validate_replication_controller,
     "ResourceQuota": validate_quota,
     "Role": _validate_role,
     "RoleBinding": _binding(["Role", "ClusterRole"], namespaced=True),

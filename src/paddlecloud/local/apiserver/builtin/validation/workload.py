@@ -60,6 +60,19 @@ def validate_replica_set(new: Object, old: Object | None) -> list[Cause]:
     return found
 
 
+def validate_replication_controller(new: Object, old: Object | None) -> list[Cause]:
+    """Unlike in newer kinds the selector is a map of labels and may change."""
+    spec = new.get("spec") or {}
+    found = not_negative(spec, "spec", "replicas", "minReadySeconds")
+    if not spec.get("selector"):
+        found.append(required("spec.selector"))
+    if spec.get("template") is None:
+        return [*found, required("spec.template")]
+    if spec.get("selector"):
+        found += _matches_template(LabelSelector.of_workload(new), spec["template"])
+    return found + pod_template("spec.template", spec["template"]) + _always_restarted(spec, "ReplicationController")
+
+
 def validate_stateful_set(new: Object, old: Object | None) -> list[Cause]:
     spec = new.get("spec") or {}
     found = not_negative(spec, "spec", "replicas", "minReadySeconds", "revisionHistoryLimit")
@@ -115,14 +128,18 @@ def _selected_template(spec: Object, kind: str, *, claims: bool = False) -> list
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         found.append(invalid("spec.selector", selector, f"empty selector is invalid for {kind}"))
     elif not found:
-        labels = (template.get("metadata") or {}).get("labels") or {}
-        if not LabelSelector.from_dict(selector).matches(labels):
-            detail = "`selector` does not match template `labels`"
-            found.append(invalid("spec.template.metadata.labels", labels, detail))
+        found += _matches_template(LabelSelector.from_dict(selector), template)
     if claims:  # pods of a set may mount the claims made for them as if they were volumes
         names = [(claim.get("metadata") or {}).get("name") for claim in spec.get("volumeClaimTemplates") or ()]
         template = _with_volumes(template, [name for name in names if name])
     return found + pod_template("spec.template", template)
+
+
+def _matches_template(selector: LabelSelector, template: Object) -> list[Cause]:
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if selector.matches(labels):
+        return []
+    return [invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")]
 
 
 def _with_volumes(template: Object, names: list[str]) -> Object:
