@@ -50,6 +50,7 @@ from paddlecloud.local.apiserver.objects.admission import Admission, WriteOption
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.policy import service_accounts
 from paddlecloud.local.apiserver.policy.quota_keeper import QuotaKeeper
+from paddlecloud.local.apiserver.proxy import handlers as proxy
 from paddlecloud.local.apiserver.registry import Registry
 from paddlecloud.local.apiserver.streaming import handlers as streaming
 from paddlecloud.local.apiserver.streaming import kept
@@ -181,8 +182,9 @@ class ControlPlane:
         self._own_service.serve(host, self.port)
 
     def serve_streams(self, streams: PodStreams) -> None:
-        """Offer logs, exec, attach and port-forward of the pods that a kubelet runs."""
+        """Offer logs, exec, attach, port-forward and the proxy of the pods that a kubelet runs."""
         self.extensions.handlers.update(streaming.handlers(self.verbs, streams))
+        self.extensions.handlers.update(proxy.handlers(self.verbs, self.registry, streams, self.admission.rng))
 
     def serve_kept_logs(self, logs: KeptLogs, owners: Sequence[Resource]) -> None:
         """Offer the logs of pods that are gone, below the objects that made them."""

@@ -19,6 +19,7 @@ from paddlecloud.local.apiserver.http.request import parse as parse_path
 from paddlecloud.local.apiserver.objects import apply as serverside
 from paddlecloud.local.apiserver.objects import fieldset, patch, strategic_merge
 from paddlecloud.local.apiserver.objects.managed_fields import record_update
+from paddlecloud.local.apiserver.proxy.links import rewrite_html, rewriter
 from paddlecloud.local.apiserver.schema.formats import _CHECKS as FORMATS
 from paddlecloud.local.apiserver.streaming import spdy
 from paddlecloud.local.apiserver.streaming.remote_command import terminal_size
@@ -47,6 +48,20 @@ YAML: dict[str, Callable[[int], bytes]] = {
     "spaces": times(b" ", b"a: b", b"c"),
     "dashes": times(b"- "),
     "question marks": times(b"? "),
+}
+
+PAGES: dict[str, Callable[[int], bytes]] = {
+    "links": times(b'<a href="/x">'),
+    "one long link": times(b"/x", b'<a href="', b'">'),
+    "tags that never end": times(b"<a "),
+    "values that never end": times(b'<a href="'),
+    "both quotes": times(b"<a x='<a x=\""),
+    "empty values": times(b"<a href="),
+    "spaces": times(b" ", b"<a href"),
+    "comments": times(b"<!--"),
+    "scripts": times(b"<script>"),
+    "ended scripts": times(b"<script></script>"),
+    "angles": times(b"<"),
 }
 
 
@@ -242,6 +257,9 @@ def apiserver() -> Iterator[Row]:
     yield Row("api: SPDY", "streams", header_block, lambda data: list(spdy.Decoder().feed(data)), 1 << 17)
     yield Row("api: SPDY", "empty data frames", times(spdy.data_frame(1, b"")), lambda d: list(spdy.Decoder().feed(d)))
     yield Row("api: SPDY", "byte by byte", times(spdy.data_frame(1, b"a" * 900)), spdy_by_bytes, 1 << 15)
+    link = rewriter("/proxy", pod="127.64.0.5:80", host="localhost")
+    for name, page in PAGES.items():
+        yield Row("api: HTML of pods", name, page, lambda page: rewrite_html(page, link), 1 << 20)
     yield Row("api: WebSocket", "a terminal's size", times(b"[", b'{"Width":'), terminal_size)
 
 

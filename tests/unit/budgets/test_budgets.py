@@ -137,7 +137,8 @@ def test_every_class_that_parses_selectors_or_frames_has_a_row() -> None:
     """What the API server reads beside bodies."""
     covered = {row.covers for row in ROWS}
     wanted = {"labelSelector", "fieldSelector", "path", "Accept", "SPDY", "WebSocket", "patterns of CRDs",
-              "formats of CRDs", "jsonPath of columns", "quantities", "managedFields", "names"}  # fmt: skip
+              "formats of CRDs", "jsonPath of columns", "quantities", "managedFields", "names",
+              "HTML of pods"}  # fmt: skip
     assert {f"api: {name}" for name in wanted} <= covered
     assert {"gateway: head of a request", "gateway: head of an answer", "gateway: chunked body"} <= covered
     assert "paddleservice: metrics of pods" in covered

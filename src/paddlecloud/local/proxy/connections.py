@@ -1,4 +1,4 @@
-"""How many connections Services may have through the control plane.
+"""How many connections Services, and pods behind the API, may have through the control plane.
 
 Each is two descriptors of the process, for as long as its client or its pod likes, and pods may never close theirs. So
 their number is bounded: without descriptors the API server could accept nobody.
@@ -20,7 +20,7 @@ DESCRIPTORS = 2
 
 
 class Connections:
-    """All Services together have `most`, one Service half of that."""
+    """All together have `most`, one Service or pod half of that."""
 
     def __init__(self, most: int) -> None:
         self._most = max(2, most)
@@ -28,29 +28,29 @@ class Connections:
         self._full: set[Key] = set()
 
     @contextmanager
-    def place(self, service: Key) -> Iterator[bool]:
+    def place(self, target: Key) -> Iterator[bool]:
         """Holds a place while the context is open; yields whether there was one."""
-        if self._of[service] >= self._most // 2 or self._of.total() >= self._most:
-            self._report(service)
+        if self._of[target] >= self._most // 2 or self._of.total() >= self._most:
+            self._report(target)
             yield False
             return
-        self._of[service] += 1
+        self._of[target] += 1
         try:
             yield True
         finally:
-            self._of[service] -= 1
-            if not self._of[service]:
-                del self._of[service]
-                self._full.discard(service)
+            self._of[target] -= 1
+            if not self._of[target]:
+                del self._of[target]
+                self._full.discard(target)
 
-    def _report(self, service: Key) -> None:
-        """Once, until the Service has had no connection for a moment: somebody may try again and again."""
-        if service not in self._full:
-            self._full.add(service)
+    def _report(self, target: Key) -> None:
+        """Once, until it has had no connection for a moment: somebody may try again and again."""
+        if target not in self._full:
+            self._full.add(target)
             log.warning(
-                "connections to service %s are refused: one Service has at most %d at a time, all have %d; pdc up with "
+                "connections to %s are refused: one Service or pod has at most %d at a time, all have %d; pdc up with "
                 "a higher limit of open files (ulimit -n) allows more",
-                service,
+                target,
                 self._most // 2,
                 self._most,
             )

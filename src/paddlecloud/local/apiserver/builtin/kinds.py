@@ -76,8 +76,8 @@ authorization.k8s.io/v1
 """
 
 _SUBRESOURCES = {
-    "pods": "status log exec attach portforward eviction binding",
-    "services": "status",
+    "pods": "status log exec attach portforward proxy eviction binding",
+    "services": "status proxy",
     "namespaces": "status finalize",
     "nodes": "status",
     "serviceaccounts": "token",

@@ -47,7 +47,7 @@ SUBRESOURCES: dict[str, Subresource] = {
     "finalize": Subresource(("update",)),
     "log": Subresource(("get",)),
     "portforward": Subresource(_CONNECT, "PodPortForwardOptions", "", "v1"),
-    "proxy": Subresource(("create", "delete", "get", "patch", "update"), "PodProxyOptions", "", "v1"),
+    "proxy": Subresource(("create", "delete", "get", "patch", "update")),
     "resize": Subresource(_READ_WRITE),
     "scale": Subresource(_READ_WRITE, "Scale", "autoscaling", "v1"),
     "status": Subresource(_READ_WRITE),
@@ -210,6 +210,8 @@ def _subresource(name: str) -> Subresource:
 
 def _subresource_kind(info: KindInfo, name: str) -> tuple[str, str, str]:
     subresource = _subresource(name)
+    if name == "proxy":
+        return "", "v1", f"{info.kind}ProxyOptions"
     if subresource.kind:
         return subresource.group, subresource.version, subresource.kind
     return info.resource.group, info.resource.version, info.kind

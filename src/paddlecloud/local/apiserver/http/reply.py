@@ -22,6 +22,7 @@ from paddlecloud.local.apiserver.http.request import Response
 ONE_PIECE = 64 * 1024  # bodies up to here are copied behind their head
 LONG_PIECE = 1024 * 1024  # of longer bodies this much is written at once
 
+WITHOUT_BODY = (204, 304)
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -110,10 +111,11 @@ async def stream(incoming: web.BaseRequest, answer: Response, frames: AsyncItera
 def head_of(answer: Response, *, length: int | None, chunked: bool = False, close: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, '')}",
-        f"Content-Type: {answer.content_type}",
         f"Date: {_date(int(time.time()))}",
     ]
-    if length is not None:
+    if answer.content_type:
+        lines.append(f"Content-Type: {answer.content_type}")
+    if length is not None and answer.status not in WITHOUT_BODY:
         lines.append(f"Content-Length: {length}")
     if chunked:
         lines.append("Transfer-Encoding: chunked")

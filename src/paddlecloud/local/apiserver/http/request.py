@@ -41,6 +41,8 @@ class Request:
     body: bytes
     user: User
     query_list: Mapping[str, list[str]] = field(default_factory=dict)  # for options that repeat (exec's command)
+    raw_query: str = ""
+    """The query as it was sent."""
     impersonator: User | None = None
     """Who sent the request, where `user` is somebody else whom they may and do impersonate."""
 
@@ -79,7 +81,8 @@ class Response:
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """May hold a name more than once."""
     stream: AsyncIterator[bytes] | None = None
     upgrade: Upgrade | None = None
 
@@ -98,6 +101,8 @@ class RequestInfo(NamedTuple):
     subresource: str = ""
     routable: bool = True
     """False for paths that are authorised like any other and then lead nowhere."""
+    proxied: str = ""
+    """Of a proxy subresource: the path for what is behind it, as it was sent."""
 
 
 def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
@@ -128,13 +133,18 @@ def parse(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
             routable = routable and (group, rest[0]) != ("", "namespaces")
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 and verb != "proxy" else ""
-    routable = routable and len(rest) <= 3 and not (verb == "watch" and subresource)
+    proxied = ""
+    if subresource == "proxy" and verb != "watch":
+        behind = _behind(raw_path, parts[: len(parts) - len(rest) + 3])
+        routable, proxied = behind is not None, behind or ""
+    else:
+        routable = routable and len(rest) <= 3 and not (verb == "watch" and subresource)
     if not name and verb == "get":
         verb = "watch" if query.get("watch", "false").lower() not in ("false", "0") else "list"
         name = _selected_name(query)
     elif not name and verb == "delete":
         verb = "deletecollection"
-    return RequestInfo(verb, path, True, group, version, rest[0], namespace, name, subresource, routable)
+    return RequestInfo(verb, path, True, group, version, rest[0], namespace, name, subresource, routable, proxied)
 
 
 def _selected_name(query: Mapping[str, str]) -> str:
@@ -161,6 +171,20 @@ def _split(raw_path: str) -> tuple[str, list[str], bool]:
     parts = trimmed.split("/") if trimmed else []
     tidy = path.rstrip("/") in (f"/{trimmed}", "")  # slashes at the end are harmless
     return path, parts, tidy and all(part not in (".", "..") and _SEGMENT.fullmatch(part) for part in parts)
+
+
+def _behind(raw_path: str, parts: list[str]) -> str | None:
+    """What follows the first parts of a path, as it was sent: what empty segments and escapes mean there, the pod says.
+
+    None where no route matches: the first parts must stand in the path as they are judged by, and no dots lead out.
+    """
+    _, *segments = raw_path.split("/")
+    first, rest = segments[: len(parts)], segments[len(parts) :]
+    if [unquote(segment) for segment in first] != parts or not all(map(_SEGMENT.fullmatch, parts)):
+        return None
+    if any(unquote(segment) in (".", "..") for segment in (*first, *rest)):
+        return None
+    return "".join(f"/{segment}" for segment in rest)
 
 
 def no_route() -> errors.NotFound:

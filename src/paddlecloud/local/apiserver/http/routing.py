@@ -16,7 +16,8 @@ NAMED_VERBS = ("update", "patch")
 """Verbs of single objects: whole collections are neither replaced nor patched."""
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-"""Of HTTP. HEAD and OPTIONS are authorised, and then served by no route."""
+"""Of HTTP. HEAD and OPTIONS are authorised, and then served by no route but those of proxies."""
+PROXIED_METHODS = (*METHODS, "HEAD", "OPTIONS")
 
 ACROSS_NAMESPACES = ("list", "watch")
 """What a namespaced kind offers without a namespace in the path."""
@@ -53,7 +54,8 @@ def _check_across_namespaces(info: RequestInfo, kind: KindInfo) -> None:
 
 def check_method(method: str, info: RequestInfo) -> None:
     """Refuse methods that no kind takes, and watches in the path (/watch/…) with another than GET."""
-    if method not in METHODS or (info.verb == "watch" and method != "GET"):
+    served = PROXIED_METHODS if info.subresource == "proxy" else METHODS
+    if method not in served or (info.verb == "watch" and method != "GET"):
         raise errors.MethodNotAllowed(f"{method} is not supported on {info.resource}")
 
 

@@ -79,6 +79,7 @@ class HttpsServer:
         with ExitStack() as served:
             try:
                 if url.raw_query_string:
+                    request.raw_query = url.raw_query_string
                     request.query = {name: url.query[name] for name in url.query}
                     request.query_list = {name: url.query.getall(name) for name in REPEATED if name in url.query}
                 certificate = None

@@ -74,6 +74,8 @@ class PodStreams(Protocol):
         self, namespace: str, name: str, port: int
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]: ...
 
+    def address(self, namespace: str, name: str, port: int) -> tuple[str, int]: ...
+
 
 def handlers(verbs: Verbs, streams: PodStreams) -> dict[tuple[str, str, str], Handler]:
     """By (group, resource, subresource), as `Extensions` wants them."""

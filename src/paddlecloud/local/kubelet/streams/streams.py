@@ -173,15 +173,19 @@ class PodStreams:
         self, namespace: str, name: str, port: int
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to a port of the pod."""
-        handle = self._find(namespace, name)
-        if not handle.ip:
-            raise BadRequest(f"pod {name} has no address yet: it is not running")
         try:
-            return await asyncio.open_connection(handle.ip, used_for(handle.ip, port))
+            return await asyncio.open_connection(*self.address(namespace, name, port))
         except OSError as error:
             raise InternalError(
                 f"error forwarding port {port} to pod {namespace}/{name}: {error.strerror or error}"
             ) from error
+
+    def address(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """Where a port of the pod is listened on: at the address that the pod was given, whatever its status says."""
+        handle = self._find(namespace, name)
+        if not handle.ip:
+            raise BadRequest(f"pod {name} has no address yet: it is not running")
+        return handle.ip, used_for(handle.ip, port)
 
     def _find(self, namespace: str, name: str) -> PodHandle:
         handle = self._pods.worker(namespace, name)

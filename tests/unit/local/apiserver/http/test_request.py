@@ -74,6 +74,31 @@ def test_a_path_without_a_route_is_judged_and_leads_nowhere(
 
 
 @pytest.mark.parametrize(
+    ("path", "name", "behind"),
+    [
+        ("pods/p/proxy", "p", ""),
+        ("pods/p/proxy/", "p", "/"),
+        ("pods/https:p:443/proxy/a/b/", "https:p:443", "/a/b/"),
+        ("pods/https%3Ap%3A443/proxy/a", "https:p:443", "/a"),
+        ("services/s/proxy/%2F//%00%25", "s", "/%2F//%00%25"),
+        ("pods/p/proxy/.../x", "p", "/.../x"),
+    ],
+)
+def test_what_is_behind_a_proxy_is_passed_on_as_it_was_sent(path: str, name: str, behind: str) -> None:
+    info = parsed(f"GET /api/v1/namespaces/a/{path}")
+    assert (info.name, info.subresource, info.proxied, info.routable) == (name, "proxy", behind, True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["pods/p/proxy/..", "pods/p/proxy/a/%2e%2e/b", "pods/p/proxy/./b", "pods/p%2Fproxy/b", "pods/%2e%2e/proxy/b"],
+)
+def test_a_path_that_leads_out_of_a_proxy_leads_nowhere(path: str) -> None:
+    info = parsed(f"GET /api/v1/namespaces/a/{path}")
+    assert (info.subresource, info.routable) == ("proxy", False)
+
+
+@pytest.mark.parametrize(
     ("path", "what"),
     [
         ("/api/v1/namespaces/a%2fnamespaces/b", ("a", "namespaces", "b")),
