@@ -43,6 +43,24 @@ async def test_a_running_pod_is_ready_and_its_conditions_are_those_of_kubernetes
     assert pod["status"]["qosClass"] == "BestEffort"
 
 
+async def test_a_pod_that_was_put_where_its_host_port_is_taken_fails_and_its_successor_runs(
+    machine: TestMachine,
+) -> None:
+    port = {"ports": [{"containerPort": 21017, "hostPort": 21017}]}
+    await machine.run("sleep 1000", name="first", container=port)
+    await machine.phase("first", "Running")
+    await machine.run("sleep 1000", name="second", container=port)
+    failed = await machine.phase("second", "Failed")
+    assert failed["status"]["reason"] == "NodePorts"
+    assert "Pod was rejected: Predicate NodePorts failed" in failed["status"]["message"]
+    await eventually(
+        lambda: machine.events_of("second"), lambda events: ("Warning", "NodePorts") in {event[:2] for event in events}
+    )
+    await machine.client.delete(PODS, "first", namespace="default", grace_period=0)
+    await machine.run("sleep 1000", name="third", container=port)
+    await machine.phase("third", "Running")
+
+
 async def test_a_quick_pod_costs_no_write_without_a_change(machine: TestMachine) -> None:
     created = await machine.run("sleep 0.05")
     phases = []

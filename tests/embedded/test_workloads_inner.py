@@ -145,9 +145,9 @@ async def test_a_stopped_controller_is_taken_over_without_a_pod_too_many(inner: 
 
 
 async def test_what_is_not_served_is_refused_at_the_door(client: Client, workloads: Workloads) -> None:
-    spec = {"completions": 2, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
+    sets = workload(1, serviceName="x", updateStrategy={"rollingUpdate": {"maxUnavailable": 2}})
     with pytest.raises(Invalid, match="this platform does not serve it"):
-        await client.create(JOBS, job(**spec), namespace="default")
+        await client.create(STATEFULSETS, sets, namespace="default")
 
 
 async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Workloads) -> None:

@@ -20,15 +20,18 @@ from paddlecloud.local.workloads.pods import is_active
 
 from .cluster import START, Cluster, Crash, Row, make, names, template
 
+LABELS = {"job": "work"}
+SELECTOR = {"matchLabels": LABELS}
+
 
 def job(**spec: Any) -> Object:
-    pod = template({"job": "work"}, restartPolicy=spec.pop("restart", "Never"))
-    body = {"parallelism": 1, "backoffLimit": 6, "template": pod, **spec}
+    pod = template(LABELS, restartPolicy=spec.pop("restart", "Never"))
+    body = {"parallelism": 1, "backoffLimit": 6, "selector": SELECTOR, "template": pod, **spec}
     return make("Job", "batch/v1", "work", body)
 
 
 def observe(cluster: Cluster, obj: Object) -> Observed:
-    return Observed(cluster.owned("Pod", obj))
+    return Observed(cluster.owned("Pod", obj), cluster.orphans("Pod"))
 
 
 ROWS = {"Job": Row(observe, decide)}
@@ -288,6 +291,8 @@ def test_index_sets_survive_being_written(wanted: set[int]) -> None:
     assert Indexes.parse(str(made), below=61) == made
     assert (len(made), {index for index in range(70) if index in made}) == (len(wanted), wanted)
     assert list(made.missing(below=61)) == [index for index in range(61) if index not in wanted]
+    half = Indexes.of(range(20, 40), below=61)
+    assert made & half == half & made == Indexes.of(wanted & set(range(20, 40)), below=61)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube.errors import Invalid
-from paddlecloud.kube.resource import CRONJOBS, JOBS, STATEFULSETS, Object, Resource
+from paddlecloud.kube.resource import JOBS, STATEFULSETS, Object, Resource
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.workloads.refusals import refuse_unserved
@@ -21,15 +21,6 @@ def refuse(resource: Resource, spec: Object) -> None:
 @pytest.mark.parametrize(
     ("resource", "spec", "field"),
     [
-        (JOBS, {"backoffLimitPerIndex": 1}, "spec.backoffLimitPerIndex"),
-        (JOBS, {"maxFailedIndexes": 1}, "spec.maxFailedIndexes"),
-        (JOBS, {"successPolicy": {"rules": []}}, "spec.successPolicy"),
-        (JOBS, {"podFailurePolicy": {"rules": [{"action": "FailIndex"}]}}, "spec.podFailurePolicy.rules"),
-        (
-            CRONJOBS,
-            {"jobTemplate": {"spec": {"successPolicy": {"rules": []}}}},
-            "spec.jobTemplate.spec.successPolicy",
-        ),
         (
             STATEFULSETS,
             {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}},
@@ -47,9 +38,13 @@ def test_what_is_not_served_is_refused(resource: Resource, spec: Object, field: 
 @pytest.mark.parametrize(
     ("resource", "spec"),
     [
-        (JOBS, {"backoffLimit": 3, "podFailurePolicy": {"rules": [{"action": "FailJob"}]}}),
+        (JOBS, {"backoffLimit": 3, "updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}}),
         (STATEFULSETS, {"updateStrategy": {"rollingUpdate": {"partition": 1}}}),
-        (Resource("example.com", "v1", "jobs", "Job"), {"successPolicy": "Workers"}),
+        (STATEFULSETS, {"updateStrategy": None}),
+        (
+            Resource("example.com", "v1", "statefulsets", "StatefulSet"),
+            {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}},
+        ),
     ],
 )
 def test_what_is_served_passes(resource: Resource, spec: Object) -> None:

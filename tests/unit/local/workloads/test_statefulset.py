@@ -249,6 +249,29 @@ def test_undoing_a_broken_update_heals_the_set_without_help(cluster: Cluster) ->
     assert images(cluster) == {"db-0": "v1", "db-1": "v1"}
 
 
+def test_an_update_waits_for_a_pod_of_the_proven_revision_that_is_not_ready(cluster: Cluster) -> None:
+    cluster.add(stateful_set(3))
+    live(cluster)
+    before = status(cluster)["currentRevision"]
+    cluster.become("db-1", "Running", ready=False)
+    set_image(cluster, "v2")
+    live(cluster)
+    assert set(images(cluster).values()) == {"v1"}
+    assert status(cluster)["currentRevision"] == before != status(cluster)["updateRevision"]
+    cluster.become("db-1", "Running", ready=True)
+    live(cluster)
+    assert set(images(cluster).values()) == {"v2"}
+
+
+def test_a_set_of_which_no_pod_was_ever_ready_is_mended_by_a_new_template(cluster: Cluster) -> None:
+    cluster.add(stateful_set(2, image="broken"))
+    cluster.settle()
+    assert images(cluster) == {"db-0": "broken"}
+    set_image(cluster, "v1")
+    live(cluster)
+    assert images(cluster) == {"db-0": "v1", "db-1": "v1"}
+
+
 def test_revisions_are_kept_for_undo_numbered_and_limited(cluster: Cluster) -> None:
     cluster.add(stateful_set(1, revisionHistoryLimit=2))
     for image in ("v1", "v2", "v3", "v4", "v2"):

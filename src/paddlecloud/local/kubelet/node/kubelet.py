@@ -21,6 +21,7 @@ from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import ENDPOINTSLICES, PODS, SERVICES, Object, Resource
 from paddlecloud.local import loopback
 from paddlecloud.local.kubelet.node.addresses import Addresses
+from paddlecloud.local.kubelet.node.admission import rejected
 from paddlecloud.local.kubelet.node.config_objects import WatchedObjects
 from paddlecloud.local.kubelet.node.devices import Devices, find_gpus
 from paddlecloud.local.kubelet.node.launcher import Launcher
@@ -220,6 +221,9 @@ class Kubelet:
         meta = pod["metadata"]
         uid = meta["uid"]
         worker = PodWorker(pod, self.machine)
+        there = (other.pod for other in self._workers.values() if not other.vanished)
+        if (rejection := rejected(pod, there)) is not None:
+            worker.reject(rejection)
         self._workers[uid] = worker
         task = asyncio.create_task(worker.run(), name=f"pod {meta.get('namespace')}/{meta['name']}")
         self._worker_tasks[uid] = task

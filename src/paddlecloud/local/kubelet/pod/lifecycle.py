@@ -101,7 +101,7 @@ def streak_after(run: Run) -> int:
 
 def decide(pod: Object, observed: Observed, now: float) -> Plan:
     plan = Plan()
-    ended = _already_ended(pod) or _eviction(observed) or _deadline(pod, observed, now, plan)
+    ended = _already_ended(pod) or _removal(observed) or _deadline(pod, observed, now, plan)
     deleting = pod["metadata"].get("deletionTimestamp") is not None
     if ended or deleting or _is_complete(pod, observed):
         plan.initialized = _initialized(pod, observed)
@@ -140,7 +140,9 @@ def _already_ended(pod: Object) -> PodEnd | None:
     return None
 
 
-def _eviction(observed: Observed) -> PodEnd | None:
+def _removal(observed: Observed) -> PodEnd | None:
+    if observed.rejection is not None:
+        return PodEnd("Failed", observed.rejection.reason, f"Pod was rejected: {observed.rejection.message}")
     return PodEnd("Failed", "Evicted", observed.evicted) if observed.evicted else None
 
 

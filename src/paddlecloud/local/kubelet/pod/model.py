@@ -71,6 +71,13 @@ def _settled(state: dict[str, Any], now: float, reason: str, message: str) -> di
     return {**state, "containers": containers}
 
 
+class Rejection(NamedTuple):
+    """Of a pod by its node: a reason as Kubernetes has it, and what is in the way."""
+
+    reason: str
+    message: str
+
+
 class Waiting(NamedTuple):
     """Why a container does not run yet, for `state.waiting`."""
 
@@ -102,6 +109,8 @@ class Observed:
     """How long those may take whose failed probe says so itself."""
     evicted: str = ""
     """Why the machine must end the pod, if it must."""
+    rejection: Rejection | None = None
+    """Why the node does not take the pod, if it does not."""
     degraded: str = ""
     """Why the pod has no mounts, names and ports of its own, where the machine allows no namespaces."""
     unlimited: str = ""

@@ -24,7 +24,7 @@ from paddlecloud.local.kubelet.pod.files import PodFiles
 from paddlecloud.local.kubelet.pod.handlers import Target
 from paddlecloud.local.kubelet.pod.hooks import Hooks
 from paddlecloud.local.kubelet.pod.lifecycle import Start, Stop, decide
-from paddlecloud.local.kubelet.pod.model import Observed, Run, Waiting, all_containers
+from paddlecloud.local.kubelet.pod.model import Observed, Rejection, Run, Waiting, all_containers
 from paddlecloud.local.kubelet.pod.obstacles import Obstacles
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.probes import Prober
@@ -59,6 +59,7 @@ class PodWorker:
         self._edition = 0  # how often objects that pods refer to have changed
         self._lacked: dict[str, int] = {}  # containers that could not start, and with which edition
         self._evicted = ""
+        self._rejection: Rejection | None = None
         self._obstacles = Obstacles()
         self._messages: dict[tuple[str, int], str] = {}
         self._prober = Prober(machine.clock, target=self._target, changed=self.poke)
@@ -97,6 +98,16 @@ class PodWorker:
         """End the pod for good: it took more than it may."""
         self._evicted = message
         self.poke()
+
+    def reject(self, rejection: Rejection) -> None:
+        """The node does not take the pod; before it runs."""
+        self._rejection = rejection
+        self.poke()
+
+    @property
+    def vanished(self) -> bool:
+        """Whether its object is gone."""
+        return self._vanished
 
     def objects_changed(self) -> None:
         """A ConfigMap, Secret or claim of its namespace came, changed or went."""
@@ -206,6 +217,7 @@ class PodWorker:
             started={**self._prober.started, **dict.fromkeys(self._hooks.pending, False)},
             ready=self._prober.ready,
             evicted=self._evicted,
+            rejection=self._rejection,
             degraded=self._supervised.degraded,
             unlimited=self._supervised.unlimited,
             unhealthy={**self._prober.unhealthy, **self._hooks.failed},

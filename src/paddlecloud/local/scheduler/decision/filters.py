@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from paddlecloud.kube import quantity
+from paddlecloud.kube.pods import NO_FREE_PORTS, taken_port
 from paddlecloud.local.scheduler.state.shape import Shape
 from paddlecloud.local.scheduler.state.snapshot import Node
 
@@ -82,14 +83,10 @@ def ports(shape: Shape, node: Node) -> Refusal | None:
     if not shape.ports:
         return None
     for pod in node.pods:
-        for ip, protocol, number in pod.shape.ports:
-            for mine in shape.ports:
-                if mine[1:] == (protocol, number) and (mine[0] == ip or not mine[0] or not ip):
-                    return Refusal(
-                        "ports",
-                        "node(s) didn't have free ports for the requested pod ports",
-                        f"host port {number}/{protocol} is taken by {pod.key}",
-                    )
+        taken = taken_port(shape.ports, pod.shape.ports)
+        if taken is not None:
+            detail = f"host port {taken.number}/{taken.protocol} is taken by {pod.key}"
+            return Refusal("ports", NO_FREE_PORTS, detail)
     return None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from paddlecloud.kube.pods import HostPort, host_ports
 from paddlecloud.kube.quantity import ONE, Amount, amounts, total
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector, Requirement
@@ -104,8 +105,7 @@ class Shape:
     required: tuple[NodeTerm, ...] | None = None
     preferred: tuple[tuple[int, NodeTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-    ports: frozenset[tuple[str, str, int]] = frozenset()
-    """Host ports: (ip or empty for all, protocol, port)."""
+    ports: frozenset[HostPort] = frozenset()
     claims: frozenset[str] = frozenset()
     pod_affinity: PodAffinity | None = None
 
@@ -148,7 +148,7 @@ def _compile(spec: Object, *, simulated: bool) -> Shape:
             for entry in nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         ),
         tolerations=(*map(_toleration, spec.get("tolerations") or ()), *((_SIMULATION,) if simulated else ())),
-        ports=frozenset(_ports(spec)),
+        ports=host_ports(spec),
         claims=frozenset(
             volume["persistentVolumeClaim"].get("claimName", "")
             for volume in spec.get("volumes") or ()
@@ -174,15 +174,6 @@ def _node_term(term: Object) -> NodeTerm:
         ),
         tuple((f.get("operator") == "In", frozenset(f.get("values") or ())) for f in term.get("matchFields") or ()),
     )
-
-
-def _ports(spec: Object) -> Iterable[tuple[str, str, int]]:
-    for container in spec.get("containers") or ():
-        for port in container.get("ports") or ():
-            number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else None)
-            if number:
-                ip = port.get("hostIP") or ""
-                yield ("" if ip == "0.0.0.0" else ip, port.get("protocol") or "TCP", int(number))  # noqa: S104
 
 
 def _pod_affinity(affinity: Object, spread: Iterable[Object]) -> PodAffinity | None:

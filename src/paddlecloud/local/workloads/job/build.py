@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from paddlecloud.kube.generated_names import SUFFIX_LENGTH
@@ -19,11 +19,16 @@ def plain_pods(job: Object, count: int, taken: Iterable[str]) -> Iterator[Object
         yield pod_from(job["spec"]["template"], name=name, owner=job)
 
 
-def indexed_pods(job: Object, indexes: Iterable[int], taken: Iterable[str]) -> Iterator[Object]:
+def indexed_pods(
+    job: Object, indexes: Iterable[int], taken: Iterable[str], annotations: Callable[[int], dict[str, str]]
+) -> Iterator[Object]:
+    """`annotations` are those of an index, beside the index itself."""
     taken = set(taken)
     for index in indexes:
         name = next(fresh_names(job, taken, stem=f"{job['metadata']['name'][: 253 - SUFFIX_LENGTH - 8]}-{index}"))
-        yield _with_index(pod_from(job["spec"]["template"], name=name, owner=job), job, index)
+        pod = _with_index(pod_from(job["spec"]["template"], name=name, owner=job), job, index)
+        pod["metadata"]["annotations"] |= annotations(index)
+        yield pod
 
 
 def _with_index(pod: Object, job: Object, index: int) -> Object:

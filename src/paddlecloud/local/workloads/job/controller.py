@@ -7,12 +7,15 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import JOBS, PODS, Object
 from paddlecloud.local.workloads.job.decide import Observed, decide
-from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
+from paddlecloud.local.workloads.reconciler import ORPHANS, OWNER, WorkloadReconciler
 
 
 def job_controller(manager: Manager, clock: Clock) -> None:
     def observe(job: Object) -> Observed:
-        return Observed(tuple(pods.cache.by_index(OWNER, owned_by(job))))
+        return Observed(
+            pods=tuple(pods.cache.by_index(OWNER, owned_by(job))),
+            orphans=tuple(pods.cache.by_index(ORPHANS, job["metadata"]["namespace"])),
+        )
 
     reconciler = WorkloadReconciler(
         manager,
@@ -23,4 +26,4 @@ def job_controller(manager: Manager, clock: Clock) -> None:
         clock=clock,
         size=lambda observed: len(observed.pods),
     )
-    pods = reconciler.owns(PODS, adopting=False)
+    pods = reconciler.owns(PODS)

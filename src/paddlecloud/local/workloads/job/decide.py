@@ -15,18 +15,21 @@ from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.resource import JOBS, PODS, Object
 from paddlecloud.local.workloads.job import build
 from paddlecloud.local.workloads.job.failure import ConditionCause, counted, judge, patience
+from paddlecloud.local.workloads.job.index_failures import IndexFailures
 from paddlecloud.local.workloads.job.indexes import Indexes
 from paddlecloud.local.workloads.job.members import Members, index_of, members_of
+from paddlecloud.local.workloads.job.success import REACHED, by_policy
+from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.replicaset import BURST, named_pods, worth
 
 CONTROLLER = "kubernetes.io/job-controller"
-SUCCESS = ConditionCause("CompletionsReached", "Reached expected number of succeeded pods")
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     pods: tuple[Object, ...] = ()
+    orphans: tuple[Object, ...] = ()
 
 
 @dataclass(slots=True)
@@ -40,6 +43,7 @@ class _Case:
     conditions: list[Object]
     start: str | None
     completed: Indexes
+    failures: IndexFailures
     succeeded: int = 0
     failed: int = 0
 
@@ -72,8 +76,8 @@ def decide(job: Object, observed: Observed, now: float) -> Plan:
     cause = _failure(case)
     if cause is not None:
         case.set_condition("FailureTarget", "True", cause)
-    elif _is_done(case):
-        case.set_condition("SuccessCriteriaMet", "True", SUCCESS)
+    elif (success := _success(case)) is not None:
+        case.set_condition("SuccessCriteriaMet", "True", success)
     if case.is_true("FailureTarget") or case.is_true("SuccessCriteriaMet"):
         _end(case)
     else:
@@ -87,12 +91,15 @@ def decide(job: Object, observed: Observed, now: float) -> Plan:
 
 
 def _open(job: Object, observed: Observed, now: float) -> _Case:
-    members = members_of(observed.pods)
+    pods, patches = claim(job, PODS, observed.pods, observed.orphans)
+    members = members_of(pods)
     status = job.get("status") or {}
     below = job["spec"].get("completions") or 0
     done = Indexes.of((index for pod in members.succeeded if (index := index_of(pod)) is not None), below=below)
     done |= Indexes.parse(status.get("completedIndexes", ""), below=below)
-    case = _Case(job, members, now, Plan(), conditions_of(job), status.get("startTime"), done)
+    known = Indexes.parse(status.get("failedIndexes") or "", below=below)
+    failures = IndexFailures(job, members.failed, known)
+    case = _Case(job, members, now, Plan(patch=patches), conditions_of(job), status.get("startTime"), done, failures)
     case.succeeded = len(done) if case.indexed else max(len(members.succeeded), int(status.get("succeeded") or 0))
     case.failed = max(len(counted(job, members.failed)), int(status.get("failed") or 0))
     return case
@@ -106,6 +113,10 @@ def _failure(case: _Case) -> ConditionCause | None:
         return None  # decided before; nothing that happens now changes it
     if (cause := judge(case.job, case.members, case.failed)) is not None:
         return cause
+    return _deadline(case) or case.failures.verdict(case.completed)
+
+
+def _deadline(case: _Case) -> ConditionCause | None:
     limit = case.spec.get("activeDeadlineSeconds")
     if limit is None or case.spec.get("suspend") or case.start is None:
         return None
@@ -114,6 +125,12 @@ def _failure(case: _Case) -> ConditionCause | None:
         return ConditionCause("DeadlineExceeded", "Job was active longer than specified deadline")
     case.plan.requeue_after(left)
     return None
+
+
+def _success(case: _Case) -> ConditionCause | None:
+    if case.is_true("FailureTarget") or case.is_true("SuccessCriteriaMet"):
+        return None
+    return by_policy(case.job, case.completed) or (REACHED if _is_done(case) else None)
 
 
 def _is_done(case: _Case) -> bool:
@@ -129,13 +146,14 @@ def _end(case: _Case) -> None:
     _remove(case, case.members.active)
     if case.members.active or case.members.leaving:
         return
-    if case.is_true("FailureTarget"):
-        target = condition_in(case.conditions, "FailureTarget") or {}
-        cause = ConditionCause(target["reason"], target["message"])
+    failed = case.is_true("FailureTarget")
+    target = condition_in(case.conditions, "FailureTarget" if failed else "SuccessCriteriaMet") or {}
+    cause = ConditionCause(target["reason"], target["message"])
+    if failed:
         case.set_condition("Failed", "True", cause)
         case.plan.events.append(PlannedEvent(cause.reason, cause.message, type="Warning"))
     else:
-        case.set_condition("Complete", "True", SUCCESS)
+        case.set_condition("Complete", "True", cause)
         case.plan.events.append(PlannedEvent("Completed", "Job completed"))
 
 
@@ -179,10 +197,11 @@ def _manage(case: _Case) -> None:
     _remove(case, surplus)
     if not create:
         return
-    wait = patience(case.members, counted(case.job, case.members.failed), case.now)
-    if wait > 0:
-        case.plan.requeue_after(wait)
-        return
+    if not case.failures.limited:  # with a limit for each index, each waits for itself
+        wait = patience(case.members, counted(case.job, case.members.failed), case.now)
+        if wait > 0:
+            case.plan.requeue_after(wait)
+            return
     case.plan.create += create
     case.plan.events.append(
         PlannedEvent("SuccessfulCreate", named_pods("Created", [o["metadata"]["name"] for o in create]), if_done=True)
@@ -207,13 +226,14 @@ def _by_number(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> C
 
 
 def _by_index(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> Changes:
-    """One pod for each index that is not completed, the lowest first."""
+    """One pod for each index that has neither completed nor failed, the lowest first."""
+    over = case.completed | case.failures.indexes
     completions = int(case.spec.get("completions") or 0)
     kept: dict[int, Object] = {}
     surplus: list[Object] = []
     for pod in case.members.active:
         index = index_of(pod)
-        if index is None or index in kept or index in case.completed or index >= completions:
+        if index is None or index in kept or index in over or index >= completions:
             surplus.append(pod)
         else:
             kept[index] = pod
@@ -221,9 +241,13 @@ def _by_index(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> Ch
         surplus += [kept.pop(index) for index in sorted(kept, reverse=True)[: len(kept) - parallelism]]
     blocked = {index_of(pod) for pod in in_the_way}
     room = min(parallelism - len(kept) - len(in_the_way), BURST)
-    pending = (i for i in case.completed.missing(below=completions) if i not in kept and i not in blocked)
+    pending = (i for i in over.missing(below=completions) if i not in kept and i not in blocked)
     chosen = [index for index, _ in zip(pending, range(room), strict=False)]
-    return [*build.indexed_pods(case.job, chosen, _taken(case.members))], surplus
+    waits = {index: wait for index in chosen if (wait := case.failures.wait(index, case.now)) > 0}
+    if waits:
+        case.plan.requeue_after(min(waits.values()))
+    now = [index for index in chosen if index not in waits]
+    return [*build.indexed_pods(case.job, now, _taken(case.members), case.failures.annotations)], surplus
 
 
 def _taken(members: Members) -> list[str]:
@@ -253,6 +277,8 @@ def _status(case: _Case) -> Object:
         status["startTime"] = case.start
     if case.indexed and case.completed:
         status["completedIndexes"] = str(case.completed)
+    if case.failures.limited:
+        status["failedIndexes"] = str(case.failures.indexes)
     if case.conditions:
         status["conditions"] = case.conditions
     if (complete := condition_in(case.conditions, "Complete")) is not None:

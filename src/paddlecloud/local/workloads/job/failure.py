@@ -22,11 +22,16 @@ class ConditionCause(NamedTuple):
 
 def counted(job: Object, failed: Iterable[Object]) -> list[Object]:
     """The failed pods that count: all but those the Job's policy ignores."""
-    own = _without_shutdowns(failed)
-    return [pod for pod in own if (_rule(job, pod) or (0, {"action": "Count"}))[1]["action"] != "Ignore"]
+    return [pod for pod in without_shutdowns(failed) if action_for(job, pod) != "Ignore"]
 
 
-def _without_shutdowns(failed: Iterable[Object]) -> list[Object]:
+def action_for(job: Object, pod: Object) -> str:
+    """What the Job's policy does about a failed pod: Count where no rule matches."""
+    found = _rule(job, pod)
+    return str(found[1]["action"]) if found else "Count"
+
+
+def without_shutdowns(failed: Iterable[Object]) -> list[Object]:
     """Without pods that ended with the platform: a planned stop is no failure of the Job.
 
     Kubernetes counts these, unless the Job's policy ignores DisruptionTarget; but there a Job outlives its nodes.
@@ -35,7 +40,7 @@ def _without_shutdowns(failed: Iterable[Object]) -> list[Object]:
 
 
 def judge(job: Object, members: Members, failures: int) -> ConditionCause | None:
-    for pod in _without_shutdowns(members.failed):
+    for pod in without_shutdowns(members.failed):
         if (found := _rule(job, pod)) and found[1]["action"] == "FailJob":
             return ConditionCause(
                 "PodFailurePolicy", f"{_what_matched(pod, found[1])} matching FailJob rule at index {found[0]}"
@@ -61,8 +66,11 @@ def patience(members: Members, failed: Sequence[Object], now: float) -> float:
     ends = [end for pod in failed if (end := finished_at(pod)) > last_success]
     if not ends:
         return 0.0
-    delay = exponential(len(ends) - 1, base=FIRST_DELAY, cap=LONGEST_DELAY)
-    return max(0.0, max(ends) + delay - now)
+    return max(0.0, max(ends) + delay(len(ends)) - now)
+
+
+def delay(failures: int) -> float:
+    return exponential(failures - 1, base=FIRST_DELAY, cap=LONGEST_DELAY)
 
 
 # podFailurePolicy

@@ -41,6 +41,14 @@ class Indexes:
     def __or__(self, other: Indexes) -> Indexes:
         return Indexes([*self._runs, *other._runs])
 
+    def __and__(self, other: Indexes) -> Indexes:
+        both: list[Run] = []
+        ours, theirs = list(reversed(self._runs)), list(reversed(other._runs))
+        while ours and theirs:
+            both.append(Run(max(ours[-1].first, theirs[-1].first), min(ours[-1].end, theirs[-1].end)))
+            (ours if ours[-1].end <= theirs[-1].end else theirs).pop()
+        return Indexes(both)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Indexes) and self._runs == other._runs
 

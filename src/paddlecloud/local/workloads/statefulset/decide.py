@@ -3,8 +3,8 @@
 With the policy OrderedReady one thing happens at a time: numbers come into being upwards, each when all below are
 available, and leave downwards. Parallel drops the waiting, not the identities; a pass creates `BURST` pods at most. An
 update replaces pods downwards to the partition, the next when the last is available. One thing is better than in
-Kubernetes: a pod that blocks the way because its outdated template never gets ready is replaced, so `kubectl rollout
-undo` heals a broken update.
+Kubernetes: a pod of an update that never gets ready does not block the next one, so `kubectl rollout undo` heals a
+broken update. A pod of the revision that all pods had is waited for, as there, unless no pod of the set is ready.
 """
 
 from __future__ import annotations
@@ -141,8 +141,11 @@ def _provide(case: _Case) -> bool:
 
 
 def _blocks_the_way(case: _Case, ordinal: int, pod: Object) -> bool:
-    outdated = revision_of(pod) != case.wanted_revision(ordinal)
-    return case.partition is not None and outdated and not is_ready(pod) and not is_leaving(pod)
+    if case.partition is None or is_ready(pod) or is_leaving(pod):
+        return False
+    revision = revision_of(pod)
+    proven = revision == case.revisions.current and any(map(is_ready, case.pods.values()))
+    return revision != case.wanted_revision(ordinal) and not proven
 
 
 def _condemn(case: _Case) -> bool:

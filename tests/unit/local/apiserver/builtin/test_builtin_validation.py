@@ -243,6 +243,8 @@ TEMPLATE: Json = {"metadata": {"labels": LABELS}, "spec": {"containers": [contai
 SPEC = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
 ROLLING = "spec.updateStrategy.rollingUpdate"
 JOB: Json = {"template": {"spec": {"restartPolicy": "Never", "containers": [container()]}}}
+INDEXED: Json = {**JOB, "completionMode": "Indexed", "completions": 5}
+CODES: Json = {"operator": "In", "values": [1, 42]}
 
 
 CRON: Json = {"schedule": "*/5 * * * *", "jobTemplate": {"spec": JOB}}
@@ -297,6 +299,27 @@ WORKLOADS: list[tuple[str, Json, str, str]] = [
     ("CronJob", {**but(CRON), "metadata": {"name": "n" * 53}}, "metadata.name", "must be no more than 52 characters"),
     ("Job", {"spec": {"template": {"spec": {"containers": [container()]}}}}, "spec.template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"'),
     ("Job", but(JOB, completionMode="Indexed", parallelism=1), "spec.completions", "when completion mode is Indexed"),
+    ("Job", but(JOB, backoffLimitPerIndex=1), "spec.backoffLimitPerIndex", "requires indexed completion mode"),
+    ("Job", but(JOB, successPolicy={"rules": [{"succeededCount": 1}]}), "spec.successPolicy", "requires indexed completion mode"),
+    ("Job", but(INDEXED, maxFailedIndexes=1), "spec.backoffLimitPerIndex", "Required value: when maxFailedIndexes is specified"),
+    ("Job", but(INDEXED, backoffLimitPerIndex=1, maxFailedIndexes=6), "spec.maxFailedIndexes", "must be less than or equal to completions"),
+    ("Job", but(INDEXED, parallelism=100_001), "spec.parallelism", "must be less than or equal to 100000 when completion mode is Indexed"),
+    ("Job", but(INDEXED, completions=100_001, backoffLimitPerIndex=1), "spec.maxFailedIndexes", "must be specified when completions is above 100000"),
+    ("Job", but(JOB, podFailurePolicy={"rules": [{"action": "FailIndex", "onExitCodes": CODES}]}), "spec.podFailurePolicy.rules[0].action", "requires the backoffLimitPerIndex to be set"),
+    ("Job", but(JOB, podFailurePolicy={"rules": [{"action": "Ignore"}]}), "spec.podFailurePolicy.rules[0]", "specifying one of OnExitCodes and OnPodConditions is required"),
+    ("Job", but(JOB, podFailurePolicy={"rules": [{"action": "Count", "onExitCodes": CODES, "onPodConditions": [{"type": "A"}]}]}), "spec.podFailurePolicy.rules[0]", "specifying both"),
+    ("Job", but(JOB, podFailurePolicy={"rules": [{"action": "Count", "onExitCodes": {**CODES, "values": [2, 1]}}]}), "spec.podFailurePolicy.rules[0].onExitCodes.values", "must be ordered"),
+    ("Job", but(JOB, podFailurePolicy={"rules": [{"action": "Count", "onExitCodes": {**CODES, "values": [0]}}]}), "spec.podFailurePolicy.rules[0].onExitCodes.values[0]", "must not be 0 for the In operator"),
+    ("Job", but(JOB, podFailurePolicy={"rules": [{"action": "Count", "onExitCodes": {**CODES, "containerName": "no"}}]}), "spec.podFailurePolicy.rules[0].onExitCodes.containerName", "must be one of the container"),
+    ("Job", but(JOB, podFailurePolicy={"rules": [{"action": "Count", "onExitCodes": CODES}] * 21}), "spec.podFailurePolicy.rules", "Too many: 21"),
+    ("Job", but(INDEXED, successPolicy={"rules": []}), "spec.successPolicy.rules", "at least one rules must be specified"),
+    ("Job", but(INDEXED, successPolicy={"rules": [{"succeededIndexes": "0," * 20_000}] * 2}), "spec.successPolicy.rules", "Too long: may not be more than 65536"),
+    ("Job", but(INDEXED, successPolicy={"rules": [{}]}), "spec.successPolicy.rules[0]", "at least one of succeededCount or succeededIndexes"),
+    ("Job", but(INDEXED, successPolicy={"rules": [{"succeededIndexes": "3,1"}]}), "spec.successPolicy.rules[0].succeededIndexes", "non-increasing order, previous: 3, current: 1"),
+    ("Job", but(INDEXED, successPolicy={"rules": [{"succeededIndexes": "0-5"}]}), "spec.successPolicy.rules[0].succeededIndexes", "too large index"),
+    ("Job", but(INDEXED, successPolicy={"rules": [{"succeededIndexes": "a"}]}), "spec.successPolicy.rules[0].succeededIndexes", "cannot convert string to integer for index"),
+    ("Job", but(INDEXED, successPolicy={"rules": [{"succeededCount": 6}]}), "spec.successPolicy.rules[0].succeededCount", "must be less than or equal to 5 (the number of specified completions)"),
+    ("Job", but(INDEXED, successPolicy={"rules": [{"succeededIndexes": "0-1", "succeededCount": 3}]}), "spec.successPolicy.rules[0].succeededCount", "must be less than or equal to 2"),
     ("Job", but(JOB, backoffLimit=-1), "spec.backoffLimit", "must be greater than or equal to 0"),
     ("Job", but(JOB, manualSelector=True), "spec.selector", "Required value"),
     ("PodDisruptionBudget", {"spec": {"minAvailable": 1, "maxUnavailable": 1}}, "spec", "cannot be both set"),
@@ -435,6 +458,23 @@ def test_a_claim_changes_only_when_it_is_bound_and_only_to_grow(change: Json, st
         ("PriorityClass", {}),
         ("Deployment", {**but(SPEC), "status": {"conditions": [{}]}}),
         ("ReplicaSet", {**but(SPEC), "status": {"readyReplicas": 1}}),
+        (
+            "Job",
+            but(
+                INDEXED,
+                parallelism=100_000,
+                successPolicy={"rules": [{"succeededIndexes": "0,2-4", "succeededCount": 2}]},
+            ),
+        ),
+        (
+            "Job",
+            but(
+                INDEXED,
+                backoffLimitPerIndex=1,
+                maxFailedIndexes=5,
+                podFailurePolicy={"rules": [{"action": "FailIndex", "onExitCodes": CODES}]},
+            ),
+        ),
         ("Event", {"involvedObject": {"kind": "Node", "name": "n"}, "metadata": {"name": "e", "namespace": "default"}}),
     ],
 )

@@ -8,8 +8,9 @@ from paddlecloud.api.cron import BadSchedule
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.kube.timetable import UnknownZone, timetable, zone_of
+from paddlecloud.local.apiserver.builtin.validation.job_policies import job_policies
 from paddlecloud.local.apiserver.builtin.validation.pod import pod_template
-from paddlecloud.local.apiserver.builtin.validation.rules import immutable, in_range, label_selector, not_negative
+from paddlecloud.local.apiserver.builtin.validation.rules import immutable, label_selector, not_negative
 from paddlecloud.local.apiserver.schema.causes import Cause, invalid, not_supported, required
 
 _JOB_IMMUTABLE = (
@@ -50,7 +51,7 @@ def _job_spec(path: str, spec: Object) -> list[Cause]:
     numbers = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
     found = not_negative(spec, path, *numbers, "backoffLimitPerIndex", "maxFailedIndexes")
     found += pod_template(f"{path}.template", spec.get("template") or {})
-    return found + _job_restart(path, spec) + _job_indexes(path, spec)
+    return found + _job_restart(path, spec) + job_policies(path, spec)
 
 
 def _job_restart(path: str, spec: Object) -> list[Cause]:
@@ -60,18 +61,6 @@ def _job_restart(path: str, spec: Object) -> list[Cause]:
         return [required(field, 'valid values: "OnFailure", "Never"')]
     if policy != "Never" and spec.get("podFailurePolicy") is not None:
         return [invalid(field, policy, 'only "Never" is supported when podFailurePolicy is specified')]
-    return []
-
-
-def _job_indexes(path: str, spec: Object) -> list[Cause]:
-    if spec.get("completionMode") == "Indexed":
-        if "completions" not in spec:
-            return [required(f"{path}.completions", "when completion mode is Indexed")]
-        found = in_range(f"{path}.parallelism", spec.get("parallelism", 1), low=0, high=100_000)
-        return found if spec["completions"] > 100_000 else []
-    limit = spec.get("backoffLimitPerIndex")
-    if limit is not None:
-        return [invalid(f"{path}.backoffLimitPerIndex", limit, "requires indexed completion mode")]
     return []
 
 
