@@ -192,6 +192,21 @@ def test_no_pod_starts_on_a_claim_that_is_being_deleted(cluster: Cluster) -> Non
     assert active(cluster) == ["db-0"]
 
 
+def test_scaling_down_in_order_halts_while_more_than_one_pod_is_ill(cluster: Cluster) -> None:
+    cluster.add(stateful_set(3))
+    live(cluster)
+    cluster.become("db-1", "Running", ready=False)
+    cluster.become("db-2", "Running", ready=False)
+    cluster.change("StatefulSet", "db", {"spec": {"replicas": 0}})
+    live(cluster)
+    assert active(cluster) == ["db-0", "db-1", "db-2"]
+    cluster.become("db-1", "Running", ready=True)
+    cluster.settle()
+    assert active(cluster) == ["db-0", "db-1"], "the only ill pod may go"
+    live(cluster)
+    assert active(cluster) == []
+
+
 def test_an_update_goes_downwards_one_at_a_time(cluster: Cluster) -> None:
     cluster.add(stateful_set(3))
     live(cluster)

@@ -149,11 +149,18 @@ def _blocks_the_way(case: _Case, ordinal: int, pod: Object) -> bool:
 
 
 def _condemn(case: _Case) -> bool:
-    """Numbers beyond the wanted ones go, downwards; True when none is left."""
+    """Numbers beyond the wanted ones go, downwards; True when none is left.
+
+    In order, a pod that is not available holds this up unless it is the only one: its peers may need it to hand over
+    their data (processCondemned in pkg/controller/statefulset/stateful_set_control.go).
+    """
     wanted = ordinals(case.stateful_set)
     condemned = sorted((ordinal for ordinal in case.pods if ordinal not in wanted), reverse=True)
+    lowest_ill = min((ordinal for ordinal, pod in case.pods.items() if not case.is_good(pod)), default=None)
     for ordinal in condemned:
         pod = case.pods[ordinal]
+        if case.in_order and not case.is_good(pod) and ordinal != lowest_ill:
+            return False
         if not is_leaving(pod):
             _delete(case, pod)
         if case.in_order:
