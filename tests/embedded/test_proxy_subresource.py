@@ -29,6 +29,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
         status, kind, body = 200, "application/json", json.dumps(seen).encode()
         if path == "/page":
             kind, body = "text/html; charset=utf-8", b'<a href="/next">\\xc3\\xa9</a><a href="//else/x">'
+        elif path == "/book":
+            kind, body = "text/html", b'<a href="/next">' * (1 << 15)
         elif path == "/missing":
             status, kind, body = 404, "text/plain", b"no such page"
         elif path == "/moved":
@@ -130,6 +132,8 @@ async def test_answers_come_back_as_they_are_but_for_links_to_the_pod(proxied: P
     assert "X-Hop" not in missing.headers
     page = await proxied("GET", f"{base}/page")
     assert page.body.decode() == f'<a href="{base}/next">é</a><a href="//else/x">'
+    book = await proxied("GET", f"{base}/book")
+    assert book.body == b'<a href="/next">' * (1 << 15), "too long to be rewritten, and complete"
     moved = await proxied("GET", f"{base}/moved")
     assert moved.status == 302
     assert moved.headers["Location"].endswith(f"{base}/elsewhere?x=1")

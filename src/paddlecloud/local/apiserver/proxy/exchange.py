@@ -24,7 +24,7 @@ from paddlecloud.local.apiserver.proxy.links import Rewrite, rewrite_html, rewri
 CONNECT_TIMEOUT = 10.0
 IDLE_TIMEOUT = 300.0
 """Seconds without a byte from the pod after which its answer is broken off."""
-LONGEST_PAGE = 1024 * 1024
+LONGEST_PAGE = 256 * 1024
 """Bytes of an HTML page whose links are rewritten; longer ones are passed on as they are."""
 
 _HOP_BY_HOP = frozenset(
@@ -90,8 +90,8 @@ class _Body:
             max_field_size=MAX_HEADER,
         )
         self._answer: ClientResponse | None = None
-        self.first = b""
-        """What was read already."""
+        self._first = bytearray()
+        """What was read already. A hostile pod sends it byte by byte: `bytes` would be copied for each."""
 
     async def begin(self, request: Request, url: URL, headers: CIMultiDict[str]) -> ClientResponse:
         self._answer = await self._session.request(
@@ -102,13 +102,12 @@ class _Body:
     async def read(self, most: int) -> bytes | None:
         """All of it, if it is no longer than `most`."""
         assert self._answer is not None
-        while len(self.first) <= most:
+        while len(self._first) <= most:
             piece = await self._answer.content.readany()
             if not piece:
-                whole = self.first
                 await self.aclose()
-                return whole
-            self.first += piece
+                return bytes(self._first)
+            self._first += piece
         return None
 
     def __aiter__(self) -> _Body:
@@ -116,9 +115,12 @@ class _Body:
 
     async def __anext__(self) -> bytes:
         assert self._answer is not None
-        piece, self.first = self.first, b""
+        if self._first:
+            piece = bytes(self._first)
+            self._first.clear()
+            return piece
         try:
-            piece = piece or await self._answer.content.readany()
+            piece = await self._answer.content.readany()
         except (ClientError, asyncio.TimeoutError) as error:  # half an answer must not look like a whole one
             raise ConnectionResetError("the pod broke off its answer") from error
         if not piece:

@@ -23,6 +23,8 @@ from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.apiserver.streaming.handlers import PodStreams
 from paddlecloud.local.proxy.connections import DESCRIPTORS, Connections
 
+MOST = 256
+"""Requests that are passed on at the same time; to one pod half of them."""
 UPGRADES = ("websocket", "spdy/3.1")
 
 
@@ -39,7 +41,7 @@ class _Proxy:
         self._verbs = verbs
         self._registry = registry
         self._streams = streams
-        self._connections = Connections(descriptors.share(one_of=16) // DESCRIPTORS)
+        self._connections = Connections(min(MOST, descriptors.share(one_of=16) // DESCRIPTORS))
         self._rng = rng
 
     async def to_pod(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
