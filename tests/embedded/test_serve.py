@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import Completed, Target, pdc, until
+from harness import Completed, Kubectl, Target, pdc, until
 from paddlecloud.cli.commands.serve import _name
 from unit.serving import models
 
@@ -153,8 +153,9 @@ def test_a_rollback_to_a_folder_says_when_its_files_have_changed_since(
     assert f"the folder {old} has changed since revision digits-default-" in roll_back()
 
 
+@pytest.mark.parametrize("tool", ["pdc", "kubectl"])
 def test_a_file_that_writes_spec_model_is_served_again_after_a_rollback(
-    serve: Any, server: Target, namespace: str, tmp_path: Path
+    serve: Any, server: Target, kubectl: Kubectl, namespace: str, tmp_path: Path, tool: str
 ) -> None:
     for version, factor in (("m1", 2), ("m2", 3)):
         models.linear(tmp_path / version, factor=factor)
@@ -169,10 +170,18 @@ def test_a_file_that_writes_spec_model_is_served_again_after_a_rollback(
     def command(*args: str) -> str:
         return pdc("-n", namespace, *args, env=server.env, timeout=150).stdout
 
+    def apply(version: str) -> None:
+        file = str(tmp_path / f"{version}.json")
+        if tool == "pdc":
+            command("apply", "-f", file, "--wait")
+        else:
+            kubectl("apply", "-f", file)
+            command("wait", "pds/rb", "--for=condition=Ready", "--timeout=120s")
+
     for version in ("m1", "m2"):
-        command("apply", "-f", str(tmp_path / f"{version}.json"), "--wait")
+        apply(version)
     command("rollback", "rb")
-    command("apply", "-f", str(tmp_path / "m2.json"), "--wait")
+    apply("m2")
     url = command("get", "pds/rb", "-o", "jsonpath={.status.url}").strip()
     asked = json.dumps({"feed": [{"x": [1, 2, 3]}]}).encode()
     until(lambda: fetch(f"{url}/rb/prediction", asked) == {"result": {"y": [[3, 6, 9]]}})

@@ -116,7 +116,9 @@ class TablePublisher:
             self._replace(_place(key_of(found)), self._entry_of(found))
 
     def _entries_of(self, route: Object) -> Entries:
-        led_to = (self._revisions.cache.get(Key(*path.split("/", 1))) for path in revisions_of(route))
+        led_to = [self._revisions.cache.get(Key(*path.split("/", 1))) for path in revisions_of(route)]
+        if not (route.get("status") or {}).get("traffic") and None in led_to:
+            return {}  # which gateway has its port depends on what the revision speaks
         h2c = self._envoy is not None and any(found is not None and speaks_h2c(found) for found in led_to)
         return route_entries(route, self._gateways.ports, h2c=h2c)
 
