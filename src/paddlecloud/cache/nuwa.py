@@ -19,6 +19,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +194,9 @@ async def _serving(args: argparse.Namespace, token: str, tls: ssl.SSLContext | N
 
     from paddlecloud.cache.jobs import Jobs
     from paddlecloud.cache.server import Server
+    from paddlecloud.kube import descriptors
     from paddlecloud.kube.listening import KEEP_ALIVE, Site
+    from paddlecloud.kube.server_tls import secured
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -204,7 +207,10 @@ async def _serving(args: argparse.Namespace, token: str, tls: ssl.SSLContext | N
     application = Server(jobs, engine, token=token).application()
     runner = web.AppRunner(application, access_log=None, auto_decompress=False, keepalive_timeout=KEEP_ALIVE)
     await runner.setup()
-    await Site(runner, address, args.port, ssl_context=tls).start()
+    waiting = descriptors.share(one_of=4)  # to agree on TLS, and once more to send a request
+    over_tls = partial(secured, tls, most_waiting=waiting) if tls else None
+    backlog = min(128, waiting)  # so many are accepted at once
+    await Site(runner, address, args.port, secured=over_tls, backlog=backlog, most_waiting=waiting).start()
     jobs.start()
     port = runner.addresses[0][1]
     print(f"nuwa: serving {args.data} ({args.driver}) on {address}:{port}", flush=True)

@@ -60,7 +60,7 @@ class Server:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if self._token and request.path not in OPEN:
             given = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-            if not hmac.compare_digest(given.encode(), self._token.encode()):
+            if not hmac.compare_digest(given.encode(errors="replace"), self._token.encode()):
                 return problem(401, "Unauthorized", "send the token of the set: Authorization: Bearer …")
         return await handler(request)
 

@@ -9,7 +9,6 @@ kube-apiserver waits 32 seconds for the head of a request and keeps an idle conn
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -119,7 +118,8 @@ class _Refusal(asyncio.Protocol):
 
 
 class Site(web.BaseSite):
-    """In place of `web.TCPSite`. `secured` puts a protocol of its own, such as TLS, before those of the server.
+    """In place of `web.TCPSite`. `secured` puts TLS before the protocols of the server (`server_tls`): asyncio's own
+    would not let go of connections whose clients never agree on it.
 
     At most `most` connections are open at a time, half of what the process may have if nothing else is said, and
     `most_waiting` of them without a first request; those without a request are closed for others, the oldest first.
@@ -131,13 +131,12 @@ class Site(web.BaseSite):
         host: str,
         port: int,
         *,
-        ssl_context: ssl.SSLContext | None = None,
         secured: Callable[[Factory], Callable[[], asyncio.BaseProtocol]] | None = None,
         backlog: int = 128,
         most: int | None = None,
         most_waiting: int | None = None,
     ) -> None:
-        super().__init__(runner, ssl_context=ssl_context, backlog=backlog)
+        super().__init__(runner, backlog=backlog)
         self._host, self._port = host, port
         self._secured = secured
         self._most = most or descriptors.share(one_of=2)
@@ -145,7 +144,7 @@ class Site(web.BaseSite):
 
     @property
     def name(self) -> str:
-        scheme = "https" if self._ssl_context or self._secured else "http"
+        scheme = "https" if self._secured else "http"
         return f"{scheme}://{self._host}:{self._port}"
 
     async def start(self) -> None:
@@ -155,5 +154,5 @@ class Site(web.BaseSite):
         factory: Factory = Connections(server, self._most, self._most_waiting)
         protocols = self._secured(factory) if self._secured else factory
         self._server = await asyncio.get_running_loop().create_server(
-            protocols, self._host, self._port, ssl=self._ssl_context, backlog=self._backlog
+            protocols, self._host, self._port, backlog=self._backlog
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import socket
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import until
+from harness import PATIENCE, until
 from unit.cache.nuwa import TOKEN, Nuwa, tree
 
 STRANGE = ["plain.jpg", "with space.jpg", "quote'\".jpg", "line\nbreak.jpg", "-rf", "$(touch pwned).jpg", "中文.jpg"]
@@ -128,8 +129,28 @@ def test_a_bad_order_is_refused_at_once_with_the_reason(
     [("GET", "/v2/jobs"), ("GET", "/v2/status"), ("PUT", "/v2/jobs/x"), ("GET", "/metrics"), ("POST", "/upload/x")],
 )
 def test_without_the_token_nothing_is_revealed(idle: Nuwa, method: str, path: str) -> None:
-    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN[:-1]}):
+    no_text = {"Authorization": "Bearer \xff"}
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN[:-1]}, no_text):
         assert idle.request(method, path, headers=headers)[0] == 401
+
+
+def test_clients_that_never_agree_on_tls_leave_room_for_others(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        server = Nuwa(tmp_path).start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    host, _, port = server.address.partition(":")
+    silent: list[socket.socket] = []
+    try:
+        silent.extend(socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(200))
+        assert server.request("GET", "/healthz", headers={}) == (200, "ok")
+        assert "Too many open files" not in server.log.read_text()
+    finally:
+        server.stop()
+        for each in silent:
+            each.close()
 
 
 def test_probes_need_no_token(idle: Nuwa) -> None:

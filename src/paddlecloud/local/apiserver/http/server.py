@@ -16,6 +16,7 @@ from aiohttp.http import HttpProcessingError
 
 from paddlecloud.kube import descriptors, errors
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server_tls import secured
 from paddlecloud.kube.unread import Unread
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
@@ -23,7 +24,6 @@ from paddlecloud.local.apiserver.http.limits import BACKLOG, MAX_BODY, MAX_HEADE
 from paddlecloud.local.apiserver.http.reply import Reply, stream
 from paddlecloud.local.apiserver.http.request import Request
 from paddlecloud.local.apiserver.http.shares import Shares
-from paddlecloud.local.apiserver.http.tls import secured
 
 REPEATED = ("command", "ports")
 """Query options that may be given more than once."""

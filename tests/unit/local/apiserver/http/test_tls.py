@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness import PATIENCE
-from paddlecloud.local.apiserver.http import certs, tls
+from paddlecloud.kube import server_tls as tls
+from paddlecloud.local.apiserver.http import certs
 
 
 @dataclass
