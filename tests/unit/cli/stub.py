@@ -44,6 +44,8 @@ class Stub:
         self.logs: dict[str, list[str]] = {}
         self.watch_events: list[dict[str, Any]] = []
         self.refuse: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}  # (method, path) → (code, Status)
+        self.proxied: dict[str, Any] = {}
+        """Path of a request that a pod answers behind the API server → its JSON."""
         self.warnings: list[str] = []
         self.openapi: dict[str, Any] = {}
         self.version = "v1.34.0-stub"
@@ -121,6 +123,8 @@ class _Handler(BaseHTTPRequestHandler):
         refusal = self.stub.refuse.get((method, parts.path))
         if refusal:
             self._send(refusal[0], {"kind": "Status", "apiVersion": "v1", "status": "Failure", **refusal[1]})
+        elif parts.path in self.stub.proxied:
+            self._send(200, self.stub.proxied[parts.path])
         elif parts.path in ("/api", "/apis"):
             self._send(200, self._discovery(core=parts.path == "/api"))
         elif parts.path == "/version":
