@@ -15,6 +15,8 @@ RESET = "\x1b[0m"
 _OURS = rf"\x1b\[(?:0|{'|'.join(COLOURS.values())})m"
 _CONTROL = re.compile(rf"({_OURS})|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_LEFT_BY_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def painted(text: str, colour: str) -> str:
     return f"\x1b[{COLOURS[colour]}m{text}{RESET}"
@@ -23,6 +25,11 @@ def painted(text: str, colour: str) -> str:
 def visible(text: str) -> str:
     """The text with all control characters but line ends, tabs and our colours written out: `^[` for ESC."""
     return _CONTROL.sub(_shown, text)
+
+
+def in_json(text: str) -> str:
+    """JSON with those control characters escaped that its encoder leaves as they are. Its meaning is the same."""
+    return _LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _shown(match: re.Match[str]) -> str:

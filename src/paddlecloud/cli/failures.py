@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from paddlecloud.cli.control_characters import visible
+from paddlecloud.cli.control_characters import in_json, visible
 from paddlecloud.kube.errors import ApiError, ConfigError, Unreachable
 
 OK = 0
@@ -185,7 +185,7 @@ def render(error: CliError, *, as_json: bool) -> str:
             "why": error.why,
             "next": error.next,
         }
-        return json.dumps(body, ensure_ascii=False)
+        return in_json(json.dumps(body, ensure_ascii=False))
     head = f"error: {error.message}"
     if error.why:
         head += f": {error.why}"

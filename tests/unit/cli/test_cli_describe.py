@@ -107,7 +107,9 @@ def test_what_is_asked_for_as_raw_text_stays_as_it_is(stub: Stub, pdc: Pdc) -> N
     pod["metadata"]["annotations"] = {"a": HOSTILE}
     stub.add(pod)
     assert pdc("get", "pod", "p", "-o", "jsonpath={.metadata.annotations.a}").out == HOSTILE + "\n"
-    assert pdc("get", "pod", "p", "-o", "json").json()["metadata"]["annotations"]["a"] == HOSTILE
+    shown = pdc("get", "pod", "p", "-o", "json")
+    assert shown.json()["metadata"]["annotations"]["a"] == HOSTILE
+    assert [char for char in shown.out if not char.isprintable() and char != "\n"] == []
 
 
 def test_describe_hides_secrets(stub: Stub, pdc: Pdc) -> None:

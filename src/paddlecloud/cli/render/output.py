@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from paddlecloud.cli.control_characters import in_json
 from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import nearest
@@ -112,13 +113,13 @@ def print_value(session: Session, value: Any, fmt: Format) -> None:
 def to_json(value: Any) -> str:
     import json
 
-    return json.dumps(value, indent=4, ensure_ascii=False)
+    return in_json(json.dumps(value, indent=4, ensure_ascii=False))
 
 
 def to_json_line(value: Any) -> str:
     import json
 
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return in_json(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def name_of(obj: Object) -> str:
