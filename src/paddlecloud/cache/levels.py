@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from paddlecloud.cache.errors import BadOptions
 
@@ -27,8 +28,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Disk:
-    """What file systems say, each counted once however many folders lie on it."""
+    """What a file system says of itself, in bytes."""
 
+    id: str
+    """The same for every server that has folders on it, and for no other; empty where that cannot be found out."""
     size: int = 0
     used: int = 0
     available: int = 0
@@ -56,19 +59,32 @@ def _plain(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def disks(folders: Sequence[str]) -> Disk:
+def disks(folders: Sequence[str]) -> tuple[Disk, ...]:
+    """The file systems of folders, each once however many of them lie on it."""
     seen: dict[int, os.statvfs_result] = {}
     for folder in folders:
         try:
             seen[os.stat(folder).st_dev] = os.statvfs(folder)
         except FileNotFoundError:
             continue
-    infos = seen.values()
-    return Disk(
-        size=sum(info.f_blocks * info.f_frsize for info in infos),
-        used=sum((info.f_blocks - info.f_bfree) * info.f_frsize for info in infos),
-        available=sum(info.f_bavail * info.f_frsize for info in infos),
+    machine = _machine()
+    return tuple(
+        Disk(
+            id=f"{machine}-{device}" if machine else "",
+            size=info.f_blocks * info.f_frsize,
+            used=(info.f_blocks - info.f_bfree) * info.f_frsize,
+            available=info.f_bavail * info.f_frsize,
+        )
+        for device, info in seen.items()
     )
+
+
+def _machine() -> str:
+    """What containers and virtual nodes of one machine have in common: the kernel they run on, since it was started."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def spare(folder: str) -> int:

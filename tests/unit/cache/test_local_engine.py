@@ -16,7 +16,7 @@ from paddlecloud.cache import options as options_
 from paddlecloud.cache.engines.base import EngineSettings
 from paddlecloud.cache.engines.local import LocalEngine
 from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
-from paddlecloud.cache.levels import Level, parse_levels
+from paddlecloud.cache.levels import Level, disks, parse_levels
 from paddlecloud.cache.progress import Task
 from paddlecloud.data.place import CacheFolders
 from paddlecloud.storage.credentials import Credentials
@@ -446,3 +446,12 @@ def test_a_removal_counts_the_files_and_bytes_that_are_gone(engine: Engines, dat
     assert do(node, "rmr", paths=[f"{data}/train/1.jpg"]).progress.shown()["bytes"] == 1000
     shown = do(node, "rmr", paths=[f"{data}/train"]).progress.shown()
     assert (shown["files"], shown["bytes"]) == (9, 9000)
+
+
+def test_folders_of_one_disk_have_one_id_on_every_server_of_a_machine(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (first,), (second,) = disks([str(tmp_path / "a")]), disks([str(tmp_path / "b"), str(tmp_path)])
+    assert first.id
+    assert (first.id, first.size) == (second.id, second.size)
+    assert disks([str(tmp_path / "none")]) == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from paddlecloud.api.folders import ANYWHERE, FolderRule
-from paddlecloud.cache.levels import Level
+from paddlecloud.cache.levels import Disk, Level
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.progress import Task
 from paddlecloud.storage.credentials import Credentials
@@ -44,14 +44,26 @@ class Status:
     totalFiles: int = 0
     cachedBytes: int = 0
     cachedFiles: int = 0
-    diskBytes: int = 0
-    diskUsedBytes: int = 0
-    diskAvailBytes: int = 0
+    disks: tuple[Disk, ...] = ()
     error: str = ""
     levels: tuple[LevelStatus, ...] = field(default_factory=tuple)
 
+    @property
+    def diskBytes(self) -> int:
+        return sum(disk.size for disk in self.disks)
+
+    @property
+    def diskUsedBytes(self) -> int:
+        return sum(disk.used for disk in self.disks)
+
+    @property
+    def diskAvailBytes(self) -> int:
+        return sum(disk.available for disk in self.disks)
+
     def shown(self) -> dict[str, Any]:
-        return asdict(self)
+        """With the sums over its disks, which is all that earlier controllers read."""
+        sums = {name: getattr(self, name) for name in ("diskBytes", "diskUsedBytes", "diskAvailBytes")}
+        return {**asdict(self), **sums}
 
 
 class Engine(Protocol):

@@ -185,15 +185,12 @@ class JuiceFsEngine:
     def status(self) -> Status:
         files, size = self._set_size()
         cached, blocks = self._cached()
-        disk = disks(self._orders.folders)
         return Status(
             totalBytes=size,
             totalFiles=files,
             cachedBytes=cached,
             cachedFiles=blocks,
-            diskBytes=disk.size,
-            diskUsedBytes=disk.used,
-            diskAvailBytes=disk.available,
+            disks=disks(self._orders.folders),
             levels=tuple(
                 LevelStatus(level.medium, ":".join(level.folders), level.quota, cached if number == 0 else 0)
                 for number, level in enumerate(self._levels)

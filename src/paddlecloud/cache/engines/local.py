@@ -152,15 +152,12 @@ class LocalEngine:
                 self._lock.release()
         files, size = self._manifest.totals()
         levels = self._cache.levels
-        disk = disks(self._orders.folders)
         return Status(
             totalBytes=size,
             totalFiles=files,
             cachedBytes=sum(self._cache.used(number) for number in range(len(levels))),
             cachedFiles=self._cache.files,
-            diskBytes=disk.size,
-            diskUsedBytes=disk.used,
-            diskAvailBytes=disk.available,
+            disks=disks(self._orders.folders),
             levels=tuple(
                 LevelStatus(level.medium, ":".join(level.folders), level.quota, self._cache.used(number))
                 for number, level in enumerate(levels)

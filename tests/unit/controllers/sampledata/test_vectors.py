@@ -13,7 +13,7 @@ from paddlecloud.controllers.sampledata.sampleset import cache_status, objects
 from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import cache_server_of
 from paddlecloud.controllers.sampledata.servers import transfer
-from paddlecloud.controllers.sampledata.servers.responses import Figures
+from paddlecloud.controllers.sampledata.servers.responses import DiskFigures, Figures
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.sizes import binary_size
@@ -157,6 +157,17 @@ def test_what_two_servers_cached_is_added_and_never_more_than_there_is() -> None
     found = cache_status.total({"a": each, "b": each}, {"c": "away"})
     assert (found.cached_size, found.disk_size, found.disk_usage_rate) == ("4.0 GiB", "20 GiB", "10.0%")
     assert found.error_massage == "c: away"
+
+
+def test_a_disk_that_two_servers_share_is_counted_once() -> None:
+    gib = 1 << 30
+    shared, own = (
+        DiskFigures(id="m-1", size=10 * gib, used=gib, available=9 * gib),
+        DiskFigures(size=gib, available=gib),
+    )
+    each = Figures(disk_bytes=11 * gib, disk_avail_bytes=10 * gib, disks=(shared, own))
+    found = cache_status.total({"a": each, "b": each}, {})
+    assert (found.disk_size, found.disk_avail) == ("12 GiB", "11 GiB")
 
 
 @pytest.mark.parametrize(

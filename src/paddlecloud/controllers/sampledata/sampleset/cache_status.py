@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from paddlecloud.api.sampleset.spec import CacheStatus, TransferProgress
-from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
+from paddlecloud.controllers.sampledata.servers.responses import DiskFigures, Figures, JobReport
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.sizes import binary_size
 from paddlecloud.kube.wording import number_of
@@ -17,10 +19,8 @@ def total(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheSta
     total = max((answer.total_bytes for answer in answers), default=0)
     files = max((answer.total_files for answer in answers), default=0)
     cached = min(total, sum(answer.cached_bytes for answer in answers))
-    size, used, free = (
-        sum(getattr(answer, name) for answer in answers)
-        for name in ("disk_bytes", "disk_used_bytes", "disk_avail_bytes")
-    )
+    once = {disk.id: disk for name, answer in figures.items() for disk in _disks(name, answer)}.values()
+    size, used, free = (sum(getattr(disk, name) for disk in once) for name in ("size", "used", "available"))
     errors = [f"{name}: {answer.error}" for name, answer in figures.items() if answer.error]
     errors += [f"{name}: {error}" for name, error in silent.items()]
     return CacheStatus(
@@ -33,6 +33,15 @@ def total(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheSta
         disk_usage_rate=f"{100 * used / size if size else 0:.1f}%",
         error_massage="; ".join(errors) or None,
     )
+
+
+def _disks(server: str, answer: Figures) -> list[DiskFigures]:
+    """Those of one server. One that cannot be told from others counts as its own."""
+    sums = DiskFigures(size=answer.disk_bytes, used=answer.disk_used_bytes, available=answer.disk_avail_bytes)
+    given = answer.disks or (sums,)
+    return [
+        disk if disk.id else msgspec.structs.replace(disk, id=f"{server}-{number}") for number, disk in enumerate(given)
+    ]
 
 
 def is_due(old: TransferProgress | None, *, now: float, every: float) -> bool:

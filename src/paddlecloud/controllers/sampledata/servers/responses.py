@@ -75,6 +75,15 @@ class JobList(ServerResponse, frozen=True):
     jobs: list[JobReport] = []
 
 
+class DiskFigures(ServerResponse, frozen=True):
+    """One file system of caches. Servers on one machine, as those of virtual nodes, may share it."""
+
+    id: str = ""
+    size: int = 0
+    used: int = 0
+    available: int = 0
+
+
 class Figures(ServerResponse, frozen=True):
     """What one server has: the size of the data, of its part of the cache, and of its disks."""
 
@@ -85,6 +94,8 @@ class Figures(ServerResponse, frozen=True):
     disk_bytes: int = 0
     disk_used_bytes: int = 0
     disk_avail_bytes: int = 0
+    disks: tuple[DiskFigures, ...] = ()
+    """The same one by one; servers of earlier releases give sums alone."""
     error: str | None = None
 
     def __post_init__(self) -> None:
