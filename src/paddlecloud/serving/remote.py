@@ -31,6 +31,9 @@ AT_ONCE = 16
 """Fetches at the same time: half of the threads that prepare inputs, so that slow servers cannot hold all of them."""
 _places = threading.BoundedSemaphore(AT_ONCE)
 REDIRECTS = 3
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_INSIDE = tuple(map(ipaddress.ip_network, ("::/96", "64:ff9b:1::/48", "fec0::/10")))
+"""Ranges of one's own network that older releases of Python call global."""
 
 
 def fetch(url: str, *, known: Mapping[str, Path] | None = None, largest: int = LARGEST) -> bytes:
@@ -140,8 +143,16 @@ def _checked(host: str, port: int) -> tuple[str, int]:
 
 def _public(address: str) -> bool:
     number = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(number, "ipv4_mapped", None) or number
-    return bool(inner.is_global and not inner.is_multicast)
+    if isinstance(number, ipaddress.IPv6Address):
+        if any(number in network for network in _INSIDE):
+            return False
+        number = number.ipv4_mapped or number.sixtofour or _translated(number) or number
+    return bool(number.is_global and not number.is_multicast)
+
+
+def _translated(number: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The address that a NAT64 connects to in its place: where there is only IPv6, hosts with IPv4 have such ones."""
+    return ipaddress.IPv4Address(int(number) & 0xFFFFFFFF) if number in _NAT64 else None
 
 
 def _connect(place: SplitResult, address: tuple[str, int], deadline: float) -> http.client.HTTPConnection:

@@ -76,7 +76,7 @@ def test_a_known_url_asks_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[::ffff:10.0.0.1]", "0.0.0.0"]
+    "host", [*INSIDE, "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::1]", "[2002:7f00:1::]", "[::7f00:1]", "[fec0::1]"]
 )
 def test_addresses_inside_are_refused(host: str) -> None:
     with pytest.raises(BadInput, match="address inside"):
