@@ -138,6 +138,16 @@ async def test_a_projected_volume_follows_all_its_sources_at_once(machine: TestM
     await machine.phase("pod", "Succeeded")
 
 
+async def test_a_limit_that_a_container_does_not_have_is_what_the_node_can_give(machine: TestMachine) -> None:
+    items = [
+        {"path": name, "resourceFieldRef": {"containerName": "main", "resource": f"limits.{name}"}}
+        for name in ("cpu", "memory")
+    ]
+    text = await output(machine, "cat /v/d/cpu; echo; cat /v/d/memory", {"name": "d", "downwardAPI": {"items": items}})
+    cpu, memory = map(int, text.split())
+    assert (cpu, memory > 2**28) == (os.cpu_count(), True)
+
+
 async def test_a_missing_secret_holds_the_pod_until_it_comes(machine: TestMachine) -> None:
     await machine.run(
         "cat /v/k",

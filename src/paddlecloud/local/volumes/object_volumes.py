@@ -6,7 +6,7 @@ What is in them is decided by `payload`, how they change at once by `atomic`; he
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -32,11 +32,14 @@ class Objects(Protocol):
 
 
 class ObjectVolumes:
-    def __init__(self, objects: Objects, tokens: Tokens, *, host_ip: Callable[[str], str]) -> None:
-        """`host_ip` says the address of a node, for files in which a pod reads it."""
+    def __init__(
+        self, objects: Objects, tokens: Tokens, *, host_ip: Callable[[str], str], allocatable: Mapping[str, str]
+    ) -> None:
+        """`host_ip` says the address of a node and `allocatable` what it can give, for files in which pods read it."""
         self._objects = objects
         self._tokens = tokens
         self._host_ip = host_ip
+        self._allocatable = allocatable
         self._written: dict[tuple[str, str], Payload] = {}  # what is on disk, by pod uid and volume
 
     def implicit(self, pod: Object) -> Object | None:
@@ -60,7 +63,7 @@ class ObjectVolumes:
         payload = volume_payload(
             volume,
             pod,
-            Facts(pod_ip=pod_ip, host_ip=self._host_ip(node), node_name=node),
+            Facts(pod_ip=pod_ip, host_ip=self._host_ip(node), node_name=node, allocatable=self._allocatable),
             lookup=lambda kind, referred: found.get((kind, referred)),
             token=lambda source: self._tokens.text(pod, name, source),
         )

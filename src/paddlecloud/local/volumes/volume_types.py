@@ -69,11 +69,14 @@ class VolumeManager:
         clock: Clock | None = None,
         shares: Path | None = None,
         host_ip: Callable[[str], str] = lambda node: "127.0.0.1",
+        allocatable: Mapping[str, str] | None = None,
     ) -> None:
-        """`shares` is the folder that stands for NFS servers (see `shares`); `host_ip` says the address of a node."""
+        """`shares` is the folder that stands for NFS servers (see `shares`); `host_ip` says the address of a node,
+        `allocatable` what it can give."""
         self._shares = shares
         self._objects = objects
-        self._of_objects = ObjectVolumes(objects, Tokens(token, clock or SystemClock()), host_ip=host_ip)
+        tokens = Tokens(token, clock or SystemClock())
+        self._of_objects = ObjectVolumes(objects, tokens, host_ip=host_ip, allocatable=allocatable or {})
         self._of_drivers = DriverVolumes(objects, drivers or {})
         self._in_pods: dict[str, Provide] = {
             "emptyDir": self._empty_dir,

@@ -19,7 +19,10 @@ from paddlecloud.local.workloads.pods import is_ready, suffix
 SERVICE_LABEL = "kubernetes.io/service-name"
 MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
 MIRROR_LABEL = "endpoints.kubernetes.io/managed-by"
-MANAGER = "paddlecloud"
+MANAGER, MIRROR_MANAGER = "endpointslice-controller.k8s.io", "endpoint-controller"
+"""As Kubernetes' controllers call themselves: programs select slices and Endpoints by it."""
+_EARLIER = "paddlecloud"
+"""What this controller called itself before: its slices go on being its own."""
 SLICE_SIZE = 100
 MIRROR_SIZE = 1000
 """Of one Endpoints object; Kubernetes cuts it off there, too."""
@@ -66,7 +69,7 @@ def _bring_slices(
 ) -> None:
     members: dict[str, list[str]] = {}
     left = dict.fromkeys(endpoints)
-    ours = [piece for piece in slices if (piece["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER]
+    ours = [piece for piece in slices if _manager(piece) in (MANAGER, _EARLIER)]
     for piece in sorted(ours, key=key_of):
         held = [uid for uid in _uids(piece) if uid in left]
         members[piece["metadata"]["name"]] = held
@@ -93,6 +96,10 @@ def _place(members: dict[str, list[str]], newcomers: Iterator[str], names: Itera
         members[next(names)] = batch
     if not members:
         members[next(names)] = []
+
+
+def _manager(piece: Object) -> str | None:
+    return (piece["metadata"].get("labels") or {}).get(MANAGER_LABEL)
 
 
 def _names(service: Object, taken: Iterable[str]) -> Iterator[str]:
@@ -178,7 +185,7 @@ def _mirror(service: Object, subsets: list[Object]) -> Object:
         "metadata": {
             "name": meta["name"],
             "namespace": meta["namespace"],
-            "labels": {**(meta.get("labels") or {}), MIRROR_LABEL: MANAGER},
+            "labels": {**(meta.get("labels") or {}), MIRROR_LABEL: MIRROR_MANAGER},
             "ownerReferences": [owner_reference(service)],
         },
         "subsets": subsets,

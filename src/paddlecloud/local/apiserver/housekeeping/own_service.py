@@ -1,4 +1,7 @@
-"""The API server as its own pods find it: the Service `kubernetes` in the namespace `default`, and its endpoint."""
+"""The API server as its own pods find it: the Service `kubernetes` in the namespace `default`, and its endpoint.
+
+The endpoint is there twice, as in Kubernetes: as an EndpointSlice, and as Endpoints for clients that know only those.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ _LABELS = {"component": "apiserver", "provider": "kubernetes"}
 _KINDS = {
     Address("/services", NAMESPACE, NAME): "Service",
     Address("discovery.k8s.io/endpointslices", NAMESPACE, NAME): "EndpointSlice",
+    Address("/endpoints", NAMESPACE, NAME): "Endpoints",
 }
 
 
@@ -43,11 +47,17 @@ def objects(*, cluster_ip: str, host: str, port: int) -> list[Object]:
             "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
             "ports": [{**https, "port": port}],
         },
+        {
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": {**meta, "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+            "subsets": [{"addresses": [{"ip": host}], "ports": [{**https, "port": port}]}],
+        },
     ]
 
 
 class OwnService:
-    """Keeps both objects as they should be: they follow the port, and come back when somebody deletes them."""
+    """Keeps these objects as they should be: they follow the port, and come back when somebody deletes them."""
 
     def __init__(self, store: Store, registry: Registry, verbs: Verbs, *, cluster_ip: str) -> None:
         self._registry = registry
@@ -88,7 +98,7 @@ class OwnService:
             if obj["kind"] == "Service":  # its address stays what it was: pods remember it
                 current["spec"]["ports"] = obj["spec"]["ports"]
                 return current
-            return {**current, "endpoints": obj["endpoints"], "ports": obj["ports"]}
+            return {**current, **{field: obj[field] for field in ("endpoints", "ports", "subsets") if field in obj}}
 
         try:
             await self._verbs.update(info, NAMESPACE, NAME, refresh, options=options)

@@ -81,6 +81,7 @@ class Kubelet:
         self._services = Informer(client, SERVICES, clock=clock)
         self._slices = Informer(client, ENDPOINTSLICES, clock=clock)
         self._api_env = api_env(api_address) if api_address else {}
+        capacity = machine_capacity()
         self.machine = NodeServices(
             client=client,
             clock=clock,
@@ -96,6 +97,7 @@ class Kubelet:
                 clock=clock,
                 shares=data / "nfs",
                 host_ip=lambda node: self.machine.host_ip(node),
+                allocatable=capacity,
             ),
             hosts=self._hosts,
             recorder=EventRecorder(client, component="kubelet", clock=clock),
@@ -108,7 +110,7 @@ class Kubelet:
             cgroups=PodCgroups(find(forbid=forbid), data=str(data)),
             archive=LogArchive(data / "logs", client, owners=keep_logs_of),
             service_env=self._service_env,
-            allocatable=machine_capacity(),
+            allocatable=capacity,
             pids_limit=pids_limit,
             forbid=forbid,
             own_node=self._configs[0].name if self._configs else "",

@@ -106,13 +106,14 @@ async def test_the_servers_own_service_is_published_although_the_disk_is_full_at
     world: HousekeepingServer,
 ) -> None:
     service = OwnService(world.store, world.registry, world.verbs, cluster_ip="127.1.0.1")
-    world.verbs.failures = {"Service": 3, "EndpointSlice": 3}
+    world.verbs.failures = {"Service": 3, "EndpointSlice": 3, "Endpoints": 3}
     world.run(service)
     service.serve("127.0.0.1", 6443)
     await eventually(
         lambda: (
             world.has("/services", "default", "kubernetes")
             and world.has("discovery.k8s.io/endpointslices", "default", "kubernetes")
+            and world.has("/endpoints", "default", "kubernetes")
         )
     )
 

@@ -1,0 +1,24 @@
+"""Endpoints of Services as other programs find them: both kinds, under the labels of Kubernetes' controllers."""
+
+from __future__ import annotations
+
+from paddlecloud.kube.resource import ENDPOINTS, ENDPOINTSLICES, SERVICES
+
+from .world import Api, ScratchNamespace, eventually
+
+
+def test_the_server_is_listed_as_endpoints_and_as_a_slice(api: Api) -> None:
+    slices = api.fetch(ENDPOINTSLICES.path(namespace="default"), labelSelector="kubernetes.io/service-name=kubernetes")
+    addresses = {address for piece in slices["items"] for end in piece["endpoints"] for address in end["addresses"]}
+    found = api.fetch(ENDPOINTS.path(namespace="default", name="kubernetes"))
+    assert {entry["ip"] for subset in found["subsets"] for entry in subset["addresses"]} == addresses != set()
+
+
+def test_slices_and_endpoints_are_selected_by_who_manages_them(here: ScratchNamespace) -> None:
+    here.make(SERVICES, "s", spec={"selector": {"app": "none"}, "ports": [{"port": 80}]})
+    managed = {
+        ENDPOINTSLICES: "endpointslice.kubernetes.io/managed-by=endpointslice-controller.k8s.io",
+        ENDPOINTS: "endpoints.kubernetes.io/managed-by=endpoint-controller",
+    }
+    for resource, label in managed.items():
+        eventually(lambda r=resource, label=label: len(here.names(r, labels=label)), 1)  # type: ignore[misc]
