@@ -18,6 +18,8 @@ REGISTRY = "registry.k8s.io"
 TESTED = f"{REGISTRY}/e2e-test-images"
 APPLETS = "/opt/busybox"
 PATH = f"{APPLETS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PACKAGES = {"busybox": "busybox-static", "nc.openbsd": "netcat-openbsd"}
+"""Programs of the machine that images hold, by the package of Debian."""
 PAGES = "/usr/local/apache2/htdocs"
 AGNHOST = {f"/{name}": name for name in ("agnhost", "agnhost-2", "localhost.crt", "localhost.key")}
 WEB = ["busybox", "httpd", "-f", "-p", "80", "-h"]
@@ -66,12 +68,14 @@ def _write_file(place: Path, programs: Path) -> None:
 def _install_applets(folder: Path) -> None:
     """Links to busybox by the names of its programs: each pod finds these before the machine's."""
     folder.mkdir()
-    names = subprocess.check_output([_busybox(), "--list"], text=True).split()
-    for name in {*names} - {"sh", "ash"}:
-        os.symlink(_busybox(), folder / name)
+    names = subprocess.check_output([_program("busybox"), "--list"], text=True).split()
+    for name in {*names} - {"sh", "ash", "nc"}:
+        os.symlink(_program("busybox"), folder / name)
+    os.symlink(_program("nc.openbsd"), folder / "nc")
 
 
-def _busybox() -> str:
-    found = shutil.which("busybox")
-    assert found, "the suite's images need busybox: apt-get install busybox-static"
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(f"the suite's images need {name}: apt-get install {PACKAGES[name]}")
     return found

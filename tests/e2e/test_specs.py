@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import yaml
+
+from harness import need
 
 from . import images, specs
 from .programs import CERTIFICATE
@@ -37,6 +40,8 @@ def test_only_specs_that_ran_are_read(tmp_path: Path) -> None:
 
 
 def test_every_file_of_an_image_lies_beside_its_recipe(tmp_path: Path) -> None:
+    for program, package in images.PACKAGES.items():
+        need("busybox", have=shutil.which(program) is not None, hint=f"install {package}")
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in (*CERTIFICATE, "nonewprivs"):
