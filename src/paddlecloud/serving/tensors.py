@@ -167,7 +167,7 @@ def parse_json(body: bytes, *, largest: int) -> dict[str, Any]:
 
 
 def reshaped(name: str, array: Any, shape: Any) -> Any:
-    if not isinstance(shape, (list, tuple)) or not all(isinstance(size, int) and size >= 0 for size in shape):
+    if not isinstance(shape, (list, tuple)) or not all(type(size) is int and size >= 0 for size in shape):
         raise BadInput(f"input {name!r}: shape must be a list of sizes, not {shape!r}")
     try:
         return array.reshape(tuple(shape))

@@ -57,6 +57,7 @@ def test_data_becomes_what_the_model_takes(spec: TensorSpec, data: Any, options:
         (FLOATS, [1, 2, 3], {"shape": [2, 2]}, r"3 values do not fill shape \[2, 2\], which has 4$"),
         (FLOATS, [1, 2, 3], {"shape": [10**90, 2]}, r"3 values do not fill shape \[1(0){90}, 2\]$"),
         (FLOATS, [1, 2], {"shape": [-1, 2]}, "shape must be a list of sizes"),
+        (FLOATS, [1, 2], {"shape": [True, 2]}, "shape must be a list of sizes"),
         (FLOATS, [1, 2], {"shape": "1x2"}, "shape must be a list of sizes"),
         (FLOATS, [[1, 2]], {"datatype": "FLOAT"}, "unknown datatype 'FLOAT'; known are BOOL"),
         (FLOATS, [[1e300, 2]], {"datatype": "FP64"}, "FP64 values do not fit FP32"),
