@@ -31,6 +31,8 @@ def test_a_cron_job_gets_its_defaults_and_the_job_in_it_does_not(here: ScratchNa
     }
     assert list(made["spec"]["jobTemplate"]["spec"]) == ["template"]
     assert made["spec"]["jobTemplate"]["spec"]["template"]["metadata"] == {}
+    owned = made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:jobTemplate"]["f:spec"]["f:template"]
+    assert "f:metadata" not in owned
     pod = made["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert (pod["terminationGracePeriodSeconds"], pod["dnsPolicy"]) == (30, "ClusterFirst")
     assert made["metadata"]["generation"] == 1

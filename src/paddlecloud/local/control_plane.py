@@ -33,7 +33,7 @@ from paddlecloud.local.apiserver.auth.audit import AuditLog
 from paddlecloud.local.apiserver.auth.authentication import ADMIN, Authenticator, StaticTokens, User
 from paddlecloud.local.apiserver.auth.tokens import TokenIssuer, ensure_token
 from paddlecloud.local.apiserver.builtin import pods, services
-from paddlecloud.local.apiserver.builtin.defaults import complete_job, count_templates
+from paddlecloud.local.apiserver.builtin.defaults import complete_job, count_templates, keep_empty_metadata
 from paddlecloud.local.apiserver.builtin.kinds import builtin_kinds
 from paddlecloud.local.apiserver.crd import registration
 from paddlecloud.local.apiserver.housekeeping import namespaces
@@ -133,6 +133,7 @@ class ControlPlane:
             addresses.assign,
             complete_job,
             count_templates,
+            keep_empty_metadata,
         ]
         self.admission.guards += [
             functools.partial(namespaces.admit, self.store),

@@ -71,6 +71,15 @@ def count_templates(info: KindInfo, obj: Object, old: Object | None) -> None:
     obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
 
 
+def keep_empty_metadata(info: KindInfo, obj: Object, old: Object | None) -> None:
+    """A mutator: templates of a CronJob have metadata, be they empty, as Go writes them. No manager owns nothing."""
+    if info.kind != "CronJob" or info.resource.group != "batch":
+        return
+    job = obj.setdefault("spec", {}).setdefault("jobTemplate", {})
+    for template in (job, job.setdefault("spec", {}).setdefault("template", {})):
+        template.setdefault("metadata", {})
+
+
 # --- pods -----------------------------------------------------------------------------------------------------------
 
 
@@ -207,9 +216,7 @@ def _daemon_set(obj: Object) -> None:
 
 def _cron_job(obj: Object) -> None:
     """Of the Job it describes only the pods get defaults; the rest is completed when the Job is created."""
-    job = obj.setdefault("spec", {}).setdefault("jobTemplate", {})
-    for template in (job, job.setdefault("spec", {}).setdefault("template", {})):
-        template.setdefault("metadata", {})
+    job = (obj.get("spec") or {}).get("jobTemplate") or {}
     _of_template(job)
 
 

@@ -142,7 +142,7 @@ DEFAULTS: list[tuple[str, Json, Json]] = [
     }}),
     ("CronJob", {"spec": {"schedule": "@daily", "jobTemplate": {"spec": {}}}}, {"spec": {
         "schedule": "@daily", "concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3,
-        "failedJobsHistoryLimit": 1, "jobTemplate": {"metadata": {}, "spec": {"template": {"metadata": {}}}},
+        "failedJobsHistoryLimit": 1, "jobTemplate": {"spec": {}},
     }}),
     ("Job", {"spec": {}}, {"spec": {
         "completions": 1, "parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False,
