@@ -194,6 +194,15 @@ def test_a_container_that_waited_when_its_pod_ended_is_shown_as_terminated(waite
         )
 
 
+def test_a_container_whose_turn_never_came_goes_on_waiting_when_an_init_container_failed() -> None:
+    init = {"name": "first", "image": "i"}
+    pod = make_pod(restartPolicy="Never", initContainers=[init])
+    observed = Observed(runs={"first": ended(1)})
+    status = build_status(pod, observed, decide(pod, observed, NOW), NOW)
+    assert status["phase"] == "Failed"
+    assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+
+
 def deleted(pod: dict[str, Any], *, grace: int = 30) -> dict[str, Any]:
     pod["metadata"].update(deletionTimestamp=rfc3339(NOW + grace), deletionGracePeriodSeconds=grace)
     return pod

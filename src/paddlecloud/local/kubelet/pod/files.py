@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -140,8 +141,8 @@ class PodFiles:
             self.paths.private(name, "tmp").chmod(0o1777)
             home.chmod(0o777)
             message.chmod(0o666)
-        if image.root is not None and not self.paths.private(name, "image").exists():
-            shutil.copytree(image.root, self.paths.private(name, "image"), symlinks=True)
+        if image.root is not None:
+            _copy_whole(image.root, self.paths.private(name, "image"))
         for source in sub_paths(container, spec.mounts):
             _make_folders(Path(source))
 
@@ -220,6 +221,19 @@ def remove_tree(root: Path) -> None:
 
     if root.exists():
         shutil.rmtree(root, onerror=open_up)
+
+
+def _copy_whole(source: Path, target: Path) -> None:
+    """What is at `target` is complete: a start that was given up may still be copying when the next one looks."""
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    shutil.copytree(source, fresh, symlinks=True, dirs_exist_ok=True)
+    try:
+        fresh.rename(target)
+    except OSError:  # the other one was faster
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _make_folders(place: Path) -> None:

@@ -44,7 +44,7 @@ def build_status(pod: Object, observed: Observed, plan: Plan, now: float) -> Obj
     }
     if init:
         status["initContainerStatuses"] = [entry(c, ready=_is_init_ready(c, observed)) for c in init]
-    if ended:
+    if ended and all(_init_passed(container, observed) for container in init):
         for body in status["containerStatuses"]:
             if "waiting" in body["state"]:
                 body["state"] = _not_run(before.get(body["name"], {}).get("state") or {})
@@ -191,7 +191,8 @@ def _is_init_ready(container: Object, observed: Observed) -> bool:
 def _not_run(before: Object) -> Object:
     """The state of a container that waited when its pod ended, given the one that was published before.
 
-    As the kubelet of Kubernetes (status_manager.go, TerminatePod): terminated, with an exit code that is no success.
+    As the kubelet of Kubernetes (status_manager.go, TerminatePod): terminated, with an exit code that is no success,
+    unless an init container failed before its turn came.
     The reason is what it waited for, where that was a failure such as ErrImagePull: it is the STATUS that people see.
     """
     if "terminated" in before:
