@@ -22,3 +22,23 @@ def test_slices_and_endpoints_are_selected_by_who_manages_them(here: ScratchName
     }
     for resource, label in managed.items():
         eventually(lambda r=resource, label=label: len(here.names(r, labels=label)), 1)  # type: ignore[misc]
+
+
+def test_a_service_gives_up_its_address_to_become_an_external_name_and_gets_one_to_come_back(
+    here: ScratchNamespace,
+) -> None:
+    made = here.make(SERVICES, "s", spec={"ports": [{"port": 80}]})
+    made["spec"] |= {"type": "ExternalName", "externalName": "example.com"}
+    outside = here.update(SERVICES, made)
+    assert {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & outside["spec"].keys() == set()
+    outside["spec"] |= {"type": "ClusterIP"}
+    del outside["spec"]["externalName"]
+    assert here.update(SERVICES, outside)["spec"]["clusterIP"]
+
+
+def test_an_address_that_is_changed_on_the_way_to_an_external_name_is_refused(here: ScratchNamespace) -> None:
+    made = here.make(SERVICES, "s", spec={"ports": [{"port": 80}], "clusterIP": "None"})
+    made["spec"] |= {"type": "ExternalName", "externalName": "example.com", "clusterIP": "10.0.0.99"}
+    made["spec"]["clusterIPs"] = ["10.0.0.99"]
+    status = here.api.refuse("PUT", here.path(SERVICES, "s"), made)
+    assert status["code"] == 422

@@ -40,7 +40,7 @@ class ClusterIPs:
     def _on_change(self, change: Change) -> None:
         if change.record.address.collection != COLLECTION:
             return
-        if change.op is Op.DELETE:
+        if change.op is Op.DELETE or not _address_in(change.record):
             self._used = {ip: key for ip, key in self._used.items() if key != change.record.address.key()}
         else:
             self._note(change.record)
@@ -60,11 +60,13 @@ class ClusterIPs:
         spec = obj.get("spec")
         if not isinstance(spec, dict):
             return
-        before = (old or {}).get("spec", {}).get("clusterIP")
+        earlier = (old or {}).get("spec", {})
+        if spec.get("type") == "ExternalName":
+            _give_up_address(spec, earlier)
+            return
+        before = earlier.get("clusterIP")
         if before and not spec.get("clusterIP"):
             spec["clusterIP"] = before
-        if spec.get("type") == "ExternalName":
-            return
         chosen = spec.get("clusterIP")
         if not chosen:
             spec["clusterIP"] = self._free()
@@ -115,6 +117,14 @@ class ClusterIPs:
             if text not in taken:
                 return text
         raise errors.ServiceUnavailable("every service address is in use: delete services that are no longer needed")
+
+
+def _give_up_address(spec: Object, before: Object) -> None:
+    """What the server chose goes when a Service becomes an ExternalName, unless its author changed it as well: that is
+    refused (dropTypeDependentFields in kubernetes/pkg/registry/core/service)."""
+    for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        if field in spec and spec[field] == before.get(field):
+            del spec[field]
 
 
 def _address_in(record: Record) -> str:
