@@ -73,6 +73,12 @@ def envelope(kind: str, make: Callable[[int], bytes]) -> Callable[[int], bytes]:
     return lambda size: kube_message(kind, make(size))
 
 
+def custom_kind(schema: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    """A CustomResourceDefinition of one version with a schema of a size."""
+    kind = field(1, field(1, b"apiextensions.k8s.io/v1") + field(2, b"CustomResourceDefinition"))
+    return lambda size: b"k8s\0" + kind + field(2, field(2, field(7, field(4, field(1, schema(size))))))
+
+
 PROTOBUF: dict[str, Callable[[int], bytes]] = {
     "entries of a map": envelope("ConfigMap", times(field(2, field(1, b"k") + field(2, b"v")))),
     "empty entries of a map": envelope("ConfigMap", times(b"\x12\x00")),
@@ -82,6 +88,9 @@ PROTOBUF: dict[str, Callable[[int], bytes]] = {
     "a number that never ends": envelope("Pod", times(b"\xff")),
     "one long text": envelope("ConfigMap", lambda size: field(1, field(1, b"a" * size))),
     "envelopes": times(field(1, field(1, b"v1")), b"k8s\0"),
+    "properties of a schema": custom_kind(times(field(29, field(1, b"a") + field(2, field(5, b"string"))))),
+    "schemas in schemas": custom_kind(partial(nested, 28)),
+    "values of JSON": custom_kind(times(field(20, field(1, b'{"a":[1]}')))),
 }
 LABELS: dict[str, Callable[[int], str]] = {
     "terms": times("a=b,", "", "c"),
