@@ -69,12 +69,14 @@ async def test_the_start_barrier_of_a_job_is_no_warning(machine: TestMachine) ->
 
 
 async def test_a_key_that_a_job_does_not_write_is_missing_and_no_barrier(machine: TestMachine) -> None:
-    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "hi"}, "data": {"k": "it"}}, namespace="default")
+    made = await machine.client.create(
+        CONFIGMAPS, {"metadata": {"name": "hi"}, "data": {"k": "it"}}, namespace="default"
+    )
     owner = {
         "apiVersion": "batch.paddlepaddle.org/v1",
         "kind": "PaddleJob",
         "name": "hi",
-        "uid": "u",
+        "uid": made["metadata"]["uid"],  # of an object that is there: pods of an owner that is gone go as well
         "controller": True,
     }
     for name, key in (("hi-worker-0", "PADDLE_TRAINERS_NMU"), ("hi-worker-1", "PADDLE_GENERATION_7")):

@@ -161,9 +161,12 @@ async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Wo
     await until("the pod is there", made)
     await become_ready(client, (await pods(client))[0])
 
+    async def of_web() -> list[Object]:
+        return (await client.list(ENDPOINTS, "default", field_selector="metadata.name=web")).items
+
     async def shown() -> bool:
         piece = (await client.list(ENDPOINTSLICES, "default", label_selector="kubernetes.io/service-name=web")).items
-        old = (await client.list(ENDPOINTS, "default")).items
+        old = await of_web()
         return bool(
             piece
             and piece[0]["endpoints"]
@@ -176,7 +179,7 @@ async def test_endpoints_follow_pods_in_both_forms(client: Client, workloads: Wo
 
     async def gone() -> bool:
         piece = (await client.list(ENDPOINTSLICES, "default", label_selector="kubernetes.io/service-name=web")).items
-        return not piece and not (await client.list(ENDPOINTS, "default")).items
+        return not piece and not await of_web()
 
     await until("both go with the service", gone)
 

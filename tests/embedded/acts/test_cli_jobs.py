@@ -51,7 +51,7 @@ def test_ctrl_c_detaches_and_the_job_goes_on(
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=60)
         assert child.returncode == 130
-        assert "pdc logs -f paddlejob.batch.paddlepaddle.org/wait-1" in err
+        assert err.endswith("detached; it goes on. To come back: pdc logs -f wait-1\n")
     (tmp_path / "go").touch()
     follow = run("logs", "-f", "wait-1")
     assert (follow.returncode, follow.stdout) == (0, "begun\nended\n")

@@ -6,15 +6,14 @@ would bind their pods on a cluster.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-import msgspec
-
-from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.transport import JSON, Response
+from paddlecloud.kube.http import REFUSAL_BYTES
+from paddlecloud.kube.transport import JSON, Response, refusal
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import User
 from paddlecloud.local.apiserver.http.request import Request
+from paddlecloud.local.apiserver.http.request import Response as Answer
 
 
 class InProcessTransport:
@@ -46,7 +45,7 @@ class InProcessTransport:
         headers = {"accept": accept, "user-agent": self._user_agent}
         answer = await self._api.handle(Request("GET", path, query or {}, headers, b"", self._user))
         if answer.status >= 400:
-            raise ApiError.from_status(answer.status, msgspec.json.decode(answer.body))
+            raise refusal(Response(answer.status, await _beginning(answer), answer.headers))
         if answer.stream is None:
             yield answer.body
             return
@@ -56,3 +55,19 @@ class InProcessTransport:
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+async def _beginning(answer: Answer) -> bytes:
+    """Of a refusal: a Status, or through pods/proxy whatever a pod answers, be it without end."""
+    if answer.stream is None:
+        return answer.body
+    found = b""
+    try:
+        async for frame in answer.stream:
+            found += frame
+            if len(found) >= REFUSAL_BYTES:
+                break
+    finally:
+        if isinstance(answer.stream, AsyncGenerator):
+            await answer.stream.aclose()
+    return found[:REFUSAL_BYTES]
