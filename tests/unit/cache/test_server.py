@@ -172,11 +172,13 @@ def test_there_is_no_directory_listing(idle: Nuwa, path: str) -> None:
     assert idle.request("GET", path)[0] == 404
 
 
-def test_jobs_wait_in_line_and_can_be_taken_back(server: Nuwa, source: Path) -> None:
-    # 1 Mbit/s for the 7 KB of the source's files: the first job is at work while the others are looked at.
+def test_jobs_wait_in_line_and_can_be_taken_back(server: Nuwa, source: Path, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.mkdir()
+    (large / "file").write_bytes(bytes(30_000_000))
     server.put("slow", "sync", sync_options(source, server, bwlimit=1, threads=1))
-    (source / "large").write_bytes(bytes(200_000))
-    server.put("slower", "sync", sync_options(source, server, bwlimit=1, threads=1))
+    # Minutes at 1 Mbit/s: it is at work while the others are looked at, however busy the machine is.
+    server.put("slower", "sync", sync_options(large, server, bwlimit=1, threads=1))
     server.put("later", "warmup")
     server.put("last", "clear")
     assert server.get("last")["position"] >= 1
