@@ -1,7 +1,7 @@
 """The images of the suite as recipes of the embedded platform: agnhost, busybox and a script or two stand for them.
 
 What differs from the images is the rest of the file system, which is the machine's. The recipes say no `stands-for`,
-whose note would be the first line of every log that a spec compares; docs/conformance.md says it.
+whose note would be the first line of every log that a spec compares; the page that a whole run writes says it.
 """
 
 from __future__ import annotations

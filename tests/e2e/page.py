@@ -15,12 +15,13 @@ def render(embedded: Record, cluster: Record, refused: Sequence[Area], failures:
     judged = {name: judge(name, embedded, refused) for name in sorted({*cluster.states, *embedded.states})}
     served = [name for name in judged if judged[name] != REFUSED]
     passed = [name for name in served if judged[name] == "passed"]
+    version = embedded.kubernetes or cluster.kubernetes
     lines = [
         "<!-- Written by `make test-conformance` (tests/e2e/page.py). -->",
         "",
         "# Kubernetes judges the embedded platform",
         "",
-        f"Kubernetes {embedded.kubernetes} has {len(judged)} specs marked [Conformance] in its own test suite, "
+        f"Kubernetes {version} has {len(judged)} specs marked [Conformance] in its own test suite, "
         "`test/e2e`. `make test-conformance` builds that suite, brings up a platform of two nodes and runs every spec",
         f"outside of the refused areas: **{len(passed)} of {len(served)} pass "
         f"({100 * len(passed) / max(1, len(served)):.1f} %)**; {len(judged) - len(served)} are refused.",

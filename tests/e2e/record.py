@@ -27,7 +27,13 @@ def save(path: Path, record: Record) -> None:
     path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
 
 
+NEVER = Record("", "none", "never", 0.0, {})
+"""Of a platform on which all specs have not run yet."""
+
+
 def load(path: Path) -> Record:
+    if not path.exists():
+        return NEVER
     head, *lines = path.read_text(encoding="utf-8").splitlines()
     _, kubernetes, commit, date, minutes = head.split()
     states = {name: state for state, _, name in (line.partition(" ") for line in lines)}

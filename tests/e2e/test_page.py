@@ -28,6 +28,12 @@ def test_every_spec_has_its_row_and_shares_are_of_what_is_served() -> None:
     assert "| apps | 1 | 1 | 0 | 2 |" in text
 
 
+def test_a_platform_that_has_not_run_yet_has_a_column_that_says_so(tmp_path: Path) -> None:
+    text = page.render(EMBEDDED, record.load(tmp_path / "absent.txt"), [WEBHOOKS], [SLOW])
+    assert "| cluster | `none` | never | 0 |" in text
+    assert "| [sig-apps] Job runs | passed | not run |" in text
+
+
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record.save(tmp_path / "r.txt", EMBEDDED)
     assert record.load(tmp_path / "r.txt") == EMBEDDED

@@ -211,8 +211,8 @@ async def test_an_upgrade_is_refused_with_the_way_that_works(proxied: Proxied) -
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         await proxied.raw.session.ws_connect(url, headers=headers)
     assert refused.value.status == 501
-    told = await proxied("GET", f"{PODS_PATH}/web/proxy/", headers={"Connection": "Upgrade", "Upgrade": "websocket"})
-    assert "kubectl port-forward pod/web 8080" in json.loads(told.body)["message"]
+    answer = await proxied("GET", f"{PODS_PATH}/web/proxy/", headers={"Connection": "Upgrade", "Upgrade": "websocket"})
+    assert "kubectl port-forward pod/web 8080" in json.loads(answer.body)["message"]
 
 
 async def test_the_proxy_is_a_right_of_its_own_by_method(proxied: Proxied) -> None:

@@ -1,7 +1,8 @@
 """Large answers that clients have yet to read: each has its time, and all together have a share of the memory.
 
-Otherwise whoever may ask for much could fill the memory of a server: ask, do not read, and ask again on the next
-connection. kube-apiserver ends a request after a minute, too (`--request-timeout`).
+Otherwise a client that is allowed large answers could fill the memory of a server: it sends a request, does not read
+the answer, and does the same on the next connection. kube-apiserver ends a request after a minute, too
+(`--request-timeout`).
 """
 
 from __future__ import annotations

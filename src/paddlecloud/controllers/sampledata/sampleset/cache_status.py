@@ -36,7 +36,7 @@ def total(figures: Mapping[str, Figures], silent: Mapping[str, str]) -> CacheSta
 
 
 def _disks(server: str, answer: Figures) -> list[DiskFigures]:
-    """Those of one server. One that cannot be told from others counts as its own."""
+    """The disks that one server reports. A disk without an id counts as one that no other server uses."""
     sums = DiskFigures(size=answer.disk_bytes, used=answer.disk_used_bytes, available=answer.disk_avail_bytes)
     given = answer.disks or (sums,)
     return [

@@ -146,7 +146,7 @@ class GarbageCollector:
         meta = obj["metadata"]
         refs = meta.get("ownerReferences", [])
         if not info.resource.namespaced and any(map(self._is_namespaced, refs)):
-            return  # as Kubernetes since 1.20: such an owner cannot be found, so nobody knows that it is gone
+            return  # as Kubernetes since 1.20: such an owner cannot be looked up, so it does not count as absent
         alive = [ref for ref in refs if self._lives(ref, meta.get("namespace", ""))]
         solid = [ref for ref in alive if not self._foreground(self._uids[ref["uid"]])]
         if solid and len(solid) == len(refs):
